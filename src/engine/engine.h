@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine: the one door for writes, queries and administration. HTTP, the command line and the
+ * simulation all go through it.
+ *
+ * Flow of a write: a door fills a vv_staging (ingest), submits its batch; the committer stamps,
+ * journals with one sync for all that wait, applies to the head in order, then calls `done`. The
+ * storage thread flushes generations of the head into the store and releases the journal; a worker
+ * seals spans that are over. Queries run in the caller's thread (see query/query.h).
+ *
+ * Threads: any thread may call any function, unless it says otherwise. `done` is called by the
+ * committer: it must be short and must not call back into the engine's writing functions.
+ * With options.manual there are no threads: vv_engine_step does the work of all of them, one step
+ * at a time and in the caller's thread, so that a simulation decides the order.
+ */
+#ifndef VV_ENGINE_ENGINE_H
+#define VV_ENGINE_ENGINE_H
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "ingest/staging.h"
+#include "query/query.h"
+#include "settings/settings.h"
+
+struct vv_engine;
+
+struct vv_engine_options {
+    const struct vv_settings *settings; /* copied */
+    struct vv_disk *disk;               /* NULL: the real one */
+    struct vv_clock *clock;             /* NULL: the machine's */
+    struct vv_store *take_store;        /* NULL: the embedded store in the data folder */
+    bool manual;
+};
+
+/* Locks the data folder, opens the store, and prepares replay. Clear errors for a folder in use, of
+ * a newer version, or that is not Varve's. Does not replay yet: vv_engine_recover does, so that
+ * /health can answer meanwhile. */
+VV_MUST_CHECK enum vv_status vv_engine_open(const struct vv_engine_options *options,
+                                            struct vv_engine **engine_out, struct vv_error *error);
+/* Replays the journal into the head and starts the threads. Once. */
+VV_MUST_CHECK enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *error);
+/* Stops taking writes, completes what waits, flushes the head when the store lets it (within
+ * seconds; else the journal has it), and frees. */
+void vv_engine_close(struct vv_engine *engine);
+
+/* ---- writing ---- */
+
+/* Whether a new write may begin: VV_OK; VV_OVERLOAD (recovering, memory bound, too much waiting);
+ * VV_FULL (disk reserve); VV_IO (store or journal failed); VV_CANCELLED (stopping). Asked by doors
+ * before they read a body, so that refusing costs little. */
+VV_MUST_CHECK enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error);
+
+/* Prepares a staging for a tenant (made if it is new). The caller deinits it, after
+ * vv_engine_account. */
+VV_MUST_CHECK enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
+                                             struct vv_staging *staging_out,
+                                             struct vv_error *error);
+
+/* The batch's outcome: VV_OK: durable and readable. VV_OVERLOAD, VV_FULL, VV_IO, VV_NO_MEMORY,
+ * VV_CANCELLED: certainly not stored. VV_UNKNOWN: it cannot be known. */
+typedef void (*vv_write_done)(void *context, enum vv_status status, const char *message);
+
+/* Hands a batch over; `done` is called exactly once, perhaps before this returns. */
+void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
+                      void *context);
+
+/* Counts what a finished request's staging saw (received, refused by reason). Points of batches
+ * that were not stored are counted by the engine as refused for overload, or as unknown. */
+void vv_engine_account(struct vv_engine *engine, const struct vv_staging *staging);
+
+/* ---- reading ---- */
+
+/* What queries need; valid until close. */
+const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine);
+void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *limits_out);
+/* For the metrics: a query has ended. */
+void vv_engine_query_done(struct vv_engine *engine, enum vv_request_kind kind,
+                          enum vv_status status, const struct vv_result_facts *facts);
+
+/* ---- administration ---- */
+
+/* Changes that must be durable: journaled like batches; wait until they are. Not from `done`. */
+VV_MUST_CHECK enum vv_status vv_engine_create_tenant(struct vv_engine *engine, struct vv_str name,
+                                                     struct vv_error *error);
+/* Sets unit and description (data NULL: leave) of one existing metric. */
+VV_MUST_CHECK enum vv_status vv_engine_describe(struct vv_engine *engine, struct vv_str tenant,
+                                                struct vv_str metric, struct vv_str unit,
+                                                struct vv_str description, struct vv_error *error);
+/* 0: for ever. */
+VV_MUST_CHECK enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str tenant,
+                                                     int64_t retention_ns, struct vv_error *error);
+/* Flushes the head and waits until the store has confirmed it; with `seal`, also seals every span
+ * that has runs, over or not. For tests, backups and benches. */
+VV_MUST_CHECK enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal,
+                                             struct vv_error *error);
+
+/* ---- seeing inside ---- */
+
+struct vv_engine_health {
+    bool live;  /* the process does its work (no failed invariant, threads run) */
+    bool ready; /* takes writes: not replaying, no reserve reached, store and journal work */
+    const char *reason;          /* a fixed text while not ready, else "" */
+    double replay_progress;      /* 0 … 1 while replaying */
+};
+void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out);
+
+/* Appends the engine's metrics in Prometheus text format. */
+void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer);
+
+/* One tenant's account; guarantee 7: received = accepted + refused (sum) + unknown. */
+struct vv_account {
+    uint64_t received;                 /* points, in this process's life */
+    uint64_t accepted;                 /* points, survives restarts with the batches */
+    uint64_t accepted_here;            /* of those, in this process's life */
+    uint64_t refused[VV_REASON_COUNT]; /* in this process's life */
+    uint64_t unknown;                  /* points whose outcome is unknown, in this process's life */
+};
+void vv_engine_read_account(struct vv_engine *engine, uint32_t tenant,
+                            struct vv_account *account_out);
+
+/* ---- manual operation (simulation) ---- */
+
+enum vv_engine_task {
+    VV_TASK_COMMIT, /* one round of the committer */
+    VV_TASK_FLUSH,  /* flush the oldest generation, cutting one when due */
+    VV_TASK_SEAL,   /* seal what is due */
+    VV_TASK_EXPIRE, /* retention */
+};
+/* Does one step; VV_DONE when there was nothing to do. Only with options.manual. */
+VV_MUST_CHECK enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task,
+                                            struct vv_error *error);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch: parsed, admitted, typed rows of one tenant, as they go to the journal and the head.
+ *
+ * Rows with the same measurement and the same metrics in the same order form a frame; values are
+ * bit patterns (double or two's complement), row-major. Sources, measurements and metrics are
+ * numbers of the registry; what the journal has not seen yet of them is listed in `definitions`.
+ * A batch is built by one thread and then handed over; it is immutable once submitted.
+ */
+#ifndef VV_MODEL_BATCH_H
+#define VV_MODEL_BATCH_H
+
+#include "base/bytes.h"
+#include "model/stamp.h"
+
+#define VV_FRAME_METRICS_MAX 4096
+
+struct vv_frame {
+    uint32_t measurement;
+    uint32_t n_metrics;
+    uint32_t *metrics; /* n_metrics, without duplicates */
+    size_t n_rows;
+    size_t capacity;
+    uint32_t *sources; /* n_rows */
+    int64_t *times;    /* n_rows, ns */
+    uint64_t *values;  /* n_rows × n_metrics */
+};
+
+/* A registry object whose present version is not in the journal yet. */
+struct vv_definition {
+    uint8_t kind; /* enum vv_registry_kind */
+    uint32_t number;
+};
+
+struct vv_batch {
+    uint32_t tenant;
+    size_t n_frames;
+    struct vv_frame *frames;
+    size_t n_definitions;
+    struct vv_definition *definitions;
+    uint64_t points; /* values in all frames */
+    size_t bytes;    /* memory held, for accounting */
+    /* private to batch.c */
+    size_t frames_capacity;
+    size_t definitions_capacity;
+};
+
+VV_MUST_CHECK enum vv_status vv_batch_create(uint32_t tenant, struct vv_batch **batch_out);
+void vv_batch_destroy(struct vv_batch *batch); /* NULL is allowed */
+
+/*
+ * The frame for these metrics: an existing one or a new one (metrics are copied). VV_NO_MEMORY.
+ * The index stays valid while the batch is built; pointers into frames do not.
+ */
+VV_MUST_CHECK enum vv_status vv_batch_frame(struct vv_batch *batch, uint32_t measurement,
+                                            const uint32_t *metrics, uint32_t n_metrics,
+                                            size_t *frame_out);
+/* Appends a row; values has the frame's n_metrics. A duplicate (source, time) of the same batch is
+ * allowed: the later row wins. VV_NO_MEMORY leaves the batch as it was. */
+VV_MUST_CHECK enum vv_status vv_batch_row(struct vv_batch *batch, size_t frame, uint32_t source,
+                                          int64_t time, const uint64_t *values);
+/* Notes a definition; one that was just noted is not noted again. */
+VV_MUST_CHECK enum vv_status vv_batch_define(struct vv_batch *batch, uint8_t kind, uint32_t number);
+
+/*
+ * The journal's form of the rows (definitions are records of their own): documented in batch.c,
+ * versioned; the journal's checksum covers it. Appends to buffer; check its status.
+ */
+void vv_batch_encode(const struct vv_batch *batch, struct vv_buffer *buffer);
+/* VV_CORRUPT, VV_NEWER, VV_NO_MEMORY. Hostile-safe: never allocates more than a small multiple of
+ * the input. */
+VV_MUST_CHECK enum vv_status vv_batch_decode(struct vv_str bytes, struct vv_batch **batch_out,
+                                             struct vv_error *error);
+
+#endif

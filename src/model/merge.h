@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merging rows of one series from any number of pieces (runs, blocks, the head): ascending or
+ * descending in time, the higher stamp winning for each metric and time. Sealing and queries both
+ * read through it, so both resolve conflicts in the same way.
+ *
+ * How: pieces are opened in the order of their first time; rows before the first time of the next
+ * piece not opened are complete and are emitted. Memory: the pieces that overlap at one time.
+ * One thread at a time.
+ */
+#ifndef VV_MODEL_MERGE_H
+#define VV_MODEL_MERGE_H
+
+#include "base/status.h"
+#include "codec/block.h"
+
+/* ---- rows that own their memory ---- */
+
+/* Arrays for n_rows × n_columns, zeroed presence bitmaps (nothing present), column metrics and
+ * types unset. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_rows_alloc(size_t n_rows, size_t n_columns,
+                                           struct vv_rows *rows_out);
+void vv_rows_free(struct vv_rows *rows); /* zeroed rows are allowed */
+
+static inline bool vv_column_has(const struct vv_column *column, size_t row)
+{
+    return !column->present || (column->present[row >> 3] >> (row & 7) & 1) != 0;
+}
+static inline void vv_column_mark(struct vv_column *column, size_t row)
+{
+    column->present[row >> 3] = (uint8_t)(column->present[row >> 3] | 1u << (row & 7));
+}
+
+/* ---- merging ---- */
+
+struct vv_merge;
+
+struct vv_merge_options {
+    int64_t from; /* rows in [from, to) */
+    int64_t to;
+    const uint32_t *metrics; /* wanted columns in this order, borrowed; NULL: all that occur,
+                                ascending by metric */
+    size_t n_metrics;
+    bool descending;
+    /* true: one row for each time, absent where no piece has the metric; stamps are the highest.
+     * false: values keep their stamps: rows ascend by (time, stamp), a value stands only in the
+     * row whose stamp won (what is written into blocks). */
+    bool join_times;
+    size_t memory_max; /* of opened pieces; beyond it VV_TOO_LARGE; 0: no limit */
+};
+
+VV_MUST_CHECK enum vv_status vv_merge_create(const struct vv_merge_options *options,
+                                             struct vv_merge **merge_out);
+void vv_merge_destroy(struct vv_merge *merge);
+
+/* Adds an encoded piece; the bytes are copied. Columns that are not wanted are never decoded, and
+ * a piece outside [from, to) is dropped at once. VV_CORRUPT, VV_NEWER, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_merge_add_block(struct vv_merge *merge, const uint8_t *bytes,
+                                                size_t size, struct vv_error *error);
+/* Adds decoded rows in any order of time; of rows with equal (time, stamp) the later wins. The
+ * merge takes them (also on failure). */
+VV_MUST_CHECK enum vv_status vv_merge_add_rows(struct vv_merge *merge, struct vv_rows *take_rows);
+
+/* The next chunk of complete rows, ascending inside the chunk whatever the direction: with
+ * `descending`, chunks come from the newest to the oldest, to be walked from their end. Rows
+ * without any value are left out. Valid until the next call. VV_DONE at the end. */
+VV_MUST_CHECK enum vv_status vv_merge_next(struct vv_merge *merge, const struct vv_rows **rows_out,
+                                           struct vv_error *error);
+/* Forgets all input and starts again with another range; keeps the memory. */
+void vv_merge_reset(struct vv_merge *merge, int64_t from, int64_t to);
+
+struct vv_merge_figures {
+    uint64_t pieces_added;
+    uint64_t pieces_opened;
+    uint64_t bytes_opened; /* encoded */
+    uint64_t rows_opened;
+};
+void vv_merge_read_figures(const struct vv_merge *merge, struct vv_merge_figures *figures_out);
+
+#endif

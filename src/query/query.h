@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queries: from a request in words to streamed rows.
+ *
+ * Words: a request is what the user asked, parsed and checked; a result is a running query that
+ * yields rows one by one; a format writes rows as JSON or CSV into a buffer.
+ * Flow: vv_request_parse → vv_result_open → vv_result_write until VV_DONE → vv_result_close.
+ * A result does no more work than it is asked for, so that a slow client holds no thread: the
+ * caller writes some 64 KiB at a time and comes back when the client took them.
+ * Threads: one thread at a time for one request or result, not always the same.
+ */
+#ifndef VV_QUERY_QUERY_H
+#define VV_QUERY_QUERY_H
+
+#include "base/clock.h"
+#include "head/head.h"
+#include "registry/registry.h"
+#include "store/store.h"
+
+/* Where answers come from. */
+struct vv_query_context {
+    struct vv_registry *registry;
+    struct vv_head *head;
+    struct vv_store *store;
+    struct vv_clock *clock;
+};
+
+struct vv_query_limits {
+    int64_t time_ns_max;        /* for one query, counted while it works or waits */
+    uint64_t memory_bytes_max;  /* for one query */
+    uint64_t series_max;        /* sources × metrics of one query */
+    int64_t future_ns_max;      /* accepted future of points: how far "newest" looks */
+};
+
+/* What kind of answer: the paths of the API. */
+enum vv_request_kind {
+    VV_REQUEST_QUERY,   /* /api/v1/query: points, or steps of aggregates */
+    VV_REQUEST_LATEST,  /* /api/v1/latest: the newest value of each source and metric */
+    VV_REQUEST_SOURCES, /* /api/v1/sources */
+    VV_REQUEST_METRICS, /* /api/v1/metrics */
+    VV_REQUEST_TAGS,    /* /api/v1/tags */
+};
+
+enum vv_format { VV_FORMAT_JSON, VV_FORMAT_CSV };
+
+/* One parameter of the request, in the words of the HTTP API: `metric`, `from`, `tag`, … */
+struct vv_parameter {
+    struct vv_str name;
+    struct vv_str value;
+};
+
+struct vv_request;
+
+/*
+ * Parses and checks parameters, whatever door they came through (URL, form, JSON object, command
+ * line). The words and their meaning are in docs/http-api.md and src/query/README.md. VV_INVALID:
+ * the message names the parameter, what was given and what is allowed; an unknown parameter is an
+ * error. Parameters of the door itself (u, p, pretty …) are taken out by the door before.
+ */
+VV_MUST_CHECK enum vv_status vv_request_parse(enum vv_request_kind kind,
+                                              const struct vv_parameter *parameters, size_t n,
+                                              int64_t now_ns, struct vv_request **request_out,
+                                              struct vv_error *error);
+/* The same from a JSON object {"metric": ["a", "b"], "from": "-6h", …}: strings, numbers, booleans
+ * and arrays of them become parameters of the same names. */
+VV_MUST_CHECK enum vv_status vv_request_parse_json(enum vv_request_kind kind, struct vv_str json,
+                                                   int64_t now_ns, struct vv_request **request_out,
+                                                   struct vv_error *error);
+void vv_request_destroy(struct vv_request *request);
+
+/* The tenant's name: `tenant` or `db`, else "default". */
+struct vv_str vv_request_tenant(const struct vv_request *request);
+/* As `format=` says; `fallback` when it says nothing. */
+enum vv_format vv_request_format(const struct vv_request *request, enum vv_format fallback);
+
+struct vv_result;
+
+/* Resolves names and prepares; reads nothing yet. Takes the request in any case. VV_NOT_FOUND for
+ * an unknown tenant or metric, VV_TOO_LARGE beyond series_max. */
+VV_MUST_CHECK enum vv_status vv_result_open(const struct vv_query_context *context,
+                                            const struct vv_query_limits *limits,
+                                            struct vv_request *take_request, enum vv_format format,
+                                            struct vv_result **result_out, struct vv_error *error);
+void vv_result_close(struct vv_result *result);
+
+/*
+ * Appends the next part of the answer to buffer until it has at least `enough` bytes more, or the
+ * answer is complete (VV_DONE; its end, with the facts about the answer, has been appended). An
+ * error in the middle (VV_TIMEOUT, VV_TOO_LARGE, VV_CORRUPT, VV_IO …): before anything was
+ * appended, the caller answers with the error; later, the caller calls vv_result_abort. The `work`
+ * bound makes one call return after about that many rows read, even with less output (VV_OK).
+ */
+VV_MUST_CHECK enum vv_status vv_result_write(struct vv_result *result, struct vv_buffer *buffer,
+                                             size_t enough, struct vv_error *error);
+/* Ends a broken answer so that a client sees it: JSON gets `"complete": false` and an error object
+ * and is closed properly; CSV gets a line `# error: …`. */
+void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv_status status,
+                     const struct vv_error *error);
+
+/* What an answer is; also in the answer itself (JSON: "facts"; CSV: trailing header or none). */
+struct vv_result_facts {
+    uint64_t rows;            /* given */
+    uint64_t points_read;
+    uint64_t partitions_read;
+    uint64_t pieces_read;     /* runs and blocks opened */
+    uint64_t bytes_read;      /* of them, encoded */
+    int64_t duration_ns;
+    bool complete;
+    double percentile_error;  /* relative bound; 0 when exact */
+};
+void vv_result_read_facts(const struct vv_result *result, struct vv_result_facts *facts_out);
+
+#endif

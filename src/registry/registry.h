@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry: tenants, measurements, metrics and sources, by name and by number, with the tag
+ * index. Kept in memory, bounded by its limits; its records are in the journal before their first
+ * use and in the store's metadata after a flush.
+ *
+ * Words: numbers are dense, count from 0 over all tenants of this node, and never change; number
+ * VV_REGISTRY_NONE is none. A source's id is the text by which users know it. A record is the
+ * encoded present state of one object; applying it again, or an older version of it later, changes
+ * nothing. An object is settled when its present version is in the journal.
+ *
+ * Threads: any thread may call anything unless said otherwise; what is returned by reference is
+ * immutable for the registry's life. Lookups of known objects take a read lock or none.
+ */
+#ifndef VV_REGISTRY_REGISTRY_H
+#define VV_REGISTRY_REGISTRY_H
+
+#include "base/bytes.h"
+#include "codec/block.h"
+#include "model/partition.h"
+
+struct vv_registry;
+
+#define VV_REGISTRY_NONE UINT32_MAX
+
+/* Kinds of records in the journal and in the store's metadata. Values are part of the formats. */
+enum vv_registry_kind {
+    VV_REGISTRY_TENANT = 1,
+    VV_REGISTRY_MEASUREMENT = 2,
+    VV_REGISTRY_METRIC = 3,
+    VV_REGISTRY_SOURCE = 4, /* id, tags with history, plans */
+    VV_REGISTRY_TIMES = 5,  /* a source's first and last time; metadata only, not journaled */
+};
+
+struct vv_registry_options {
+    const char *id_tag;   /* this tag's value is the source's id, the others are its tags; "" or
+                             NULL: the whole tag set in canonical order is the id */
+    uint32_t tenants_max;
+    uint32_t sources_max; /* over all tenants */
+    uint32_t metrics_max; /* over all tenants, measurements count too */
+    size_t cache_bytes;   /* the series cache, at most */
+};
+
+VV_MUST_CHECK enum vv_status vv_registry_create(const struct vv_registry_options *options,
+                                                struct vv_registry **registry_out);
+void vv_registry_destroy(struct vv_registry *registry);
+
+/* ---- tenants ---- */
+
+#define VV_TENANT_NAME_MAX 128
+/* Finds, or with `create` makes, a tenant. A name has 1 to 128 bytes of UTF-8 without control
+ * characters or '/'. VV_NOT_FOUND, VV_INVALID, VV_TOO_LARGE (tenants_max), VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_registry_tenant(struct vv_registry *registry, struct vv_str name,
+                                                bool create, uint32_t *tenant_out,
+                                                struct vv_error *error);
+struct vv_str vv_registry_tenant_name(struct vv_registry *registry, uint32_t tenant);
+uint32_t vv_registry_tenant_count(struct vv_registry *registry);
+/* Raw data lives this long (0: for ever). Setting makes a new, unsettled version. */
+int64_t vv_registry_retention(struct vv_registry *registry, uint32_t tenant);
+void vv_registry_set_retention(struct vv_registry *registry, uint32_t tenant, int64_t retention_ns);
+
+/* ---- measurements and metrics ---- */
+
+#define VV_NAME_BYTES_MAX 4096 /* of a measurement, field, tag key or tag value */
+
+VV_MUST_CHECK enum vv_status vv_registry_measurement(struct vv_registry *registry, uint32_t tenant,
+                                                     struct vv_str name, bool create,
+                                                     uint32_t *measurement_out,
+                                                     struct vv_error *error);
+struct vv_str vv_registry_measurement_name(struct vv_registry *registry, uint32_t measurement);
+
+/* A metric is a field of a measurement; its name is `measurement.field`. Two fields of different
+ * measurements that would have the same name (`a.b` + `c`, `a` + `b.c`): the second is refused with
+ * VV_EXISTS. The type is fixed at first sight; *type_out tells it. */
+VV_MUST_CHECK enum vv_status vv_registry_metric(struct vv_registry *registry, uint32_t measurement,
+                                                struct vv_str field, enum vv_value_type type,
+                                                bool create, uint32_t *metric_out,
+                                                enum vv_value_type *type_out,
+                                                struct vv_error *error);
+struct vv_metric_info {
+    uint32_t metric;
+    uint32_t tenant;
+    uint32_t measurement;
+    enum vv_value_type type;
+    struct vv_str name;        /* measurement.field */
+    struct vv_str unit;        /* "" if unset */
+    struct vv_str description; /* "" if unset */
+};
+void vv_registry_metric_info(struct vv_registry *registry, uint32_t metric,
+                             struct vv_metric_info *info_out);
+/* data NULL leaves one as it is. At most 64 bytes of unit and 1,024 of description. Older texts
+ * stay valid for those who hold them. */
+VV_MUST_CHECK enum vv_status vv_registry_describe(struct vv_registry *registry, uint32_t metric,
+                                                  struct vv_str unit, struct vv_str description,
+                                                  struct vv_error *error);
+/* The tenant's metrics whose name equals one of the patterns ('*' and '?' as in a shell; a
+ * backslash escapes), in the order of names; all when n is 0. The caller frees *metrics_out. A
+ * pattern without wildcards that matches nothing: VV_NOT_FOUND, the message names it. */
+VV_MUST_CHECK enum vv_status vv_registry_find_metrics(struct vv_registry *registry, uint32_t tenant,
+                                                      const struct vv_str *patterns, size_t n,
+                                                      uint32_t **metrics_out, size_t *n_out,
+                                                      struct vv_error *error);
+
+/* ---- sources ---- */
+
+struct vv_tag {
+    struct vv_str key;
+    struct vv_str value;
+};
+
+#define VV_TAGS_MAX 256
+
+/*
+ * The source of a tag set, made when it is new. `tags` in any order; a key that occurs twice: the
+ * last value counts; an empty value: as if absent. With an id tag, tags that differ from the known
+ * ones become a new version from `time` on (a tag that is not mentioned stays); without the id tag
+ * among them, and by default, the canonical text of the whole set (keys ascending, `k=v` joined by
+ * commas, line-protocol escapes) is the id; that of no tags at all is "-". VV_INVALID, VV_TOO_LARGE
+ * (sources_max, or too many or too long tags), VV_NO_MEMORY.
+ */
+VV_MUST_CHECK enum vv_status vv_registry_source(struct vv_registry *registry, uint32_t tenant,
+                                                const struct vv_tag *tags, size_t n, int64_t time,
+                                                uint32_t *source_out, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_registry_source_by_id(struct vv_registry *registry, uint32_t tenant,
+                                                      struct vv_str id, uint32_t *source_out);
+uint32_t vv_registry_source_count(struct vv_registry *registry);
+uint32_t vv_registry_source_tenant(struct vv_registry *registry, uint32_t source);
+struct vv_str vv_registry_source_id(struct vv_registry *registry, uint32_t source);
+
+/* A version of a source's tags: ascending by key, valid from `from_ns`. */
+struct vv_tag_version {
+    int64_t from_ns;
+    size_t n_tags;
+    const struct vv_tag *tags;
+};
+/* The present tags. */
+struct vv_tag_version vv_registry_source_tags(struct vv_registry *registry, uint32_t source);
+/* Older and present versions, oldest first; at most VV_TAG_HISTORY_MAX are kept. Returns how many
+ * were written. */
+#define VV_TAG_HISTORY_MAX 32
+size_t vv_registry_source_history(struct vv_registry *registry, uint32_t source,
+                                  struct vv_tag_version versions_out[VV_TAG_HISTORY_MAX]);
+
+/* First and last time of a source's points; false when it has none. Lock-free. */
+bool vv_registry_source_times(struct vv_registry *registry, uint32_t source, int64_t *first_out,
+                              int64_t *last_out);
+/* Widens them. One thread (who applies to the head). */
+void vv_registry_source_observe(struct vv_registry *registry, uint32_t source, int64_t first,
+                                int64_t last);
+
+/* A source's plans, ascending; n 0 while it has none. Immutable arrays. */
+struct vv_plans {
+    const struct vv_plan *plans;
+    size_t n;
+};
+struct vv_plans vv_registry_source_plans(struct vv_registry *registry, uint32_t source);
+/* Replaces the history (copied). Makes a new, unsettled version. */
+VV_MUST_CHECK enum vv_status vv_registry_source_set_plans(struct vv_registry *registry,
+                                                          uint32_t source,
+                                                          const struct vv_plan *plans, size_t n);
+
+/* ---- the series cache: raw text → source and measurement ---- */
+
+struct vv_series {
+    uint32_t source;
+    uint32_t measurement;
+};
+/* `raw` is what stands before the fields in line protocol (or any other bytes that always mean the
+ * same measurement and tags). Keyed hash, bytes compared, tenant included, bounded. */
+bool vv_registry_series_find(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
+                             struct vv_series *series_out);
+/* Best effort. */
+void vv_registry_series_keep(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
+                             struct vv_series series);
+
+/* ---- selecting sources by the tag index ---- */
+
+enum vv_match_op {
+    VV_MATCH_IN,       /* the tag has one of the values */
+    VV_MATCH_NOT_IN,   /* it has none of them, or the tag is absent */
+    VV_MATCH_GLOB,     /* the value matches one of the patterns */
+    VV_MATCH_NOT_GLOB, /* no value matches, or the tag is absent */
+};
+struct vv_matcher {
+    struct vv_str key;
+    enum vv_match_op op;
+    const struct vv_str *values;
+    size_t n_values;
+};
+/* Sources that have one of the ids or match one of the id patterns (if any of either is given),
+ * and match all matchers. An empty selector is all sources of the tenant. */
+struct vv_selector {
+    const struct vv_str *ids;
+    size_t n_ids;
+    const struct vv_str *id_patterns;
+    size_t n_id_patterns;
+    const struct vv_matcher *matchers;
+    size_t n_matchers;
+};
+/* Numbers ascending; those above `after` (VV_REGISTRY_NONE: from the first), at most `limit`. The
+ * caller frees *sources_out. An id that does not exist is not an error. */
+VV_MUST_CHECK enum vv_status vv_registry_select(struct vv_registry *registry, uint32_t tenant,
+                                                const struct vv_selector *selector, uint32_t after,
+                                                size_t limit, uint32_t **sources_out, size_t *n_out,
+                                                struct vv_error *error);
+/* Tag keys of a tenant (key.data NULL), or the values of one key, ascending, with the number of
+ * sources that have it at present. visit returns false to stop. */
+VV_MUST_CHECK enum vv_status vv_registry_tags(struct vv_registry *registry, uint32_t tenant,
+                                              struct vv_str key,
+                                              bool (*visit)(void *context, struct vv_str text,
+                                                            uint64_t sources),
+                                              void *context);
+
+/* '*', '?', '\' as in a shell, over bytes; linear in time × pattern, never exponential. */
+bool vv_glob_match(struct vv_str pattern, struct vv_str text);
+
+/* ---- records: journal and metadata ---- */
+
+/* Whether the object's present version is in the journal. Cheap; hot path. */
+bool vv_registry_settled(struct vv_registry *registry, enum vv_registry_kind kind, uint32_t number);
+/* Appends the record of an object to buffer (check its status) and returns its version. */
+uint64_t vv_registry_encode(struct vv_registry *registry, enum vv_registry_kind kind,
+                            uint32_t number, struct vv_buffer *buffer);
+/* The version that encode returned is in the journal now. */
+void vv_registry_settle(struct vv_registry *registry, enum vv_registry_kind kind, uint32_t number,
+                        uint64_t version);
+/* Applies a record: at replay, or when loading metadata, before other threads start. Records may
+ * come in any order within a kind, kinds in ascending order; numbers may have gaps meanwhile.
+ * The object counts as settled. VV_CORRUPT, VV_NEWER, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_registry_apply(struct vv_registry *registry,
+                                               enum vv_registry_kind kind, struct vv_str record,
+                                               struct vv_error *error);
+/* The metadata key of an object: its number, big-endian. */
+void vv_registry_key(uint32_t number, uint8_t key_out[4]);
+
+struct vv_registry_figures {
+    uint64_t tenants, measurements, metrics, sources, tag_values;
+    uint64_t bytes;       /* memory, with the index and the cache */
+    uint64_t cache_hits, cache_misses;
+    uint64_t tag_changes; /* versions of tags made since start */
+};
+void vv_registry_read_figures(struct vv_registry *registry, struct vv_registry_figures *out);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store: partitions, runs, blocks, marks and metadata, whatever keeps them. No back-end is
+ * named here; each is a folder beside this file and passes tests/contract.
+ *
+ * Words: a run is a columnar block that one flush wrote inside one span of one partition; a block
+ * is what sealing made of a span; both may have several parts, ascending in time. A mark notes that
+ * a span has unsealed runs. Metadata is small records by kind and key.
+ *
+ * Threads: all functions that change something are called by ONE thread (the storage thread);
+ * reading functions by any thread at the same time.
+ *
+ * Durability: put_run, put_mark, put_meta, remove_meta, remove_runs and retire_mark become durable
+ * with the next successful confirm(), in their order: after a crash a prefix of them may be there
+ * without it, never a later one without an earlier one. put_blocks is durable when it returns.
+ * When a changing call fails with VV_IO or VV_FULL, everything since the last successful confirm
+ * may be gone: call recover() until it succeeds and write it again (the same keys: that is
+ * harmless).
+ */
+#ifndef VV_STORE_STORE_H
+#define VV_STORE_STORE_H
+
+#include "model/partition.h"
+#include "model/stamp.h"
+
+struct vv_store;
+
+enum vv_piece_kind { VV_PIECE_RUN, VV_PIECE_BLOCK };
+
+/* One part of a run or block. Parts of one run (or of a span's block) ascend in time and do not
+ * overlap but for an equal time at the seam. */
+struct vv_piece {
+    enum vv_piece_kind kind;
+    struct vv_span_key key;
+    vv_stamp run;  /* which flush wrote the run; 0 for a block */
+    uint32_t part; /* from 0 */
+    struct vv_str bytes;
+};
+
+/* A span has unsealed runs, the newest written by flush `run`. `due_ns` is computed from the span
+ * by the sealer, always the same for one span, and orders the ledger. */
+struct vv_mark {
+    int64_t due_ns;
+    struct vv_span_key key;
+    int64_t span_ns;
+    vv_stamp run;
+};
+
+/* Borrowed bytes are valid during the call. Return VV_OK to go on, VV_DONE to stop early (the
+ * function then returns VV_OK), anything else to stop and have it returned. */
+typedef enum vv_status (*vv_piece_visit)(void *context, const struct vv_piece *piece);
+typedef enum vv_status (*vv_mark_visit)(void *context, const struct vv_mark *mark);
+typedef enum vv_status (*vv_meta_visit)(void *context, struct vv_str key, struct vv_str value);
+
+/* Which pieces to read: one measurement of one partition, spans that start in
+ * [span_from, span_to). */
+struct vv_store_read {
+    struct vv_partition partition;
+    uint32_t measurement;
+    int64_t span_from;
+    int64_t span_to;
+};
+
+struct vv_store_figures {
+    uint64_t disk_bytes;    /* of the store's files */
+    uint64_t memory_bytes;  /* buffers and caches, as far as the back-end tells */
+    uint64_t eras;          /* that exist now */
+    uint64_t eras_expired;  /* since open */
+    uint64_t pending_bytes; /* background work (compaction) not done yet */
+    uint64_t files;
+    uint64_t recoveries;    /* successful recover() calls since open */
+};
+
+struct vv_store_ops {
+    void (*close)(struct vv_store *);
+
+    /* Writing. */
+    enum vv_status (*put_run)(struct vv_store *, const struct vv_piece *run, struct vv_error *);
+    /* Replaces the mark of the same span; keeps the one with the higher `run`. */
+    enum vv_status (*put_mark)(struct vv_store *, const struct vv_mark *, struct vv_error *);
+    enum vv_status (*put_meta)(struct vv_store *, uint8_t kind, struct vv_str key,
+                               struct vv_str value, struct vv_error *);
+    enum vv_status (*remove_meta)(struct vv_store *, uint8_t kind, struct vv_str key,
+                                  struct vv_error *);
+    enum vv_status (*confirm)(struct vv_store *, struct vv_error *);
+
+    /* Replaces the blocks of n spans at once: `pieces` ascend by key and part; parts that a span
+     * had before and that are not given any more are gone; a piece with empty bytes as part 0
+     * means that the span has no block any more. Readers see a span's old or new blocks, never a
+     * mix. */
+    enum vv_status (*put_blocks)(struct vv_store *, const struct vv_piece *pieces, size_t n,
+                                 struct vv_error *);
+    /* Removes exactly these parts of runs (bytes are ignored). */
+    enum vv_status (*remove_runs)(struct vv_store *, const struct vv_piece *runs, size_t n,
+                                  struct vv_error *);
+    /* Removes the mark unless a newer run renewed it (its stored `run` is higher). */
+    enum vv_status (*retire_mark)(struct vv_store *, const struct vv_mark *, struct vv_error *);
+
+    /* The tenant's blocks live for `retention_ns` after their bucket's end; 0: for ever. Takes
+     * effect for what is stored too, in the background of expire(). Durable when it returns. */
+    enum vv_status (*set_retention)(struct vv_store *, uint32_t tenant, int64_t retention_ns,
+                                    struct vv_error *);
+    /* Frees what has expired at `now_ns`, whole eras at once, and goes on moving what
+     * set_retention has put into another class, for about `work_bytes`; *more_out says whether
+     * there is more to do at once. Never frees a block whose bucket ended less than the retention
+     * ago. */
+    enum vv_status (*expire)(struct vv_store *, int64_t now_ns, uint64_t work_bytes, bool *more_out,
+                             struct vv_error *);
+    /* After a failed write: makes the store writable again, or says why not. */
+    enum vv_status (*recover)(struct vv_store *, struct vv_error *);
+
+    /* Reading. Sees all that was written before the call; runs are visited before blocks, so that
+     * what is sealed meanwhile is seen at least once. Runs ascend by span, run, part; then blocks
+     * by span, part. */
+    enum vv_status (*read)(struct vv_store *, const struct vv_store_read *, vv_piece_visit, void *,
+                           struct vv_error *);
+    /* The bucket start nearest to `bucket_start` (at or after it when forward, else at or before
+     * it) at which the source has any run or block. VV_DONE when there is none. A store that cannot
+     * tell cheaply returns bucket_start itself. */
+    enum vv_status (*nearest)(struct vv_store *, uint32_t tenant, uint32_t source,
+                              int64_t bucket_start, bool forward, int64_t *bucket_start_out,
+                              struct vv_error *);
+    /* Marks in the order of (due_ns, key), those with due_ns <= due_until only, beginning after
+     * `after` (NULL: from the first). */
+    enum vv_status (*scan_marks)(struct vv_store *, int64_t due_until, const struct vv_mark *after,
+                                 vv_mark_visit, void *, struct vv_error *);
+    /* Appends the value to `value_out`; VV_NOT_FOUND. */
+    enum vv_status (*get_meta)(struct vv_store *, uint8_t kind, struct vv_str key,
+                               struct vv_buffer *value_out, struct vv_error *);
+    /* Records of a kind whose key begins with prefix, in the order of their keys. */
+    enum vv_status (*scan_meta)(struct vv_store *, uint8_t kind, struct vv_str prefix,
+                                vv_meta_visit, void *, struct vv_error *);
+    void (*read_figures)(struct vv_store *, struct vv_store_figures *figures_out);
+};
+
+struct vv_store {
+    const struct vv_store_ops *ops;
+};
+
+/* What opening a store needs beside its folder. */
+struct vv_store_options {
+    const char *folder;          /* for an embedded store; made if missing; borrowed for the call */
+    uint64_t cache_bytes;        /* block cache, at most */
+    uint64_t write_buffer_bytes; /* memtables together, at most */
+    int eras;                    /* into how many eras a retention is divided, 8 … 64 */
+};
+
+/* memory/: keeps everything in memory; for tests and the simulation. crash() drops what confirm()
+ * has not made durable, but for a prefix chosen by the seed. */
+VV_MUST_CHECK enum vv_status vv_store_memory_open(const struct vv_store_options *options,
+                                                  struct vv_store **store_out, struct vv_error *);
+void vv_store_memory_crash(struct vv_store *store, uint64_t seed);
+/* The next `n` changing calls fail with status (0: stop failing). */
+void vv_store_memory_fail(struct vv_store *store, enum vv_status status, uint32_t n);
+
+/* rocksdb/: the embedded store. VV_LOCKED when another process has it open, VV_NEWER for a format
+ * of a newer version. */
+VV_MUST_CHECK enum vv_status vv_store_rocksdb_open(const struct vv_store_options *options,
+                                                   struct vv_store **store_out, struct vv_error *);
+
+#endif
