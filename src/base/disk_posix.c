@@ -17,7 +17,8 @@
 struct posix_file {
     struct vv_file file; /* first: a vv_file * of ours is a posix_file * */
     int descriptor;
-    char *path; /* for messages */
+    bool shrunk; /* since the last sync */
+    char *path;  /* for messages */
 };
 
 static struct posix_file *of(struct vv_file *file)
@@ -98,7 +99,7 @@ static enum vv_status posix_open(struct vv_disk *disk, const char *path, enum vv
         free(path_copy);
         return fail(error, mode == VV_OPEN_CREATE ? "create" : "open", path, code);
     }
-    *file = (struct posix_file){{&posix_ops}, descriptor, path_copy};
+    *file = (struct posix_file){.file = {&posix_ops}, .descriptor = descriptor, .path = path_copy};
     *file_out = &file->file;
     return VV_OK;
 }
@@ -158,16 +159,23 @@ static enum vv_status posix_sync(struct vv_file *file, struct vv_error *error)
 {
     /* Only an interruption is tried again: after a real failure the kernel forgets which pages
      * were not written, and the next call would succeed without them. */
+    struct posix_file *posix = of(file);
     int result;
     do {
-        result = fdatasync(of(file)->descriptor);
+        /* fdatasync promises only the size that is needed to read the data back. */
+        result = posix->shrunk ? fsync(posix->descriptor) : fdatasync(posix->descriptor);
     } while (result != 0 && errno == EINTR);
-    return result == 0 ? VV_OK : fail(error, "sync", of(file)->path, errno);
+    if (result != 0) {
+        return fail(error, "sync", posix->path, errno);
+    }
+    posix->shrunk = false;
+    return VV_OK;
 }
 
 static enum vv_status posix_truncate(struct vv_file *file, uint64_t size, struct vv_error *error)
 {
     int result;
+    of(file)->shrunk = true;
     do {
         result = ftruncate(of(file)->descriptor, (off_t)size);
     } while (result != 0 && errno == EINTR);

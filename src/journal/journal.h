@@ -39,7 +39,7 @@ struct vv_journal_options {
     struct vv_clock *clock;
     const char *folder;     /* must exist; borrowed for the call */
     uint64_t segment_bytes; /* size to preallocate; a larger commit gets a larger segment */
-    uint64_t bytes_max;     /* all segments together; beyond it a commit is VV_FULL */
+    uint64_t bytes_max;     /* all files together; beyond it a commit is VV_FULL; 0: no limit */
     /* false: a damaged record anywhere but at the torn tail of a segment refuses to open
      * (VV_CORRUPT, the message names file and offset). true: what follows it in that segment is
      * skipped and reported in the figures. */
@@ -64,8 +64,8 @@ void vv_journal_close(struct vv_journal *journal);
  * Appends n records in order and syncs once. VV_OK: durable; *end_out is the position after them.
  * VV_FULL, VV_IO: certainly not stored, now or after a restart (the tail was cut off durably).
  * VV_UNKNOWN: the sync failed and the tail could not be cut off durably: a restart may or may not
- * find them; the journal goes on in a new segment. VV_TOO_LARGE: a record is too large; nothing
- * was written.
+ * find them; the journal goes on in a new segment, and once another commit succeeded they are
+ * certainly not found. VV_TOO_LARGE (a record is too large), VV_NO_MEMORY: nothing was written.
  */
 VV_MUST_CHECK enum vv_status vv_journal_commit(struct vv_journal *journal,
                                                const struct vv_journal_record *records, size_t n,
@@ -79,22 +79,26 @@ struct vv_journal_position vv_journal_end(struct vv_journal *journal);
  * segments. Owner only. */
 struct vv_journal_position vv_journal_cut(struct vv_journal *journal);
 
-/* What lies before the position is no longer needed: unlinks segments that end at or before it. */
+/* What lies before the position is no longer needed: unlinks segments that end at or before it,
+ * oldest first. The last segment keeps its number until another follows it; when it is closed and
+ * released, its records do not count any more and its space is given back by the next commit or by
+ * close. What was released may still be replayed after a crash. VV_IO: some could not be unlinked;
+ * the next call tries again. */
 VV_MUST_CHECK enum vv_status vv_journal_release(struct vv_journal *journal,
                                                 struct vv_journal_position position,
                                                 struct vv_error *error);
 
 struct vv_journal_figures {
-    uint64_t bytes;          /* of records not released */
-    uint64_t file_bytes;     /* of segment files */
+    uint64_t bytes;      /* of records not released */
+    uint64_t file_bytes; /* of segment files */
     uint64_t segments;
-    uint64_t records;        /* committed since open */
-    uint64_t syncs;          /* since open */
-    uint64_t sync_failures;  /* since open */
-    uint64_t unknown;        /* commits with unknown outcome since open */
-    uint64_t replayed;       /* records replayed at open */
-    uint64_t damaged;        /* places skipped at open because of damage */
-    int64_t oldest_ns;       /* wall time of the oldest record not released, 0 when empty */
+    uint64_t records;       /* committed since open */
+    uint64_t syncs;         /* since open */
+    uint64_t sync_failures; /* since open */
+    uint64_t unknown;       /* commits with unknown outcome since open */
+    uint64_t replayed;      /* records replayed at open */
+    uint64_t damaged;       /* places skipped at open because of damage */
+    int64_t oldest_ns;      /* clock of the oldest stamp not released, 0 when empty */
 };
 void vv_journal_read_figures(struct vv_journal *journal, struct vv_journal_figures *figures_out);
 

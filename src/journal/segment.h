@@ -85,11 +85,13 @@ struct vv_segment_record {
 /* What a record with this payload takes in the file. */
 static inline uint64_t vv_segment_record_bytes(uint64_t payload_size)
 {
-    uint64_t padded = (payload_size + VV_SEGMENT_ALIGNMENT - 1) & ~(uint64_t)(VV_SEGMENT_ALIGNMENT - 1);
+    uint64_t padded =
+        (payload_size + VV_SEGMENT_ALIGNMENT - 1) & ~(uint64_t)(VV_SEGMENT_ALIGNMENT - 1);
     return VV_SEGMENT_RECORD_SIZE + padded;
 }
 
-/* Appends the record, which will stand at `offset` of the segment. A failure stays in the buffer. */
+/* Appends the record, which will stand at `offset` of the segment. A failure stays in the buffer.
+ */
 void vv_segment_record_encode(struct vv_buffer *buffer, uint64_t seed, uint64_t offset,
                               const struct vv_journal_record *record, uint32_t commit, bool last);
 /* Reads the VV_SEGMENT_RECORD_SIZE bytes at `offset`; false when they are no record's header. */
