@@ -15,59 +15,59 @@
 
 /* Dotted YAML names in comments. Sizes in bytes, times in ns. */
 struct vv_settings {
-    char data[VV_SETTING_TEXT_MAX];            /* data: folder, default "varve-data" */
-    char log_level[VV_SETTING_TEXT_MAX];       /* log.level: debug|info|warn|error */
+    char data[VV_SETTING_TEXT_MAX];      /* data: folder, default "varve-data" */
+    char log_level[VV_SETTING_TEXT_MAX]; /* log.level: debug|info|warn|error */
     /* http */
-    char listen[VV_SETTING_TEXT_MAX];          /* http.listen: "127.0.0.1:8428"-like HOST:PORT */
-    int64_t http_threads;                      /* http.threads */
-    int64_t http_connections_max;              /* http.connections_max */
-    int64_t http_body_bytes_max;               /* http.body_bytes_max: 413 beyond */
-    int64_t http_idle_ns_max;                  /* http.idle_max: slow clients are closed */
+    char listen[VV_SETTING_TEXT_MAX]; /* http.listen: "127.0.0.1:8428"-like HOST:PORT */
+    int64_t http_threads;             /* http.threads */
+    int64_t http_connections_max;     /* http.connections_max */
+    int64_t http_body_bytes_max;      /* http.body_bytes_max: 413 beyond */
+    int64_t http_idle_ns_max;         /* http.idle_max: slow clients are closed */
     /* ingest */
-    char id_tag[VV_SETTING_TEXT_MAX];          /* ingest.id_tag */
-    int64_t future_ns_max;                     /* ingest.future_max */
-    int64_t past_ns_max;                       /* ingest.past_max, 0: any */
-    int64_t line_bytes_max;                    /* ingest.line_bytes_max */
-    int64_t fields_max;                        /* ingest.fields_max */
-    int64_t batch_bytes_max;                   /* ingest.batch_bytes_max: staged memory of a request */
+    char id_tag[VV_SETTING_TEXT_MAX]; /* ingest.id_tag */
+    int64_t future_ns_max;            /* ingest.future_max */
+    int64_t past_ns_max;              /* ingest.past_max, 0: any */
+    int64_t line_bytes_max;           /* ingest.line_bytes_max */
+    int64_t fields_max;               /* ingest.fields_max */
+    int64_t batch_bytes_max;          /* ingest.batch_bytes_max: staged memory of a request */
     /* limits */
-    int64_t tenants_max;                       /* limits.tenants_max */
-    int64_t sources_max;                       /* limits.sources_max */
-    int64_t metrics_max;                       /* limits.metrics_max */
-    int64_t series_cache_bytes;                /* limits.series_cache_bytes */
+    int64_t tenants_max;        /* limits.tenants_max */
+    int64_t sources_max;        /* limits.sources_max */
+    int64_t metrics_max;        /* limits.metrics_max */
+    int64_t series_cache_bytes; /* limits.series_cache_bytes */
     /* journal */
-    int64_t journal_segment_bytes;             /* journal.segment_bytes */
-    int64_t journal_bytes_max;                 /* journal.bytes_max */
-    bool journal_skip_damaged;                 /* journal.skip_damaged */
+    int64_t journal_segment_bytes; /* journal.segment_bytes */
+    int64_t journal_bytes_max;     /* journal.bytes_max */
+    bool journal_skip_damaged;     /* journal.skip_damaged */
     /* head */
-    int64_t head_flush_bytes;                  /* head.flush_bytes: a generation is cut */
-    int64_t head_flush_age_ns;                 /* head.flush_age */
-    int64_t head_bytes_max;                    /* head.bytes_max: 503 beyond */
+    int64_t head_flush_bytes;  /* head.flush_bytes: a generation is cut */
+    int64_t head_flush_age_ns; /* head.flush_age */
+    int64_t head_bytes_max;    /* head.bytes_max: 503 beyond */
     /* partition: plan of new sources; 0 / 0 / 1: chosen from what is seen */
-    int64_t bucket_ns;                         /* partition.bucket */
-    int64_t span_ns;                           /* partition.span */
-    int64_t splits;                            /* partition.splits */
+    int64_t bucket_ns; /* partition.bucket */
+    int64_t span_ns;   /* partition.span */
+    int64_t splits;    /* partition.splits */
     /* seal */
-    int64_t seal_lateness_ns;                  /* seal.lateness */
-    int64_t seal_quiet_ns;                     /* seal.quiet */
-    int64_t seal_spread_ns;                    /* seal.spread: 0: over the span's length */
-    int64_t seal_interval_ns;                  /* seal.interval: how often the ledger is looked at */
-    int64_t block_bytes_max;                   /* seal.block_bytes_max */
-    int64_t zstd_level;                        /* seal.zstd_level, 0: off */
+    int64_t seal_lateness_ns; /* seal.lateness */
+    int64_t seal_quiet_ns;    /* seal.quiet */
+    int64_t seal_spread_ns;   /* seal.spread: 0: over the span's length */
+    int64_t seal_interval_ns; /* seal.interval: how often the ledger is looked at */
+    int64_t block_bytes_max;  /* seal.block_bytes_max */
+    int64_t zstd_level;       /* seal.zstd_level, 0: off */
     /* store */
-    int64_t store_cache_bytes;                 /* store.cache_bytes */
-    int64_t store_write_buffer_bytes;          /* store.write_buffer_bytes */
-    int64_t store_eras;                        /* store.eras */
-    int64_t disk_reserve_bytes;                /* store.disk_reserve_bytes */
+    int64_t store_cache_bytes;        /* store.cache_bytes */
+    int64_t store_write_buffer_bytes; /* store.write_buffer_bytes */
+    int64_t store_eras;               /* store.eras */
+    int64_t disk_reserve_bytes;       /* store.disk_reserve_bytes */
     /* retention */
-    int64_t retention_raw_ns;                  /* retention.raw: of new tenants, 0: for ever */
-    int64_t expire_interval_ns;                /* retention.interval */
+    int64_t retention_raw_ns;   /* retention.raw: of new tenants, 0: for ever */
+    int64_t expire_interval_ns; /* retention.interval */
     /* query */
-    int64_t query_time_ns_max;                 /* query.time_max */
-    int64_t query_memory_bytes_max;            /* query.memory_bytes_max */
-    int64_t query_series_max;                  /* query.series_max */
-    int64_t query_concurrent_max;              /* query.concurrent_max: 503 beyond */
-    int64_t query_threads;                     /* query.threads */
+    int64_t query_time_ns_max;      /* query.time_max */
+    int64_t query_memory_bytes_max; /* query.memory_bytes_max */
+    int64_t query_series_max;       /* query.series_max */
+    int64_t query_concurrent_max;   /* query.concurrent_max: 503 beyond */
+    int64_t query_threads;          /* query.threads */
 };
 
 /* All defaults. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings as a whole: defaults, one by name, and what must hold between them. */
+#include "settings/settings.h"
+
+#include "base/clock.h"
+#include "settings/table.h"
+
+void vv_settings_init(struct vv_settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+    for (size_t i = 0; i < vv_setting_count; i++) {
+        const struct vv_setting *row = &vv_setting_table[i];
+        vv_invariant(vv_setting_read(row, vv_str_of(row->preset), settings, NULL) == VV_OK);
+    }
+}
+
+enum vv_status vv_settings_set(struct vv_settings *settings, const char *name, const char *value,
+                               struct vv_error *error)
+{
+    const struct vv_setting *row = vv_setting_find(vv_str_of(name));
+    if (row) {
+        return vv_setting_read(row, vv_str_of(value), settings, error);
+    }
+    const char *nearest = vv_setting_nearest(vv_str_of(name));
+    if (*nearest) {
+        return vv_error_set(error, VV_INVALID, "there is no setting '%.64s'; did you mean %s?",
+                            name, nearest);
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "there is no setting '%.64s'; `varve config` lists all of them", name);
+}
+
+/* "a must be at least N times b", with both present values. */
+static enum vv_status refuse_pair(const char *larger, const char *smaller, int64_t times,
+                                  const struct vv_settings *settings, struct vv_error *error)
+{
+    char larger_text[VV_SETTING_WRITTEN_SIZE];
+    char smaller_text[VV_SETTING_WRITTEN_SIZE];
+    vv_setting_write(vv_setting_find(vv_str_of(larger)), settings, larger_text);
+    vv_setting_write(vv_setting_find(vv_str_of(smaller)), settings, smaller_text);
+    return vv_error_set(error, VV_INVALID,
+                        "%s (%.40s) must be at least %d times %s (%.40s): raise the one or lower "
+                        "the other",
+                        larger, larger_text, (int)times, smaller, smaller_text);
+}
+
+static enum vv_status check_partition(const struct vv_settings *settings, struct vv_error *error)
+{
+    if (settings->span_ns == 0) {
+        return VV_OK;
+    }
+    if (settings->bucket_ns == 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "partition.span is set and partition.bucket is not: set both or none");
+    }
+    if (settings->bucket_ns % settings->span_ns != 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "partition.span must divide partition.bucket without a rest, "
+                            "such as 1h and 1d");
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_settings_check(const struct vv_settings *settings, struct vv_error *error)
+{
+    const struct {
+        const char *larger;
+        int64_t larger_value;
+        int64_t times;
+        const char *smaller;
+        int64_t smaller_value;
+    } pairs[] = {
+        {"head.bytes_max", settings->head_bytes_max, 2, "head.flush_bytes",
+         settings->head_flush_bytes},
+        {"journal.bytes_max", settings->journal_bytes_max, 4, "journal.segment_bytes",
+         settings->journal_segment_bytes},
+        {"http.body_bytes_max", settings->http_body_bytes_max, 1, "ingest.line_bytes_max",
+         settings->line_bytes_max},
+        {"head.bytes_max", settings->head_bytes_max, 4, "ingest.batch_bytes_max",
+         settings->batch_bytes_max},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].larger_value / pairs[i].times < pairs[i].smaller_value) {
+            return refuse_pair(pairs[i].larger, pairs[i].smaller, pairs[i].times, settings, error);
+        }
+    }
+    return check_partition(settings, error);
+}

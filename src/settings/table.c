@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of settings. Its order is the order of the documents; rows of a section stand together.
+ */
+#include "settings/table.h"
+
+#include "base/clock.h"
+#include "settings/suggest.h"
+
+#include <assert.h>
+
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define TIB (1024 * GIB)
+
+#define YEARS_100 (36525 * VV_DAY)
+
+#define AT(member) offsetof(struct vv_settings, member)
+
+#define SIZE(name, member, preset, least, most, zero, meaning)                                     \
+    {                                                                                              \
+        name, VV_SETTING_SIZE, AT(member), preset, least, most, zero, NULL, meaning                \
+    }
+#define DURATION(name, member, preset, least, most, zero, meaning)                                 \
+    {                                                                                              \
+        name, VV_SETTING_DURATION, AT(member), preset, least, most, zero, NULL, meaning            \
+    }
+#define INT(name, member, preset, least, most, zero, meaning)                                      \
+    {                                                                                              \
+        name, VV_SETTING_INT, AT(member), preset, least, most, zero, NULL, meaning                 \
+    }
+#define BOOL(name, member, preset, meaning)                                                        \
+    {                                                                                              \
+        name, VV_SETTING_BOOL, AT(member), preset, 0, 1, NULL, NULL, meaning                       \
+    }
+#define TEXT(name, member, preset, least, meaning)                                                 \
+    {                                                                                              \
+        name, VV_SETTING_TEXT, AT(member), preset, least, VV_SETTING_TEXT_MAX - 1, NULL, NULL,     \
+            meaning                                                                                \
+    }
+#define ENUM(name, member, preset, choices, meaning)                                               \
+    {                                                                                              \
+        name, VV_SETTING_ENUM, AT(member), preset, 1, VV_SETTING_TEXT_MAX - 1, NULL, choices,      \
+            meaning                                                                                \
+    }
+
+static_assert(sizeof(((struct vv_settings *)0)->data) == VV_SETTING_TEXT_MAX,
+              "texts have one length");
+
+const struct vv_setting vv_setting_table[] = {
+    TEXT("data", data, "varve-data", 1,
+         "The folder that holds everything: journal and store. It is made if it is missing, and "
+         "only one process can use it"),
+    ENUM("log.level", log_level, "info", "debug|info|warn|error",
+         "The least important lines that are logged. The log goes to standard error"),
+
+    TEXT("http.listen", listen, "127.0.0.1:8987", 3,
+         "HOST:PORT to listen on. `0.0.0.0:8987` is every IPv4 interface, `[::]:8987` every one; "
+         "port 0 takes any free port. There is no authentication yet: let only those in who may "
+         "read and write everything"),
+    INT("http.threads", http_threads, "2", 1, 64, NULL,
+        "Threads that read requests and parse what is written"),
+    INT("http.connections_max", http_connections_max, "1000", 1, 100000, NULL,
+        "Connections at the same time; more are closed at once. Each takes a file descriptor and "
+        "up to 256 KiB while it is busy"),
+    SIZE("http.body_bytes_max", http_body_bytes_max, "64MiB", 64 * KIB, 16 * GIB, NULL,
+         "The largest request body; a larger one is answered 413. Bodies are read piece by piece, "
+         "so this bounds time and not memory"),
+    DURATION("http.idle_max", http_idle_ns_max, "30s", VV_SECOND, VV_HOUR, NULL,
+             "A connection on which nothing moves for so long is closed"),
+
+    TEXT("ingest.id_tag", id_tag, "", 0,
+         "The tag whose value is the source's id, for example `host`; the other tags then describe "
+         "the source. Empty: all tags together are the id. Choose it before the first write"),
+    DURATION("ingest.future_max", future_ns_max, "10m", VV_SECOND, 365 * VV_DAY, NULL,
+             "Points later than now by more than this are refused: one wrong clock must not be "
+             "the newest value for years"),
+    DURATION("ingest.past_max", past_ns_max, "0s", VV_MINUTE, YEARS_100, "any age is accepted",
+             "Points older than this are refused"),
+    SIZE("ingest.line_bytes_max", line_bytes_max, "256KiB", KIB, 4 * MIB, NULL,
+         "The longest line (or JSON point) that is accepted"),
+    INT("ingest.fields_max", fields_max, "1000", 1, 10000, NULL, "Fields in a line, at most"),
+    SIZE("ingest.batch_bytes_max", batch_bytes_max, "4MiB", 64 * KIB, 32 * MIB, NULL,
+         "What one request holds in memory; a longer body is stored batch by batch"),
+
+    INT("limits.tenants_max", tenants_max, "1000", 1, 1000000, NULL, "Tenants, at most"),
+    INT("limits.sources_max", sources_max, "2000000", 1, 100000000, NULL,
+        "Sources of all tenants together, at most. Points of further sources are refused: a tag "
+        "that changes with each point would fill memory otherwise"),
+    INT("limits.metrics_max", metrics_max, "100000", 1, 10000000, NULL,
+        "Metrics and measurements of all tenants together, at most"),
+    SIZE("limits.series_cache_bytes", series_cache_bytes, "64MiB", MIB, 16 * GIB, NULL,
+         "The cache that leads from the tags of a line to its source"),
+
+    SIZE("journal.segment_bytes", journal_segment_bytes, "16MiB", MIB, GIB, NULL,
+         "The size to which a file of the journal is preallocated"),
+    SIZE("journal.bytes_max", journal_bytes_max, "4GiB", 16 * MIB, TIB, NULL,
+         "The whole journal, at most: what is accepted while the store cannot be written. Beyond "
+         "it writes are answered 503"),
+    BOOL("journal.skip_damaged", journal_skip_damaged, "false",
+         "At the start, leave out damaged records in the middle of the journal instead of "
+         "refusing to start. What they held is lost; the log counts them"),
+
+    SIZE("head.flush_bytes", head_flush_bytes, "64MiB", MIB, 16 * GIB, NULL,
+         "When points in memory take this much, they are flushed to the store"),
+    DURATION("head.flush_age", head_flush_age_ns, "5m", VV_SECOND, VV_DAY, NULL,
+             "When the oldest points in memory are this old, they are flushed to the store"),
+    SIZE("head.bytes_max", head_bytes_max, "512MiB", 4 * MIB, TIB, NULL,
+         "Points in memory, at most; beyond it writes are answered 503 until the store has caught "
+         "up. At least twice head.flush_bytes"),
+
+    DURATION("partition.bucket", bucket_ns, "0s", VV_MINUTE, 366 * VV_DAY,
+             "chosen for each source from what is seen",
+             "How much time a partition of a new source holds"),
+    DURATION("partition.span", span_ns, "0s", VV_MINUTE, 366 * VV_DAY,
+             "chosen for each source from what is seen",
+             "How much time is sealed at once; divides partition.bucket"),
+    INT("partition.splits", splits, "1", 1, 64, NULL,
+        "Into how many partitions a bucket of a new source is divided"),
+
+    DURATION("seal.lateness", seal_lateness_ns, "5m", VV_SECOND, 30 * VV_DAY, NULL,
+             "A span is sealed so long after its end at the earliest. Later points are accepted "
+             "too; they have the span sealed again"),
+    DURATION("seal.quiet", seal_quiet_ns, "30s", VV_SECOND, VV_DAY, "at once",
+             "A span is sealed when nothing was written to it for so long"),
+    DURATION("seal.spread", seal_spread_ns, "0s", VV_SECOND, 30 * VV_DAY, "the length of the span",
+             "Spans that end together are sealed over so much time, so that a million sources "
+             "are not sealed in the same second"),
+    DURATION("seal.interval", seal_interval_ns, "5s", 100 * VV_MILLISECOND, VV_HOUR, NULL,
+             "How often spans that are due are looked for"),
+    SIZE("seal.block_bytes_max", block_bytes_max, "256KiB", 4 * KIB, 16 * MIB, NULL,
+         "A sealed block is cut at about this size"),
+    INT("seal.zstd_level", zstd_level, "1", 1, 19, "no zstd",
+        "How hard sealed blocks are compressed after the codec of the columns"),
+
+    SIZE("store.cache_bytes", store_cache_bytes, "64MiB", MIB, TIB, NULL,
+         "The store's cache of blocks, at most"),
+    SIZE("store.write_buffer_bytes", store_write_buffer_bytes, "64MiB", MIB, 64 * GIB, NULL,
+         "The store's write buffers together, at most"),
+    INT("store.eras", store_eras, "24", 8, 64, NULL,
+        "Into how many slices of time a retention is divided. A slice expires as a whole, so data "
+        "outlives its retention by up to one of them"),
+    SIZE("store.disk_reserve_bytes", disk_reserve_bytes, "256MiB", 16 * MIB, TIB, NULL,
+         "When less is free on the disk of `data`, writes are answered 503, long before the disk "
+         "is full"),
+
+    DURATION("retention.raw", retention_raw_ns, "0s", VV_HOUR, YEARS_100, "for ever",
+             "How long points of new tenants are kept. `varve tenants set` changes one tenant's"),
+    DURATION("retention.interval", expire_interval_ns, "1m", VV_SECOND, VV_DAY, NULL,
+             "How often expired data is looked for"),
+
+    DURATION("query.time_max", query_time_ns_max, "30s", 100 * VV_MILLISECOND, VV_DAY, NULL,
+             "A query that takes longer is ended"),
+    SIZE("query.memory_bytes_max", query_memory_bytes_max, "256MiB", 4 * MIB, TIB, NULL,
+         "Memory of one query, at most; one that needs more fails and says how to narrow it"),
+    INT("query.series_max", query_series_max, "1000000", 1, 100000000, NULL,
+        "Sources times metrics that one query may touch"),
+    INT("query.concurrent_max", query_concurrent_max, "64", 1, 10000, NULL,
+        "Queries at the same time; more are answered 503"),
+    INT("query.threads", query_threads, "2", 1, 64, NULL, "Threads that work on queries"),
+};
+
+const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];
+
+/* Only for suggestions; a test holds it against the table. */
+static const char *const sections[] = {"log",       "http",  "ingest", "limits",
+                                       "journal",   "head",  "seal",   "partition",
+                                       "retention", "store", "query"};
+
+const struct vv_setting *vv_setting_find(struct vv_str name)
+{
+    for (size_t i = 0; i < vv_setting_count; i++) {
+        if (vv_str_equal(vv_str_of(vv_setting_table[i].name), name)) {
+            return &vv_setting_table[i];
+        }
+    }
+    return NULL;
+}
+
+/* What follows the last dot. */
+static struct vv_str last_word(struct vv_str name)
+{
+    for (size_t i = name.size; i > 0; i--) {
+        if (name.data[i - 1] == '.') {
+            return (struct vv_str){name.data + i, name.size - i};
+        }
+    }
+    return name;
+}
+
+/* The best of all names; else a name whose last word is near, as in `threads` or `server.listen`.
+ */
+const char *vv_setting_nearest(struct vv_str name)
+{
+    struct vv_suggestion whole;
+    struct vv_suggestion part;
+    vv_suggestion_init(&whole, name);
+    vv_suggestion_init(&part, last_word(name));
+    const char *part_name = "";
+    for (size_t i = 0; i < vv_setting_count; i++) {
+        const char *row = vv_setting_table[i].name;
+        vv_suggestion_offer(&whole, row);
+        const char *word = last_word(vv_str_of(row)).data;
+        if (vv_suggestion_offer(&part, word)) {
+            part_name = row;
+        }
+    }
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        vv_suggestion_offer(&whole, sections[i]);
+    }
+    return whole.best ? whole.best : part_name;
+}
