@@ -6,6 +6,9 @@
  * bit patterns (double or two's complement), row-major. Sources, measurements and metrics are
  * numbers of the registry; what the journal has not seen yet of them is listed in `definitions`.
  * A batch is built by one thread and then handed over; it is immutable once submitted.
+ *
+ * Where two rows of a batch give one point, the later row of a frame wins, and between frames the
+ * later frame.
  */
 #ifndef VV_MODEL_BATCH_H
 #define VV_MODEL_BATCH_H
@@ -32,6 +35,12 @@ struct vv_definition {
     uint32_t number;
 };
 
+/* Private to batch.c: what is known already, by hash; slots hold an index + 1. */
+struct vv_batch_slots {
+    uint32_t *slots;
+    size_t capacity; /* a power of two, or 0 */
+};
+
 struct vv_batch {
     uint32_t tenant;
     size_t n_frames;
@@ -43,23 +52,28 @@ struct vv_batch {
     /* private to batch.c */
     size_t frames_capacity;
     size_t definitions_capacity;
+    size_t frame_last; /* that was asked for */
+    struct vv_batch_slots frame_slots;
+    struct vv_batch_slots definition_slots;
 };
 
 VV_MUST_CHECK enum vv_status vv_batch_create(uint32_t tenant, struct vv_batch **batch_out);
 void vv_batch_destroy(struct vv_batch *batch); /* NULL is allowed */
 
 /*
- * The frame for these metrics: an existing one or a new one (metrics are copied). VV_NO_MEMORY.
- * The index stays valid while the batch is built; pointers into frames do not.
+ * The frame for these metrics (at least one): an existing one or a new one (metrics are copied).
+ * VV_NO_MEMORY; VV_TOO_LARGE beyond VV_FRAME_METRICS_MAX. The index stays valid while the batch is
+ * built; pointers into frames do not.
  */
 VV_MUST_CHECK enum vv_status vv_batch_frame(struct vv_batch *batch, uint32_t measurement,
                                             const uint32_t *metrics, uint32_t n_metrics,
                                             size_t *frame_out);
-/* Appends a row; values has the frame's n_metrics. A duplicate (source, time) of the same batch is
- * allowed: the later row wins. VV_NO_MEMORY leaves the batch as it was. */
+/* Appends a row; values has the frame's n_metrics, time is between VV_TIME_MIN and VV_TIME_MAX. A
+ * duplicate (source, time) of the same batch is allowed. VV_NO_MEMORY leaves the batch as it
+ * was. */
 VV_MUST_CHECK enum vv_status vv_batch_row(struct vv_batch *batch, size_t frame, uint32_t source,
                                           int64_t time, const uint64_t *values);
-/* Notes a definition; one that was just noted is not noted again. */
+/* Notes a definition; one that is noted already is, as a rule, not noted again. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_batch_define(struct vv_batch *batch, uint8_t kind, uint32_t number);
 
 /*
