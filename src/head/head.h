@@ -5,7 +5,7 @@
  * Words: a generation is what is flushed together; one is active and takes new rows, older ones are
  * being flushed. A series (source, measurement) has a list of chunks in its generation; a chunk
  * holds rows of one shape (a list of metrics). Rows never move once they are written.
- * Flow: apply (in stamp order) → cut → walk (flush) → drop.
+ * Flow: prepare → publish (in stamp order) → cut → walk (flush) → drop.
  * Threads: ONE applier (the committer) applies and cuts; the storage thread walks and drops; any
  * thread reads. A lock per shard is held for the look-up, not for copying; a generation is freed
  * when it was dropped and its last reader is done.
@@ -22,13 +22,21 @@ struct vv_generation;
 VV_MUST_CHECK enum vv_status vv_head_create(struct vv_head **head_out);
 void vv_head_destroy(struct vv_head *head);
 
-/* Applies all rows of a batch under one stamp. All or nothing: on VV_NO_MEMORY no row is visible.
- * Applier only. */
-VV_MUST_CHECK enum vv_status vv_head_apply(struct vv_head *head, const struct vv_batch *batch,
-                                           vv_stamp stamp);
+/*
+ * Applying has two steps, so that memory is certain before the journal is written: prepare writes a
+ * batch's rows (under one stamp) where readers do not look; after the journal's sync, publish makes
+ * all that was prepared visible, or forget drops all of it. Batches are prepared in stamp order. On
+ * VV_NO_MEMORY only this batch is forgotten. Applier only.
+ */
+VV_MUST_CHECK enum vv_status vv_head_prepare(struct vv_head *head, const struct vv_batch *batch,
+                                             vv_stamp stamp);
+void vv_head_publish(struct vv_head *head);
+void vv_head_forget(struct vv_head *head);
 
 /* Makes the active generation one to be flushed and begins a new one. VV_DONE when the active one
- * is empty; VV_NO_MEMORY. Applier only. */
+ * is empty; VV_NO_MEMORY; VV_OVERLOAD when VV_GENERATIONS_MAX exist. Not between prepare and
+ * publish. Applier only. */
+#define VV_GENERATIONS_MAX 16
 VV_MUST_CHECK enum vv_status vv_head_cut(struct vv_head *head, struct vv_generation **generation_out);
 
 /* Calls visit for each series of a cut generation, ascending by source, then measurement; rows are

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flush: series by series, rows are sorted, placed and written as runs. */
+#include "flush/flush.h"
+
+#include "model/piece.h"
+
+#include <string.h>
+
+#define RUN_ROWS_MAX  4096 /* of a part: bounds what a merge of many runs holds at once */
+#define RUN_BYTES_MAX (256u << 10)
+
+/* What one flush carries from series to series. */
+struct flush {
+    const struct vv_flush_options *options;
+    struct vv_piece_encoder encoder;
+    struct vv_merge *merge; /* made when a series needs sorting */
+    vv_stamp run;
+    uint32_t source; /* whose series are being written */
+    struct vv_flush_figures *figures;
+    struct vv_error *error;
+    /* The span that is being written, and how many parts each of its splits has. */
+    struct vv_span_key span;
+    uint32_t parts[VV_SPLITS_MAX];
+    bool span_open;
+};
+
+/* ---- plans ---- */
+
+static int64_t bucket_max(const struct flush *flush, uint32_t source)
+{
+    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
+    int64_t eighth = vv_registry_retention(flush->options->registry, tenant) / 8;
+    return eighth > 0 && eighth < VV_BUCKET_NS_MIN ? VV_BUCKET_NS_MIN : eighth;
+}
+
+static struct vv_plan choose_plan(const struct flush *flush, uint32_t source,
+                                  const struct vv_rows *rows)
+{
+    int64_t low = rows->times[0];
+    int64_t high = rows->times[0];
+    for (size_t i = 1; i < rows->n_rows; i++) {
+        low = rows->times[i] < low ? rows->times[i] : low;
+        high = rows->times[i] > high ? rows->times[i] : high;
+    }
+    struct vv_plan plan = vv_plan_choose(rows->n_rows, high - low, bucket_max(flush, source));
+    const struct vv_flush_options *options = flush->options;
+    struct vv_plan wanted = plan;
+    wanted.bucket_ns = options->bucket_ns ? options->bucket_ns : plan.bucket_ns;
+    wanted.span_ns = options->span_ns ? options->span_ns : plan.span_ns;
+    wanted.splits = options->splits ? options->splits : plan.splits;
+    if (wanted.span_ns > wanted.bucket_ns) {
+        wanted.span_ns = wanted.bucket_ns;
+    }
+    return vv_plan_check(&wanted, NULL) == VV_OK ? wanted : plan;
+}
+
+static enum vv_status ensure_plan(struct flush *flush, uint32_t source, const struct vv_rows *rows)
+{
+    struct vv_registry *registry = flush->options->registry;
+    if (vv_registry_source_plans(registry, source).n > 0) {
+        return VV_OK;
+    }
+    struct vv_plan plan = choose_plan(flush, source, rows);
+    enum vv_status status = vv_registry_source_set_plans(registry, source, &plan, 1);
+    flush->figures->plans += status == VV_OK;
+    return status;
+}
+
+static enum vv_status put_record(struct flush *flush, enum vv_registry_kind kind, uint32_t source)
+{
+    struct vv_buffer buffer = {0};
+    uint8_t key[4];
+    vv_registry_key(source, key);
+    vv_registry_encode(flush->options->registry, kind, source, &buffer);
+    enum vv_status status = vv_buffer_status(&buffer);
+    if (status == VV_OK) {
+        struct vv_store *store = flush->options->store;
+        status =
+            store->ops->put_meta(store, (uint8_t)kind, (struct vv_str){(char *)key, 4},
+                                 (struct vv_str){(char *)buffer.data, buffer.size}, flush->error);
+    }
+    vv_buffer_deinit(&buffer);
+    return status;
+}
+
+/* The source's record goes in before the first run that follows its plan, so that there is never a
+ * run without its plan. A settled record needs no care: the journal has it, and the flush of the
+ * generation that journaled it stores it. */
+static enum vv_status begin_source(struct flush *flush, uint32_t source, const struct vv_rows *rows)
+{
+    enum vv_status status = ensure_plan(flush, source, rows);
+    if (status == VV_OK &&
+        !vv_registry_settled(flush->options->registry, VV_REGISTRY_SOURCE, source)) {
+        status = put_record(flush, VV_REGISTRY_SOURCE, source);
+    }
+    if (status == VV_OK) {
+        status = put_record(flush, VV_REGISTRY_TIMES, source);
+    }
+    return status;
+}
+
+/* ---- placing ---- */
+
+static bool same_span(const struct vv_span_key *a, const struct vv_span_key *b)
+{
+    return a->partition.source == b->partition.source &&
+           a->partition.bucket_start == b->partition.bucket_start &&
+           a->partition.bucket_ns == b->partition.bucket_ns && a->measurement == b->measurement &&
+           a->span_start == b->span_start;
+}
+
+static uint32_t next_part(struct flush *flush, const struct vv_span_key *key)
+{
+    if (!flush->span_open || !same_span(&flush->span, key)) {
+        memset(flush->parts, 0, sizeof flush->parts);
+        flush->span = *key;
+        flush->span_open = true;
+    }
+    return flush->parts[key->partition.split]++;
+}
+
+/* Writes rows [first, end), all in one span and split, as parts of a run, then the mark. */
+static enum vv_status write_run(struct flush *flush, const struct vv_span_key *key, int64_t span_ns,
+                                const struct vv_rows *rows, size_t first, size_t end)
+{
+    struct vv_store *store = flush->options->store;
+    enum vv_status status = VV_OK;
+    while (first < end && status == VV_OK) {
+        size_t n = vv_piece_rows(&flush->encoder, rows, first, end);
+        struct vv_piece piece = {.kind = VV_PIECE_RUN, .key = *key, .run = flush->run};
+        status =
+            vv_piece_encode(&flush->encoder, rows, first, first + n, &piece.bytes, flush->error);
+        if (status == VV_OK) {
+            piece.part = next_part(flush, key);
+            status = store->ops->put_run(store, &piece, flush->error);
+            flush->figures->runs++;
+            flush->figures->bytes += piece.bytes.size;
+        }
+        first += n;
+    }
+    if (status == VV_OK) {
+        struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
+        status = store->ops->put_mark(store, &mark, flush->error);
+    }
+    return status;
+}
+
+/* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes. */
+static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t measurement,
+                                 const struct vv_rows *rows)
+{
+    struct vv_plans plans = vv_registry_source_plans(flush->options->registry, source);
+    struct vv_span_key key = {.measurement = measurement};
+    key.partition.tenant = vv_registry_source_tenant(flush->options->registry, source);
+    key.partition.source = source;
+    enum vv_status status = VV_OK;
+    for (size_t first = 0; first < rows->n_rows && status == VV_OK;) {
+        struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, rows->times[first]);
+        key.partition.bucket_start = bucket.start;
+        key.partition.bucket_ns = bucket.bucket_ns;
+        key.partition.split = vv_split_of(&bucket, rows->times[first]);
+        key.span_start = vv_span_of(&bucket, rows->times[first]);
+        int64_t span_end = key.span_start + bucket.span_ns;
+        span_end = span_end < bucket.end ? span_end : bucket.end;
+        size_t end = first + 1;
+        while (
+            end < rows->n_rows && rows->times[end] < span_end &&
+            (bucket.splits == 1 || vv_split_of(&bucket, rows->times[end]) == key.partition.split)) {
+            end++;
+        }
+        status = write_run(flush, &key, bucket.span_ns, rows, first, end);
+        first = end;
+    }
+    return status;
+}
+
+/* ---- a series ---- */
+
+static bool is_ascending(const struct vv_rows *rows)
+{
+    for (size_t i = 1; i < rows->n_rows; i++) {
+        if (rows->times[i] <= rows->times[i - 1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum vv_status copy_rows(const struct vv_rows *rows, struct vv_rows *copy_out)
+{
+    enum vv_status status = vv_rows_alloc(rows->n_rows, rows->n_columns, copy_out);
+    if (status != VV_OK) {
+        return status;
+    }
+    memcpy(copy_out->times, rows->times, rows->n_rows * sizeof *rows->times);
+    memcpy(copy_out->stamps, rows->stamps, rows->n_rows * sizeof *rows->stamps);
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        struct vv_column *to = &copy_out->columns[i];
+        const struct vv_column *from = &rows->columns[i];
+        to->metric = from->metric;
+        to->type = from->type;
+        memcpy(to->values, from->values, rows->n_rows * sizeof *to->values);
+        memcpy(to->present, from->present, (rows->n_rows + 7) / 8);
+    }
+    return VV_OK;
+}
+
+/* Rows out of order, or several for one time: through the merge, which resolves them. */
+static enum vv_status write_merged(struct flush *flush, uint32_t source, uint32_t measurement,
+                                   const struct vv_rows *rows)
+{
+    struct vv_merge_options options = {.from = VV_TIME_MIN, .to = INT64_MAX, .join_times = false};
+    struct vv_rows copy;
+    enum vv_status status = copy_rows(rows, &copy);
+    if (status == VV_OK && !flush->merge) {
+        status = vv_merge_create(&options, &flush->merge);
+        if (status != VV_OK) {
+            vv_rows_free(&copy);
+        }
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    vv_merge_reset(flush->merge, options.from, options.to);
+    status = vv_merge_add_rows(flush->merge, &copy);
+    while (status == VV_OK) {
+        const struct vv_rows *chunk;
+        status = vv_merge_next(flush->merge, &chunk, flush->error);
+        if (status == VV_OK) {
+            status = write_rows(flush, source, measurement, chunk);
+        }
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
+static enum vv_status flush_series(void *context, uint32_t source, uint32_t measurement,
+                                   struct vv_rows *rows)
+{
+    struct flush *flush = context;
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        struct vv_metric_info info;
+        vv_registry_metric_info(flush->options->registry, rows->columns[i].metric, &info);
+        rows->columns[i].type = info.type;
+    }
+    flush->span_open = false;
+    enum vv_status status = VV_OK;
+    if (source != flush->source) {
+        flush->source = source;
+        status = begin_source(flush, source, rows);
+    }
+    if (status == VV_OK) {
+        status = is_ascending(rows) ? write_rows(flush, source, measurement, rows)
+                                    : write_merged(flush, source, measurement, rows);
+    }
+    flush->figures->series++;
+    flush->figures->rows += rows->n_rows;
+    return status;
+}
+
+enum vv_status vv_flush_generation(const struct vv_flush_options *options,
+                                   struct vv_generation *generation, vv_stamp run,
+                                   struct vv_flush_figures *figures_out, struct vv_error *error)
+{
+    *figures_out = (struct vv_flush_figures){0};
+    struct flush flush = {.options = options,
+                          .run = run,
+                          .source = VV_REGISTRY_NONE,
+                          .figures = figures_out,
+                          .error = error};
+    flush.encoder.rows_max = RUN_ROWS_MAX;
+    flush.encoder.bytes_max = RUN_BYTES_MAX;
+    enum vv_status status = vv_generation_walk(generation, flush_series, &flush);
+    if (status == VV_NO_MEMORY) {
+        vv_error_set(error, status, "out of memory while flushing; it is tried again");
+    }
+    vv_piece_encoder_deinit(&flush.encoder);
+    vv_merge_destroy(flush.merge);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flush: a cut generation of the head becomes runs and marks in the store.
+ *
+ * Flow: for each series of the generation: its plan (chosen from what is seen, when the source has
+ * none yet) → bucket, span, split of each row → runs, each inside one span of one partition → marks.
+ * Nothing is confirmed here: the engine adds its own records, confirms, and only then drops the
+ * generation and releases the journal. A flush that failed is done again as a whole, with the same
+ * run stamp: it writes the same keys. Storage thread only.
+ */
+#ifndef VV_FLUSH_FLUSH_H
+#define VV_FLUSH_FLUSH_H
+
+#include "head/head.h"
+#include "registry/registry.h"
+#include "seal/ledger.h"
+#include "store/store.h"
+
+struct vv_flush_options {
+    struct vv_registry *registry;
+    struct vv_store *store;
+    struct vv_ledger_rule ledger;
+    int64_t bucket_ns; /* plan of new sources; 0: chosen from what is seen */
+    int64_t span_ns;   /* 0: chosen */
+    uint16_t splits;   /* 0: 1 */
+};
+
+struct vv_flush_figures {
+    uint64_t series;
+    uint64_t rows;
+    uint64_t runs;  /* parts written */
+    uint64_t bytes; /* encoded */
+    uint64_t plans; /* chosen */
+};
+
+/* `run` is higher than the run of every earlier flush, and the same when a flush is repeated. */
+VV_MUST_CHECK enum vv_status vv_flush_generation(const struct vv_flush_options *options,
+                                                 struct vv_generation *generation, vv_stamp run,
+                                                 struct vv_flush_figures *figures_out,
+                                                 struct vv_error *error);
+
+#endif

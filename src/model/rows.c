@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows that own their memory. */
+#include "model/merge.h"
+
+#include <stdlib.h>
+
+enum vv_status vv_rows_alloc(size_t n_rows, size_t n_columns, struct vv_rows *rows_out)
+{
+    struct vv_rows rows = {.n_rows = n_rows, .n_columns = n_columns};
+    size_t room = n_rows ? n_rows : 1; /* calloc(0) may give NULL */
+    rows.times = calloc(room, sizeof *rows.times);
+    rows.stamps = calloc(room, sizeof *rows.stamps);
+    rows.columns = calloc(n_columns ? n_columns : 1, sizeof *rows.columns);
+    bool failed = !rows.times || !rows.stamps || !rows.columns;
+    for (size_t i = 0; i < n_columns && !failed; i++) {
+        rows.columns[i].values = calloc(room, sizeof *rows.columns[i].values);
+        rows.columns[i].present = calloc((room + 7) / 8, 1);
+        failed = !rows.columns[i].values || !rows.columns[i].present;
+    }
+    if (failed) {
+        vv_rows_free(&rows);
+        *rows_out = (struct vv_rows){0};
+        return VV_NO_MEMORY;
+    }
+    *rows_out = rows;
+    return VV_OK;
+}
+
+void vv_rows_free(struct vv_rows *rows)
+{
+    free(rows->times);
+    free(rows->stamps);
+    for (size_t i = 0; rows->columns && i < rows->n_columns; i++) {
+        free(rows->columns[i].values);
+        free(rows->columns[i].present);
+    }
+    free(rows->columns);
+    *rows = (struct vv_rows){0};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sealer: spans that are over (or were written to again) become blocks.
+ *
+ * Flow: marks that are due and quiet → all runs and blocks of the span, merged once → new blocks →
+ * exactly the runs that were read are removed, and the mark is retired unless a newer run renewed
+ * it. Doing it again gives the same blocks, so a crash in between costs work only. Spans are sealed
+ * in small groups, so that one write to the store serves many. Storage thread only.
+ */
+#ifndef VV_SEAL_SEALER_H
+#define VV_SEAL_SEALER_H
+
+#include "base/clock.h"
+#include "registry/registry.h"
+#include "seal/ledger.h"
+#include "store/store.h"
+
+struct vv_sealer;
+
+struct vv_sealer_options {
+    struct vv_registry *registry;
+    struct vv_store *store;
+    struct vv_clock *clock;
+    struct vv_ledger_rule ledger;
+    size_t block_bytes_max; /* of a block's rows before encoding */
+    int zstd_level;
+};
+
+struct vv_seal_figures {
+    uint64_t spans;        /* sealed */
+    uint64_t again;        /* of those, spans that had a block already (late points) */
+    uint64_t expired;      /* marks whose span the retention hides: runs removed, nothing sealed */
+    uint64_t rows;         /* in new blocks */
+    uint64_t bytes_in;     /* of pieces read */
+    uint64_t bytes_out;    /* of blocks written */
+    uint64_t damaged;      /* spans left as they are because a piece could not be decoded */
+};
+
+VV_MUST_CHECK enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
+                                              struct vv_sealer **sealer_out);
+void vv_sealer_destroy(struct vv_sealer *sealer);
+
+/*
+ * Seals one group of at most `spans_max` (≥ 1) spans; VV_DONE when none is due. `all`: every marked span,
+ * over and quiet or not. After a failure of the store nothing is lost: the marks are still there.
+ */
+VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, bool all, size_t spans_max,
+                                            struct vv_error *error);
+void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figures *figures_out);
+
+#endif
