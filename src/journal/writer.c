@@ -243,6 +243,8 @@ static enum vv_status on_append_failed(struct vv_journal *journal, enum vv_statu
     }
     vv_log(VV_LOG_ERROR, "journal_outcome_unknown", "segment=%016llx offset=%llu",
            (unsigned long long)vv_journal_end(journal).segment, (unsigned long long)journal->end);
+    uint64_t written = journal->end + journal->buffer.size;
+    journal->file_bytes = journal->file_bytes < written ? written : journal->file_bytes;
     close_segment(journal);
     pthread_mutex_lock(&journal->lock);
     journal->counts.unknown++;

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Failing allocations: the functions that the linker's --wrap puts in place of malloc and others.
+ */
+#include "simulation/sim_memory.h"
+
+#include <stddef.h>
+
+static _Thread_local uint64_t countdown;
+static _Thread_local bool failed;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void vv_sim_memory_fail(uint64_t k)
+{
+    countdown = k;
+    failed = false;
+}
+
+bool vv_sim_memory_failed(void)
+{
+    countdown = 0;
+    return failed;
+}
+
+static bool fails(void)
+{
+    if (countdown == 0 || --countdown > 0) {
+        return false;
+    }
+    failed = true;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes allocations fail on request. The linker leads every malloc, calloc and realloc of the test
+ * program and of Varve's libraries (not of others) through here. For the thread that asks only.
+ */
+#ifndef VV_SIMULATION_SIM_MEMORY_H
+#define VV_SIMULATION_SIM_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The k-th allocation of this thread from now on (1: the next) gives NULL, once; 0: none does. */
+void vv_sim_memory_fail(uint64_t k);
+/* Whether the failure that was asked for has happened; asks for no more. A loop over k ends with
+ * the first k for which it has not. */
+bool vv_sim_memory_failed(void);
+
+#endif
