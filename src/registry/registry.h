@@ -7,15 +7,23 @@
  * Words: numbers are dense, count from 0 over all tenants of this node, and never change; number
  * VV_REGISTRY_NONE is none. A source's id is the text by which users know it. A record is the
  * encoded present state of one object; applying it again, or an older version of it later, changes
- * nothing. An object is settled when its present version is in the journal.
+ * nothing. An object is settled when its present version is in the journal. A number that is not
+ * in use is a hole (its object was made, but its batch never reached the journal): asking about a
+ * hole gives an empty answer and is no error.
+ *
+ * Texts (names, tag keys and values, ids) are UTF-8 without control characters.
  *
  * Threads: any thread may call anything unless said otherwise; what is returned by reference is
- * immutable for the registry's life. Lookups of known objects take a read lock or none.
+ * immutable for the registry's life (tags are copied out instead, since they change). Lookups of
+ * known objects take a read lock or none; a tenant's sources have a lock of their own.
+ *
+ * Memory: bounded by bytes_max and cache_bytes. A failed allocation is VV_NO_MEMORY and changes
+ * nothing; only libroaring, which keeps the larger sets of the tag index, ends the process then.
  */
 #ifndef VV_REGISTRY_REGISTRY_H
 #define VV_REGISTRY_REGISTRY_H
 
-#include "base/bytes.h"
+#include "base/arena.h"
 #include "codec/block.h"
 #include "model/partition.h"
 
@@ -33,13 +41,20 @@ enum vv_registry_kind {
 };
 
 struct vv_registry_options {
-    const char *id_tag;   /* this tag's value is the source's id, the others are its tags; "" or
-                             NULL: the whole tag set in canonical order is the id */
+    const char *id_tag; /* this tag's value is the source's id, the others are its tags; "" or
+                           NULL: the whole tag set in canonical order is the id */
     uint32_t tenants_max;
     uint32_t sources_max; /* over all tenants */
     uint32_t metrics_max; /* over all tenants, measurements count too */
     size_t cache_bytes;   /* the series cache, at most */
+    size_t bytes_max;     /* all but the series cache, at most; 0: 64 MiB and 1 KiB per source of
+                             sources_max. Beyond it new objects and new tags are VV_TOO_LARGE. */
 };
+
+/* More objects of a kind than these are not possible, whatever the options say. */
+#define VV_SOURCES_LIMIT (1u << 26)
+#define VV_TENANTS_LIMIT (1u << 19)
+#define VV_METRICS_LIMIT (1u << 22) /* and measurements */
 
 VV_MUST_CHECK enum vv_status vv_registry_create(const struct vv_registry_options *options,
                                                 struct vv_registry **registry_out);
@@ -88,8 +103,12 @@ struct vv_metric_info {
 };
 void vv_registry_metric_info(struct vv_registry *registry, uint32_t metric,
                              struct vv_metric_info *info_out);
-/* data NULL leaves one as it is. At most 64 bytes of unit and 1,024 of description. Older texts
- * stay valid for those who hold them. */
+/* data NULL leaves one as it is. At most 64 bytes of unit and 1,024 of description (VV_TOO_LARGE).
+ * Older texts stay valid for those who hold them; so that they stay few, a tenant may replace
+ * VV_DESCRIBE_BYTES_MAX of them in a process's life: beyond, VV_OVERLOAD. */
+#define VV_UNIT_BYTES_MAX        64
+#define VV_DESCRIPTION_BYTES_MAX 1024
+#define VV_DESCRIBE_BYTES_MAX    (1u << 20)
 VV_MUST_CHECK enum vv_status vv_registry_describe(struct vv_registry *registry, uint32_t metric,
                                                   struct vv_str unit, struct vv_str description,
                                                   struct vv_error *error);
@@ -108,15 +127,23 @@ struct vv_tag {
     struct vv_str value;
 };
 
-#define VV_TAGS_MAX 256
+#define VV_TAGS_MAX            256
+#define VV_SOURCE_ID_BYTES_MAX 8192 /* also of all the tags of a source together */
 
 /*
  * The source of a tag set, made when it is new. `tags` in any order; a key that occurs twice: the
- * last value counts; an empty value: as if absent. With an id tag, tags that differ from the known
- * ones become a new version from `time` on (a tag that is not mentioned stays); without the id tag
- * among them, and by default, the canonical text of the whole set (keys ascending, `k=v` joined by
- * commas, line-protocol escapes) is the id; that of no tags at all is "-". VV_INVALID, VV_TOO_LARGE
- * (sources_max, or too many or too long tags), VV_NO_MEMORY.
+ * last value counts; an empty value: as if absent.
+ *
+ * By default, and where the id tag is not among them, the canonical text of the whole set is the
+ * id: keys ascending, `k=v` joined by commas, with a backslash before each comma, equals sign,
+ * space and backslash; "-" when there are no tags. Such a source's tags never change.
+ *
+ * With an id tag, its value is the id. Tags that differ from the present ones become a new version
+ * from `time` on; a tag that is not mentioned stays. What is older than the present version's
+ * from_ns does not change the tags: history is not rewritten by late points.
+ *
+ * VV_INVALID, VV_TOO_LARGE (sources_max, bytes_max, or too many or too long tags), VV_NO_MEMORY;
+ * the message says which.
  */
 VV_MUST_CHECK enum vv_status vv_registry_source(struct vv_registry *registry, uint32_t tenant,
                                                 const struct vv_tag *tags, size_t n, int64_t time,
@@ -127,34 +154,48 @@ uint32_t vv_registry_source_count(struct vv_registry *registry);
 uint32_t vv_registry_source_tenant(struct vv_registry *registry, uint32_t source);
 struct vv_str vv_registry_source_id(struct vv_registry *registry, uint32_t source);
 
-/* A version of a source's tags: ascending by key, valid from `from_ns`. */
+/* A version of a source's tags: ascending by key, valid from `from_ns`; the oldest one that is kept
+ * also counts for all time before. VV_TIME_MIN where tags never change. */
 struct vv_tag_version {
     int64_t from_ns;
     size_t n_tags;
     const struct vv_tag *tags;
 };
-/* The present tags. */
-struct vv_tag_version vv_registry_source_tags(struct vv_registry *registry, uint32_t source);
-/* Older and present versions, oldest first; at most VV_TAG_HISTORY_MAX are kept. Returns how many
- * were written. */
+/* The present tags, copied into the caller's arena. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_registry_source_tags(struct vv_registry *registry, uint32_t source,
+                                                     struct vv_arena *arena,
+                                                     struct vv_tag_version *version_out);
+/*
+ * Older and present versions, oldest first, copied into the caller's arena. At most
+ * VV_TAG_HISTORY_MAX of a source are kept, and old versions of all sources together take at most a
+ * quarter of bytes_max: beyond either, a change drops the source's own oldest ones.
+ */
 #define VV_TAG_HISTORY_MAX 32
-size_t vv_registry_source_history(struct vv_registry *registry, uint32_t source,
-                                  struct vv_tag_version versions_out[VV_TAG_HISTORY_MAX]);
+VV_MUST_CHECK enum vv_status vv_registry_source_history(
+    struct vv_registry *registry, uint32_t source, struct vv_arena *arena,
+    struct vv_tag_version versions_out[VV_TAG_HISTORY_MAX], size_t *n_out);
 
 /* First and last time of a source's points; false when it has none. Lock-free. */
 bool vv_registry_source_times(struct vv_registry *registry, uint32_t source, int64_t *first_out,
                               int64_t *last_out);
-/* Widens them. One thread (who applies to the head). */
+/* Widens them; nothing for a hole. One thread (who applies to the head). */
 void vv_registry_source_observe(struct vv_registry *registry, uint32_t source, int64_t first,
                                 int64_t last);
 
-/* A source's plans, ascending; n 0 while it has none. Immutable arrays. */
+/* A source's plans, ascending; n 0 while it has none. Immutable arrays, at most VV_PLANS_MAX long.
+ */
+#define VV_PLANS_MAX 64
 struct vv_plans {
     const struct vv_plan *plans;
     size_t n;
 };
 struct vv_plans vv_registry_source_plans(struct vv_registry *registry, uint32_t source);
-/* Replaces the history (copied). Makes a new, unsettled version. */
+/*
+ * Replaces the history (copied): n ≥ 1 valid plans, ascending, the first from VV_TIME_MIN. Makes a
+ * new, unsettled version unless nothing changes. A history that only grows at its end shares its
+ * memory with the old one; other changes keep the old array for those who hold it, so they should
+ * be rare. VV_INVALID, VV_TOO_LARGE, VV_NO_MEMORY.
+ */
 VV_MUST_CHECK enum vv_status vv_registry_source_set_plans(struct vv_registry *registry,
                                                           uint32_t source,
                                                           const struct vv_plan *plans, size_t n);
@@ -166,10 +207,12 @@ struct vv_series {
     uint32_t measurement;
 };
 /* `raw` is what stands before the fields in line protocol (or any other bytes that always mean the
- * same measurement and tags). Keyed hash, bytes compared, tenant included, bounded. */
+ * same measurement and tags). Keyed hash, bytes compared, tenant included, bounded. Where tags can
+ * change (id tag), an entry counts only while the source's tags are those of the raw bytes. */
 bool vv_registry_series_find(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
                              struct vv_series *series_out);
-/* Best effort. */
+/* Best effort. After vv_registry_series_find did not find it and vv_registry_source gave the
+ * source. */
 void vv_registry_series_keep(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
                              struct vv_series series);
 
@@ -188,7 +231,8 @@ struct vv_matcher {
     size_t n_values;
 };
 /* Sources that have one of the ids or match one of the id patterns (if any of either is given),
- * and match all matchers. An empty selector is all sources of the tenant. */
+ * and match all matchers, by their present tags. A matcher for the id tag looks at the id. An empty
+ * selector is all sources of the tenant. */
 struct vv_selector {
     const struct vv_str *ids;
     size_t n_ids;
@@ -204,21 +248,22 @@ VV_MUST_CHECK enum vv_status vv_registry_select(struct vv_registry *registry, ui
                                                 size_t limit, uint32_t **sources_out, size_t *n_out,
                                                 struct vv_error *error);
 /* Tag keys of a tenant (key.data NULL), or the values of one key, ascending, with the number of
- * sources that have it at present. visit returns false to stop. */
-VV_MUST_CHECK enum vv_status vv_registry_tags(struct vv_registry *registry, uint32_t tenant,
-                                              struct vv_str key,
-                                              bool (*visit)(void *context, struct vv_str text,
-                                                            uint64_t sources),
-                                              void *context);
+ * sources that have it at present; the id tag is not among them. visit returns false to stop; it is
+ * called without locks, the text is valid during the call. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_registry_tags(
+    struct vv_registry *registry, uint32_t tenant, struct vv_str key,
+    bool (*visit)(void *context, struct vv_str text, uint64_t sources), void *context);
 
 /* '*', '?', '\' as in a shell, over bytes; linear in time × pattern, never exponential. */
 bool vv_glob_match(struct vv_str pattern, struct vv_str text);
 
 /* ---- records: journal and metadata ---- */
 
-/* Whether the object's present version is in the journal. Cheap; hot path. */
+/* Whether the object's present version is in the journal (for VV_REGISTRY_TIMES: in the metadata).
+ * True for a hole. Cheap; hot path. */
 bool vv_registry_settled(struct vv_registry *registry, enum vv_registry_kind kind, uint32_t number);
-/* Appends the record of an object to buffer (check its status) and returns its version. */
+/* Appends the record of an object to buffer (check its status) and returns its version; 0 and
+ * nothing for a hole. The version of VV_REGISTRY_TIMES tells how wide they were. */
 uint64_t vv_registry_encode(struct vv_registry *registry, enum vv_registry_kind kind,
                             uint32_t number, struct vv_buffer *buffer);
 /* The version that encode returned is in the journal now. */
@@ -230,12 +275,16 @@ void vv_registry_settle(struct vv_registry *registry, enum vv_registry_kind kind
 VV_MUST_CHECK enum vv_status vv_registry_apply(struct vv_registry *registry,
                                                enum vv_registry_kind kind, struct vv_str record,
                                                struct vv_error *error);
+/* Numbers up to this one are not given to new objects: something refers to it though its record may
+ * be lost. VV_CORRUPT when no object can have such a number. Before other threads start. */
+VV_MUST_CHECK enum vv_status vv_registry_reserve(struct vv_registry *registry,
+                                                 enum vv_registry_kind kind, uint32_t number);
 /* The metadata key of an object: its number, big-endian. */
 void vv_registry_key(uint32_t number, uint8_t key_out[4]);
 
 struct vv_registry_figures {
     uint64_t tenants, measurements, metrics, sources, tag_values;
-    uint64_t bytes;       /* memory, with the index and the cache */
+    uint64_t bytes; /* memory, with the index and the cache */
     uint64_t cache_hits, cache_misses;
     uint64_t tag_changes; /* versions of tags made since start */
 };
