@@ -20,7 +20,7 @@
 #define VV_BLOCK_MUST_CHECK __attribute__((warn_unused_result))
 
 /* Bounds of one block; more is VV_BLOCK_INVALID when encoding, VV_BLOCK_CORRUPT when opening. */
-#define VV_BLOCK_ROWS_MAX (1u << 20)
+#define VV_BLOCK_ROWS_MAX    (1u << 20)
 #define VV_BLOCK_COLUMNS_MAX 4096u
 
 enum vv_block_status {
@@ -47,8 +47,8 @@ struct vv_column {
  * kept. A metric that holds values of both types has one column for each.
  */
 struct vv_rows {
-    size_t n_rows;    /* 1 to VV_BLOCK_ROWS_MAX */
-    int64_t *times;   /* nanoseconds UTC */
+    size_t n_rows;  /* 1 to VV_BLOCK_ROWS_MAX */
+    int64_t *times; /* nanoseconds UTC */
     uint64_t *stamps;
     size_t n_columns; /* 0 to VV_BLOCK_COLUMNS_MAX */
     struct vv_column *columns;
@@ -77,11 +77,11 @@ VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_encode(const struct vv_rows *r
 
 /* A column's statistics. All but valid are zero when valid is false or nothing is present. */
 struct vv_block_stats {
-    uint32_t count; /* present and not NaN */
+    uint32_t count;                 /* present and not NaN */
     uint64_t min, max, first, last; /* bits in the column's type; first/last = earliest/latest
                                        present row; min/max are zero when count is */
-    double sum;     /* of what count counts; compensated, exact until rounded for int64 */
-    bool valid;     /* the block was written with statistics */
+    double sum; /* of what count counts; compensated, exact until rounded for int64 */
+    bool valid; /* the block was written with statistics */
 };
 
 struct vv_block_column {
@@ -127,7 +127,8 @@ VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_column_info(const struct vv_bl
 /* Finds the first column of a metric; false if there is none. */
 bool vv_block_find(const struct vv_block *block, uint32_t metric, uint32_t *index_out);
 
-/* Decodes the n_rows times. They are ascending from time_min to time_max, or the block is corrupt. */
+/* Decodes the n_rows times. They are ascending from time_min to time_max, or the block is corrupt.
+ */
 VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_times(const struct vv_block *block,
                                                         int64_t *times_out);
 

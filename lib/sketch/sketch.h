@@ -23,9 +23,9 @@
 #define VV_SKETCH_MUST_CHECK __attribute__((warn_unused_result))
 
 #define VV_SKETCH_ALPHA_DEFAULT 0.01
-#define VV_SKETCH_ALPHA_MIN 0.0001
-#define VV_SKETCH_ALPHA_MAX 0.5
-#define VV_SKETCH_BINS_MAX 4096u
+#define VV_SKETCH_ALPHA_MIN     0.0001
+#define VV_SKETCH_ALPHA_MAX     0.5
+#define VV_SKETCH_BINS_MAX      4096u
 
 enum vv_sketch_status {
     VV_SKETCH_OK = 0,
@@ -36,12 +36,12 @@ enum vv_sketch_status {
 
 /* Private: the bins of one sign, by ascending index, in one allocation. */
 struct vv_sketch_store {
-    uint64_t *counts;  /* capacity; owns the allocation */
-    int32_t *indexes;  /* capacity; behind the counts */
+    uint64_t *counts; /* capacity; owns the allocation */
+    int32_t *indexes; /* capacity; behind the counts */
     uint32_t n_bins;
     uint32_t capacity;
-    uint64_t total;    /* sum of the counts */
-    bool collapsed;    /* the lowest bin also holds what was below it */
+    uint64_t total; /* sum of the counts */
+    bool collapsed; /* the lowest bin also holds what was below it */
 };
 
 /* The fields are private; read them through the functions. */
