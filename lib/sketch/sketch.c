@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adding, merging and asking. */
+#include "sketch.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "store.h"
+
+static void reset_values(struct vv_sketch *sketch)
+{
+    sketch->n_zero = 0;
+    sketch->n_infinite_positive = 0;
+    sketch->n_infinite_negative = 0;
+    sketch->min = INFINITY;
+    sketch->max = -INFINITY;
+}
+
+bool vv_sketch_init(struct vv_sketch *sketch, double alpha)
+{
+    bool valid = alpha >= VV_SKETCH_ALPHA_MIN && alpha <= VV_SKETCH_ALPHA_MAX;
+    *sketch = (struct vv_sketch){.alpha = valid ? alpha : VV_SKETCH_ALPHA_DEFAULT};
+    /* gamma - 1 = 2 alpha / (1 - alpha) */
+    sketch->log_gamma = log1p(2.0 * sketch->alpha / (1.0 - sketch->alpha));
+    reset_values(sketch);
+    return valid || alpha == 0.0;
+}
+
+void vv_sketch_deinit(struct vv_sketch *sketch)
+{
+    vv_sketch_store_deinit(&sketch->positive);
+    vv_sketch_store_deinit(&sketch->negative);
+    reset_values(sketch);
+}
+
+void vv_sketch_clear(struct vv_sketch *sketch)
+{
+    vv_sketch_store_clear(&sketch->positive);
+    vv_sketch_store_clear(&sketch->negative);
+    reset_values(sketch);
+}
+
+static int32_t index_of(const struct vv_sketch *sketch, double magnitude)
+{
+    return (int32_t)ceil(log(magnitude) / sketch->log_gamma);
+}
+
+/* 2 gamma^i / (gamma + 1), which is (1 - alpha) gamma^i: at most alpha away from all of the bin. */
+static double magnitude_of(const struct vv_sketch *sketch, int32_t index)
+{
+    double magnitude = exp(index * sketch->log_gamma + log1p(-sketch->alpha));
+    return magnitude < DBL_MAX ? magnitude : DBL_MAX;
+}
+
+static void extend_range(struct vv_sketch *sketch, double min, double max)
+{
+    sketch->min = min < sketch->min ? min : sketch->min;
+    sketch->max = max > sketch->max ? max : sketch->max;
+}
+
+static bool add_finite(struct vv_sketch *sketch, double value, uint64_t count)
+{
+    double magnitude = fabs(value);
+    bool added = true;
+    if (magnitude < DBL_MIN) {
+        sketch->n_zero += count;
+    } else if (value > 0.0) {
+        added = vv_sketch_store_add(&sketch->positive, index_of(sketch, magnitude), count);
+    } else {
+        added = vv_sketch_store_add(&sketch->negative, index_of(sketch, magnitude), count);
+    }
+    if (added) {
+        /* Adding zero makes -0.0 to 0.0: which of them came first must leave no trace. */
+        extend_range(sketch, value + 0.0, value + 0.0);
+    }
+    return added;
+}
+
+bool vv_sketch_add(struct vv_sketch *sketch, double value, uint64_t count)
+{
+    if (isnan(value) || count == 0) {
+        return true;
+    }
+    if (count > UINT64_MAX - vv_sketch_count(sketch)) {
+        return false;
+    }
+    if (!isinf(value)) {
+        return add_finite(sketch, value, count);
+    }
+    if (value > 0.0) {
+        sketch->n_infinite_positive += count;
+    } else {
+        sketch->n_infinite_negative += count;
+    }
+    return true;
+}
+
+bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from)
+{
+    struct vv_sketch_store_merge positive;
+    struct vv_sketch_store_merge negative;
+    if (into->alpha != from->alpha || vv_sketch_count(from) > UINT64_MAX - vv_sketch_count(into)) {
+        return false;
+    }
+    if (!vv_sketch_store_merge_prepare(&into->positive, &from->positive, &positive)) {
+        return false;
+    }
+    if (!vv_sketch_store_merge_prepare(&into->negative, &from->negative, &negative)) {
+        vv_sketch_store_merge_cancel(&positive);
+        return false;
+    }
+    vv_sketch_store_merge_commit(&positive);
+    vv_sketch_store_merge_commit(&negative);
+    into->n_zero += from->n_zero;
+    into->n_infinite_positive += from->n_infinite_positive;
+    into->n_infinite_negative += from->n_infinite_negative;
+    extend_range(into, from->min, from->max);
+    return true;
+}
+
+uint64_t vv_sketch_count(const struct vv_sketch *sketch)
+{
+    return sketch->positive.total + sketch->negative.total + sketch->n_zero +
+           sketch->n_infinite_positive + sketch->n_infinite_negative;
+}
+
+static uint64_t rank_of(double q, uint64_t count)
+{
+    uint64_t last = count - 1;
+    if (q <= 0.0) {
+        return 0;
+    }
+    double rank = q * (double)last;
+    return q >= 1.0 || rank >= (double)last ? last : (uint64_t)rank;
+}
+
+/* The bin of a rank, counted from the lowest bin. */
+static int32_t index_at_rank(const struct vv_sketch_store *store, uint64_t rank)
+{
+    uint32_t bin = 0;
+    while (bin + 1 < store->n_bins && rank >= store->counts[bin]) {
+        rank -= store->counts[bin];
+        bin++;
+    }
+    return store->indexes[bin];
+}
+
+/* The value at a rank among the finite ones. */
+static double finite_at_rank(const struct vv_sketch *sketch, uint64_t rank)
+{
+    const struct vv_sketch_store *negative = &sketch->negative;
+    double value = 0.0;
+    if (rank < negative->total) {
+        /* The lowest value has the greatest magnitude. */
+        uint64_t magnitude_rank = negative->total - 1 - rank;
+        value = -magnitude_of(sketch, index_at_rank(negative, magnitude_rank));
+    } else if (rank - negative->total >= sketch->n_zero) {
+        uint64_t positive_rank = rank - negative->total - sketch->n_zero;
+        value = magnitude_of(sketch, index_at_rank(&sketch->positive, positive_rank));
+    }
+    value = value < sketch->min ? sketch->min : value;
+    return value > sketch->max ? sketch->max : value;
+}
+
+double vv_sketch_quantile(const struct vv_sketch *sketch, double q)
+{
+    uint64_t count = vv_sketch_count(sketch);
+    if (count == 0 || isnan(q)) {
+        return NAN;
+    }
+    uint64_t rank = rank_of(q, count);
+    uint64_t n_finite = count - sketch->n_infinite_negative - sketch->n_infinite_positive;
+    if (rank < sketch->n_infinite_negative) {
+        return -INFINITY;
+    }
+    rank -= sketch->n_infinite_negative;
+    if (rank >= n_finite) {
+        return INFINITY;
+    }
+    if (rank == 0) {
+        return sketch->min;
+    }
+    return rank == n_finite - 1 ? sketch->max : finite_at_rank(sketch, rank);
+}
+
+double vv_sketch_error(const struct vv_sketch *sketch)
+{
+    return sketch->alpha;
+}
+
+bool vv_sketch_collapsed(const struct vv_sketch *sketch)
+{
+    return sketch->positive.collapsed || sketch->negative.collapsed;
+}
+
+size_t vv_sketch_memory_bytes(const struct vv_sketch *sketch)
+{
+    return sizeof *sketch + vv_sketch_store_memory_bytes(&sketch->positive) +
+           vv_sketch_store_memory_bytes(&sketch->negative);
+}

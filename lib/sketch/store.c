@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorted bins in one allocation: the counts, then the indexes. */
+#include "store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPACITY_FIRST 4u
+#define BIN_BYTES      (sizeof(uint64_t) + sizeof(int32_t))
+
+static bool allocate(struct vv_sketch_store *store, uint32_t capacity)
+{
+    store->counts = malloc(capacity * BIN_BYTES);
+    if (store->counts == NULL) {
+        return false;
+    }
+    store->indexes = (int32_t *)(void *)(store->counts + capacity);
+    store->capacity = capacity;
+    return true;
+}
+
+static uint32_t grown_capacity(uint32_t capacity, uint32_t n_bins)
+{
+    uint32_t grown = capacity < CAPACITY_FIRST ? CAPACITY_FIRST : capacity;
+    while (grown < n_bins) {
+        grown *= 2;
+    }
+    return grown < VV_SKETCH_BINS_MAX ? grown : VV_SKETCH_BINS_MAX;
+}
+
+void vv_sketch_store_deinit(struct vv_sketch_store *store)
+{
+    free(store->counts);
+    *store = (struct vv_sketch_store){0};
+}
+
+void vv_sketch_store_clear(struct vv_sketch_store *store)
+{
+    store->n_bins = 0;
+    store->total = 0;
+    store->collapsed = false;
+}
+
+bool vv_sketch_store_reserve(struct vv_sketch_store *store, uint32_t n_bins)
+{
+    if (n_bins <= store->capacity) {
+        return true;
+    }
+    struct vv_sketch_store grown = *store;
+    if (!allocate(&grown, grown_capacity(store->capacity, n_bins))) {
+        return false;
+    }
+    if (store->n_bins > 0) {
+        memcpy(grown.counts, store->counts, store->n_bins * sizeof *store->counts);
+        memcpy(grown.indexes, store->indexes, store->n_bins * sizeof *store->indexes);
+    }
+    free(store->counts);
+    *store = grown;
+    return true;
+}
+
+/* The first bin whose index is not below the given one; n_bins if there is none. */
+static uint32_t find_bin(const struct vv_sketch_store *store, int32_t index)
+{
+    uint32_t low = 0;
+    uint32_t high = store->n_bins;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (store->indexes[middle] < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void insert_bin(struct vv_sketch_store *store, uint32_t place, int32_t index, uint64_t count)
+{
+    uint32_t n_behind = store->n_bins - place;
+    memmove(store->counts + place + 1, store->counts + place, n_behind * sizeof *store->counts);
+    memmove(store->indexes + place + 1, store->indexes + place, n_behind * sizeof *store->indexes);
+    store->counts[place] = count;
+    store->indexes[place] = index;
+    store->n_bins++;
+}
+
+/* A new bin in a full store: the lowest of all is folded into the next one. */
+static void insert_and_collapse(struct vv_sketch_store *store, uint32_t place, int32_t index,
+                                uint64_t count)
+{
+    store->collapsed = true;
+    if (place == 0) {
+        store->counts[0] += count;
+        return;
+    }
+    uint64_t lowest = store->counts[0];
+    uint32_t n_before = place - 1;
+    memmove(store->counts, store->counts + 1, n_before * sizeof *store->counts);
+    memmove(store->indexes, store->indexes + 1, n_before * sizeof *store->indexes);
+    store->counts[n_before] = count;
+    store->indexes[n_before] = index;
+    store->counts[0] += lowest;
+}
+
+bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t count)
+{
+    uint32_t place = find_bin(store, index);
+    if (place < store->n_bins && store->indexes[place] == index) {
+        store->counts[place] += count;
+    } else if (store->n_bins == VV_SKETCH_BINS_MAX) {
+        insert_and_collapse(store, place, index, count);
+    } else {
+        if (!vv_sketch_store_reserve(store, store->n_bins + 1)) {
+            return false;
+        }
+        insert_bin(store, place, index, count);
+    }
+    store->total += count;
+    return true;
+}
+
+static uint32_t count_union(const struct vv_sketch_store *a, const struct vv_sketch_store *b)
+{
+    uint32_t n_union = 0;
+    uint32_t i = 0;
+    uint32_t j = 0;
+    while (i < a->n_bins && j < b->n_bins) {
+        int32_t left = a->indexes[i];
+        int32_t right = b->indexes[j];
+        i += left <= right;
+        j += right <= left;
+        n_union++;
+    }
+    return n_union + (a->n_bins - i) + (b->n_bins - j);
+}
+
+bool vv_sketch_store_merge_prepare(struct vv_sketch_store *into, const struct vv_sketch_store *from,
+                                   struct vv_sketch_store_merge *merge_out)
+{
+    uint32_t n_union = count_union(into, from);
+    *merge_out = (struct vv_sketch_store_merge){
+        .into = into, .from = from, .target = *into, .n_union = n_union};
+    if (n_union <= into->capacity) {
+        return true;
+    }
+    return allocate(&merge_out->target, grown_capacity(into->capacity, n_union));
+}
+
+void vv_sketch_store_merge_cancel(struct vv_sketch_store_merge *merge)
+{
+    if (merge->target.counts != merge->into->counts) {
+        free(merge->target.counts);
+    }
+}
+
+/*
+ * Merges from the highest bin down. In place this is safe: as long as nothing is collapsed, the
+ * place that is written is never below the place that is read next.
+ */
+void vv_sketch_store_merge_commit(struct vv_sketch_store_merge *merge)
+{
+    struct vv_sketch_store *into = merge->into;
+    const struct vv_sketch_store *from = merge->from;
+    struct vv_sketch_store *target = &merge->target;
+    bool collapse = merge->n_union > VV_SKETCH_BINS_MAX;
+    uint32_t n_bins = collapse ? VV_SKETCH_BINS_MAX : merge->n_union;
+    uint64_t total = into->total + from->total;
+    uint32_t i = into->n_bins;
+    uint32_t j = from->n_bins;
+    uint64_t folded = 0;
+    for (uint32_t place = n_bins; i > 0 || j > 0;) {
+        bool take_into = i > 0 && (j == 0 || into->indexes[i - 1] >= from->indexes[j - 1]);
+        bool take_from = j > 0 && (i == 0 || from->indexes[j - 1] >= into->indexes[i - 1]);
+        int32_t index = take_into ? into->indexes[i - 1] : from->indexes[j - 1];
+        uint64_t count =
+            (take_into ? into->counts[i - 1] : 0) + (take_from ? from->counts[j - 1] : 0);
+        i -= take_into;
+        j -= take_from;
+        if (place > 0) {
+            place--;
+            target->indexes[place] = index;
+            target->counts[place] = count;
+        } else {
+            folded += count;
+        }
+    }
+    if (folded > 0) {
+        target->counts[0] += folded;
+    }
+    target->n_bins = n_bins;
+    target->total = total;
+    target->collapsed = collapse || into->collapsed || from->collapsed;
+    if (target->counts != into->counts) {
+        free(into->counts);
+    }
+    *into = *target;
+}
+
+size_t vv_sketch_store_memory_bytes(const struct vv_sketch_store *store)
+{
+    return store->capacity * BIN_BYTES;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bins of one sign: indexes with counts, sorted, only those in use. All allocations of
+ * lib/sketch are made in store.c.
+ *
+ * What a full store keeps is a function of what was added, not of the order: the bins with the
+ * VV_SKETCH_BINS_MAX highest indexes, the lowest of which also holds all that lay below.
+ *
+ * Private to lib/sketch.
+ */
+#ifndef VV_SKETCH_STORE_H
+#define VV_SKETCH_STORE_H
+
+#include "sketch.h"
+
+/* Frees the bins and leaves an empty store. */
+void vv_sketch_store_deinit(struct vv_sketch_store *store);
+
+/* Empties the store but keeps its memory. */
+void vv_sketch_store_clear(struct vv_sketch_store *store);
+
+/* Makes room for n_bins without changing the contents; false when out of memory. */
+bool vv_sketch_store_reserve(struct vv_sketch_store *store, uint32_t n_bins);
+
+/* Adds count (1 or more) to a bin; the total must not overflow. False when out of memory. */
+bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t count);
+
+/* A merge in two steps: prepare may fail and changes nothing; commit or cancel cannot fail. */
+struct vv_sketch_store_merge {
+    struct vv_sketch_store *into;
+    const struct vv_sketch_store *from;
+    struct vv_sketch_store target; /* the memory that takes the result */
+    uint32_t n_union;
+};
+
+bool vv_sketch_store_merge_prepare(struct vv_sketch_store *into, const struct vv_sketch_store *from,
+                                   struct vv_sketch_store_merge *merge_out);
+void vv_sketch_store_merge_commit(struct vv_sketch_store_merge *merge);
+void vv_sketch_store_merge_cancel(struct vv_sketch_store_merge *merge);
+
+/* Bytes of the store's own allocation. */
+size_t vv_sketch_store_memory_bytes(const struct vv_sketch_store *store);
+
+#endif
