@@ -3,7 +3,9 @@
 #include "settings/table.h"
 
 #include "base/clock.h"
+#include "settings/value.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <strings.h>
 
@@ -50,7 +52,7 @@ static bool read_digits(struct vv_str text, uint64_t *value_out, size_t *length_
     return at > 0;
 }
 
-static bool read_int(struct vv_str text, int64_t *value_out)
+bool vv_int_parse(struct vv_str text, int64_t *value_out)
 {
     bool negative = text.size > 0 && text.data[0] == '-';
     struct vv_str digits = {text.data + negative, text.size - negative};
@@ -72,7 +74,7 @@ static const struct {
     {"MB", INT64_C(1000000)},  {"KB", INT64_C(1000)},          {"B", 1},
 };
 
-static bool read_size(struct vv_str text, int64_t *value_out)
+bool vv_size_parse(struct vv_str text, int64_t *bytes_out)
 {
     uint64_t value;
     size_t length;
@@ -84,14 +86,14 @@ static bool read_size(struct vv_str text, int64_t *value_out)
     }
     struct vv_str unit = {text.data + length, text.size - length};
     if (unit.size == 0) {
-        *value_out = (int64_t)value;
+        *bytes_out = (int64_t)value;
         return text.data[length - 1] != ' ';
     }
     for (size_t i = 0; i < sizeof size_units / sizeof size_units[0]; i++) {
         if (unit.size == strlen(size_units[i].name) &&
             strncasecmp(unit.data, size_units[i].name, unit.size) == 0) {
             int64_t bytes = size_units[i].bytes;
-            *value_out = (int64_t)value * (value <= (uint64_t)(INT64_MAX / bytes) ? bytes : 0);
+            *bytes_out = (int64_t)value * (value <= (uint64_t)(INT64_MAX / bytes) ? bytes : 0);
             return value <= (uint64_t)(INT64_MAX / bytes);
         }
     }
@@ -112,12 +114,12 @@ static const char *number_problem(enum vv_setting_type type)
 static bool parse_number(enum vv_setting_type type, struct vv_str text, int64_t *value_out)
 {
     if (type == VV_SETTING_SIZE) {
-        return read_size(text, value_out);
+        return vv_size_parse(text, value_out);
     }
     if (type == VV_SETTING_DURATION) {
         return vv_duration_parse(text, value_out, NULL) == VV_OK;
     }
-    return read_int(text, value_out);
+    return vv_int_parse(text, value_out);
 }
 
 static enum vv_status set_number(const struct vv_setting *row, struct vv_str text,
@@ -214,29 +216,30 @@ enum vv_status vv_setting_read(const struct vv_setting *row, struct vv_str text,
     return set_text(row, text, settings, error);
 }
 
-/* In the largest unit that leaves no rest. */
-static void write_size(int64_t bytes, char *out, size_t out_size)
+void vv_size_format(int64_t bytes, char *out)
 {
     for (size_t i = 0; bytes > 0 && i < 4; i++) {
         if (bytes % size_units[i].bytes == 0) {
-            snprintf(out, out_size, "%" PRId64 "%s", bytes / size_units[i].bytes,
+            snprintf(out, VV_SIZE_TEXT_SIZE, "%" PRId64 "%s", bytes / size_units[i].bytes,
                      size_units[i].name);
             return;
         }
     }
-    snprintf(out, out_size, "%" PRId64, bytes);
+    snprintf(out, VV_SIZE_TEXT_SIZE, "%" PRId64, bytes);
 }
 
-static void write_value(enum vv_setting_type type, int64_t value, char *out, size_t out_size)
+#define NUMBER_TEXT_SIZE VV_TIME_TEXT_SIZE
+static_assert(VV_SIZE_TEXT_SIZE <= NUMBER_TEXT_SIZE, "sizes fit where durations do");
+
+/* out holds NUMBER_TEXT_SIZE bytes. */
+static void write_number(enum vv_setting_type type, int64_t value, char *out)
 {
-    char duration[VV_TIME_TEXT_SIZE];
     switch (type) {
     case VV_SETTING_SIZE:
-        write_size(value, out, out_size);
+        vv_size_format(value, out);
         return;
     case VV_SETTING_DURATION:
-        vv_duration_format(value, duration);
-        snprintf(out, out_size, "%s", duration);
+        vv_duration_format(value, out);
         return;
     case VV_SETTING_INT:
     case VV_SETTING_BOOL:
@@ -244,7 +247,7 @@ static void write_value(enum vv_setting_type type, int64_t value, char *out, siz
     case VV_SETTING_ENUM:
         break;
     }
-    snprintf(out, out_size, "%" PRId64, value);
+    snprintf(out, NUMBER_TEXT_SIZE, "%" PRId64, value);
 }
 
 void vv_setting_write(const struct vv_setting *row, const struct vv_settings *settings, char *out)
@@ -255,7 +258,7 @@ void vv_setting_write(const struct vv_setting *row, const struct vv_settings *se
     } else if (row->type == VV_SETTING_BOOL) {
         snprintf(out, VV_SETTING_WRITTEN_SIZE, "%s", *(const bool *)at ? "true" : "false");
     } else {
-        write_value(row->type, read_number(row, settings), out, VV_SETTING_WRITTEN_SIZE);
+        write_number(row->type, read_number(row, settings), out);
     }
 }
 
@@ -274,8 +277,8 @@ static void write_choices(const char *choices, char *out, size_t out_size)
 
 void vv_setting_allowed(const struct vv_setting *row, char *out, size_t out_size)
 {
-    char least[VV_TIME_TEXT_SIZE];
-    char most[VV_TIME_TEXT_SIZE];
+    char least[NUMBER_TEXT_SIZE];
+    char most[NUMBER_TEXT_SIZE];
     switch (row->type) {
     case VV_SETTING_BOOL:
         snprintf(out, out_size, "true or false");
@@ -291,8 +294,8 @@ void vv_setting_allowed(const struct vv_setting *row, char *out, size_t out_size
     case VV_SETTING_INT:
         break;
     }
-    write_value(row->type, row->least, least, sizeof least);
-    write_value(row->type, row->most, most, sizeof most);
+    write_number(row->type, row->least, least);
+    write_number(row->type, row->most, most);
     snprintf(out, out_size, "%s to %s%s%s", least, most, row->zero ? "; 0: " : "",
              row->zero ? row->zero : "");
 }
