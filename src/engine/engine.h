@@ -99,8 +99,8 @@ VV_MUST_CHECK enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal
 struct vv_engine_health {
     bool live;  /* the process does its work (no failed invariant, threads run) */
     bool ready; /* takes writes: not replaying, no reserve reached, store and journal work */
-    const char *reason;          /* a fixed text while not ready, else "" */
-    double replay_progress;      /* 0 … 1 while replaying */
+    const char *reason;      /* a fixed text while not ready, else "" */
+    uint64_t replayed_bytes; /* of the journal, so far */
 };
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out);
 
@@ -121,10 +121,11 @@ void vv_engine_read_account(struct vv_engine *engine, uint32_t tenant,
 /* ---- manual operation (simulation) ---- */
 
 enum vv_engine_task {
-    VV_TASK_COMMIT, /* one round of the committer */
-    VV_TASK_FLUSH,  /* flush the oldest generation, cutting one when due */
-    VV_TASK_SEAL,   /* seal what is due */
-    VV_TASK_EXPIRE, /* retention */
+    VV_TASK_COMMIT,   /* one round of the committer */
+    VV_TASK_FLUSH,    /* flush the oldest generation, cutting one if there is none */
+    VV_TASK_SEAL,     /* seal a group of spans that are due */
+    VV_TASK_SEAL_ALL, /* seal a group of marked spans, due or not */
+    VV_TASK_EXPIRE,   /* retention */
 };
 /* Does one step; VV_DONE when there was nothing to do. Only with options.manual. */
 VV_MUST_CHECK enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task,

@@ -47,6 +47,7 @@ struct vv_registry_options {
     uint32_t sources_max; /* over all tenants */
     uint32_t metrics_max; /* over all tenants, measurements count too */
     size_t cache_bytes;   /* the series cache, at most */
+    int64_t retention_ns; /* of new tenants; 0: for ever */
     size_t bytes_max;     /* all but the series cache, at most; 0: 64 MiB and 1 KiB per source of
                              sources_max. Beyond it new objects and new tags are VV_TOO_LARGE. */
 };
@@ -279,6 +280,9 @@ VV_MUST_CHECK enum vv_status vv_registry_apply(struct vv_registry *registry,
  * be lost. VV_CORRUPT when no object can have such a number. Before other threads start. */
 VV_MUST_CHECK enum vv_status vv_registry_reserve(struct vv_registry *registry,
                                                  enum vv_registry_kind kind, uint32_t number);
+/* The number in a record. VV_CORRUPT. */
+VV_MUST_CHECK enum vv_status vv_registry_record_number(enum vv_registry_kind kind,
+                                                       struct vv_str record, uint32_t *number_out);
 /* The metadata key of an object: its number, big-endian. */
 void vv_registry_key(uint32_t number, uint8_t key_out[4]);
 

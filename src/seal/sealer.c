@@ -315,7 +315,11 @@ static void skip_damaged(struct vv_sealer *sealer, const struct vv_mark *mark, s
 
 static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *error)
 {
-    for (size_t i = 0; i < sealer->n_marks && sealer->blocks.bytes < GROUP_BYTES_MAX; i++) {
+    for (size_t i = 0; i < sealer->n_marks; i++) {
+        if (sealer->blocks.bytes >= GROUP_BYTES_MAX) { /* the next group begins here */
+            sealer->cursor = sealer->marks[i - 1];
+            break;
+        }
         size_t blocks = sealer->blocks.n;
         size_t runs = sealer->runs.n;
         enum vv_status status = seal_span(sealer, &sealer->marks[i], error);

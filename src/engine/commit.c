@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The committer: rounds of stamp, prepare, journal, publish, complete; and cutting generations.
+ *
+ * The order is the guarantee: a batch is in the head's memory (not visible) before the journal is
+ * written, visible after the sync, and answered last. So an acknowledged batch is durable and
+ * readable, and a batch whose sync failed is in no answer.
+ */
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+#define ROUND_BATCHES_MAX 512
+#define ROUND_BYTES_MAX   (64u << 20)
+
+/* A round: submissions, and the journal records they became. */
+struct round {
+    struct vv_submission *submissions[ROUND_BATCHES_MAX];
+    size_t n;
+    struct vv_journal_record *records;
+    size_t *offsets; /* of the records' bytes in engine->round_bytes, which may move meanwhile */
+    size_t n_records;
+    size_t records_capacity;
+    struct vv_definition *settling; /* definitions among the records … */
+    uint64_t *versions;             /* … and the versions that were encoded */
+    size_t n_settling;
+    size_t settling_capacity;
+    uint64_t points;
+};
+
+bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t number)
+{
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 64;
+        struct vv_definition *bigger = realloc(list->items, capacity * sizeof *bigger);
+        if (!bigger) {
+            return false;
+        }
+        list->items = bigger;
+        list->capacity = capacity;
+    }
+    list->items[list->n++] = (struct vv_definition){kind, number};
+    return true;
+}
+
+/* ---- taking what waits ---- */
+
+static void take_waiting(struct vv_engine *engine, struct round *round)
+{
+    size_t bytes = 0;
+    pthread_mutex_lock(&engine->lock);
+    while (engine->queue_first && round->n < ROUND_BATCHES_MAX && bytes < ROUND_BYTES_MAX) {
+        struct vv_submission *submission = engine->queue_first;
+        engine->queue_first = submission->next;
+        engine->queue_last = engine->queue_first ? engine->queue_last : NULL;
+        engine->queue_bytes -= submission->batch->bytes;
+        bytes += submission->batch->bytes;
+        round->submissions[round->n++] = submission;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* ---- records ---- */
+
+static bool add_record(struct vv_engine *engine, struct round *round, vv_stamp stamp, uint8_t kind,
+                       size_t offset)
+{
+    if (round->n_records == round->records_capacity) {
+        size_t capacity = round->records_capacity ? round->records_capacity * 2 : 64;
+        struct vv_journal_record *records =
+            realloc(round->records, capacity * sizeof *round->records);
+        round->records = records ? records : round->records;
+        size_t *offsets = realloc(round->offsets, capacity * sizeof *round->offsets);
+        round->offsets = offsets ? offsets : round->offsets;
+        if (!records || !offsets) {
+            return false;
+        }
+        round->records_capacity = capacity;
+    }
+    round->offsets[round->n_records] = offset;
+    round->records[round->n_records++] = (struct vv_journal_record){
+        .stamp = stamp, .kind = kind, .size = engine->round_bytes.size - offset};
+    return true;
+}
+
+static bool add_settling(struct round *round, struct vv_definition definition, uint64_t version)
+{
+    if (round->n_settling == round->settling_capacity) {
+        size_t capacity = round->settling_capacity ? round->settling_capacity * 2 : 64;
+        struct vv_definition *settling =
+            realloc(round->settling, capacity * sizeof *round->settling);
+        round->settling = settling ? settling : round->settling;
+        uint64_t *versions = realloc(round->versions, capacity * sizeof *round->versions);
+        round->versions = versions ? versions : round->versions;
+        if (!settling || !versions) {
+            return false;
+        }
+        round->settling_capacity = capacity;
+    }
+    round->settling[round->n_settling] = definition;
+    round->versions[round->n_settling++] = version;
+    return true;
+}
+
+/* Definitions first: replay must know a number before it is used. One that an earlier batch of this
+ * round defines too is written twice; applying it again changes nothing. */
+static bool add_definition(struct vv_engine *engine, struct round *round, vv_stamp stamp,
+                           struct vv_definition definition)
+{
+    enum vv_registry_kind kind = (enum vv_registry_kind)definition.kind;
+    if (vv_registry_settled(engine->registry, kind, definition.number)) {
+        return true;
+    }
+    size_t offset = engine->round_bytes.size;
+    uint64_t version =
+        vv_registry_encode(engine->registry, kind, definition.number, &engine->round_bytes);
+    return vv_definitions_add(&engine->definitions, definition.kind, definition.number) &&
+           add_settling(round, definition, version) &&
+           add_record(engine, round, stamp, definition.kind, offset) &&
+           vv_buffer_status(&engine->round_bytes) == VV_OK;
+}
+
+static bool add_batch(struct vv_engine *engine, struct round *round, struct vv_submission *each)
+{
+    const struct vv_batch *batch = each->batch;
+    for (size_t i = 0; i < batch->n_definitions; i++) {
+        if (!add_definition(engine, round, each->stamp, batch->definitions[i])) {
+            return false;
+        }
+    }
+    if (batch->points == 0) {
+        return true; /* administration: definitions only */
+    }
+    size_t offset = engine->round_bytes.size;
+    vv_batch_encode(batch, &engine->round_bytes);
+    return vv_buffer_status(&engine->round_bytes) == VV_OK &&
+           engine->round_bytes.size - offset <= VV_JOURNAL_RECORD_BYTES_MAX &&
+           add_record(engine, round, each->stamp, VV_RECORD_BATCH, offset);
+}
+
+/* Prepares one batch in the head and encodes it; on failure it leaves no trace. */
+static enum vv_status prepare(struct vv_engine *engine, struct round *round,
+                              struct vv_submission *each)
+{
+    struct vv_head_figures head;
+    vv_head_read_figures(engine->head, &head);
+    if (head.bytes + each->batch->bytes > (uint64_t)engine->settings.head_bytes_max) {
+        return VV_OVERLOAD;
+    }
+    each->stamp = vv_stamp_next(engine->last_stamp, engine->clock->wall_ns(engine->clock), 0);
+    size_t bytes = engine->round_bytes.size;
+    size_t records = round->n_records;
+    size_t settling = round->n_settling;
+    bool encoded = add_batch(engine, round, each);
+    enum vv_status status =
+        encoded ? vv_head_prepare(engine->head, each->batch, each->stamp) : VV_NO_MEMORY;
+    if (status != VV_OK) {
+        engine->round_bytes.failed = false; /* content up to `bytes` is whole */
+        engine->round_bytes.size = bytes;
+        round->n_records = records;
+        round->n_settling = settling;
+        return status;
+    }
+    engine->last_stamp = each->stamp;
+    round->points += each->batch->points;
+    return VV_OK;
+}
+
+/* ---- after the journal ---- */
+
+static void observe_times(struct vv_engine *engine, const struct vv_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_frames; i++) {
+        const struct vv_frame *frame = &batch->frames[i];
+        for (size_t row = 0; row < frame->n_rows; row++) {
+            vv_registry_source_observe(engine->registry, frame->sources[row], frame->times[row],
+                                       frame->times[row]);
+        }
+    }
+}
+
+static void accept(struct vv_engine *engine, struct round *round)
+{
+    for (size_t i = 0; i < round->n_settling; i++) {
+        vv_registry_settle(engine->registry, (enum vv_registry_kind)round->settling[i].kind,
+                           round->settling[i].number, round->versions[i]);
+    }
+    for (size_t i = 0; i < round->n; i++) {
+        if (round->submissions[i]->status == VV_OK) {
+            observe_times(engine, round->submissions[i]->batch);
+        }
+    }
+    vv_head_publish(engine->head);
+    if (engine->generation_since_ns == 0) {
+        engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
+    }
+    engine->bytes_since_cut += engine->round_bytes.size;
+}
+
+static void account(struct vv_engine *engine, const struct vv_submission *each)
+{
+    struct vv_account_cell *cell = vv_account_of(engine, each->batch->tenant);
+    if (!cell || each->batch->points == 0) {
+        return;
+    }
+    if (each->status == VV_OK) {
+        atomic_fetch_add(&cell->accepted, each->batch->points);
+        atomic_fetch_add(&cell->accepted_here, each->batch->points);
+    } else if (each->status == VV_UNKNOWN) {
+        atomic_fetch_add(&cell->unknown, each->batch->points);
+    } else {
+        atomic_fetch_add(&cell->refused[VV_REASON_OVERLOAD], each->batch->points);
+    }
+}
+
+static const char *message_for(enum vv_status status, const struct vv_error *error)
+{
+    switch (status) {
+    case VV_OK:
+        return "";
+    case VV_OVERLOAD:
+        return "the memory for points that wait for the store is full: send again later";
+    case VV_NO_MEMORY:
+        return "out of memory, or a batch too large for the journal: send smaller batches";
+    default:
+        return error->message;
+    }
+}
+
+static void complete(struct vv_engine *engine, struct round *round, const struct vv_error *error)
+{
+    int64_t now = engine->clock->monotonic_ns(engine->clock);
+    for (size_t i = 0; i < round->n; i++) {
+        struct vv_submission *each = round->submissions[i];
+        account(engine, each);
+        vv_histogram_add_duration(&engine->counters.commit_wait, now - each->queued_ns);
+        each->done(each->context, each->status, message_for(each->status, error));
+        vv_batch_destroy(each->batch);
+        free(each);
+    }
+}
+
+/* ---- the round ---- */
+
+static enum vv_status journal(struct vv_engine *engine, struct round *round, struct vv_error *error)
+{
+    for (size_t i = 0; i < round->n_records; i++) {
+        round->records[i].bytes = engine->round_bytes.data + round->offsets[i];
+    }
+    struct vv_journal_position end;
+    int64_t start = engine->clock->monotonic_ns(engine->clock);
+    enum vv_status status =
+        vv_journal_commit(engine->journal, round->records, round->n_records, &end, error);
+    vv_histogram_add_duration(&engine->counters.commit_duration,
+                              engine->clock->monotonic_ns(engine->clock) - start);
+    if (status != VV_OK) {
+        char text[600];
+        vv_log(VV_LOG_ERROR, "commit_failed", "status=%s message=%s", vv_status_name(status),
+               vv_log_quote(error->message, strlen(error->message), text, sizeof text));
+    }
+    return status;
+}
+
+enum vv_status vv_commit_round(struct vv_engine *engine)
+{
+    struct round round = {0};
+    struct vv_error error = {0};
+    take_waiting(engine, &round);
+    if (round.n == 0) {
+        return VV_DONE;
+    }
+    size_t definitions = engine->definitions.n;
+    vv_buffer_clear(&engine->round_bytes);
+    for (size_t i = 0; i < round.n; i++) {
+        round.submissions[i]->status = prepare(engine, &round, round.submissions[i]);
+    }
+    enum vv_status status = round.n_records ? journal(engine, &round, &error) : VV_OK;
+    if (status == VV_OK) {
+        accept(engine, &round);
+    } else {
+        vv_head_forget(engine->head);
+        if (status != VV_UNKNOWN) { /* unknown: a restart may bring them back */
+            engine->definitions.n = definitions;
+        }
+        for (size_t i = 0; i < round.n; i++) {
+            struct vv_submission *each = round.submissions[i];
+            each->status = each->status == VV_OK ? status : each->status;
+        }
+    }
+    vv_histogram_add_count(&engine->counters.commit_batches, round.n);
+    vv_histogram_add_count(&engine->counters.commit_points, round.points);
+    complete(engine, &round, &error);
+    free(round.records);
+    free(round.offsets);
+    free(round.settling);
+    free(round.versions);
+    return VV_OK;
+}
+
+/* ---- cutting ---- */
+
+static enum vv_status snapshot_accounts(struct vv_engine *engine, struct vv_job *job)
+{
+    uint32_t tenants = vv_registry_tenant_count(engine->registry);
+    job->accounts = calloc(tenants ? tenants : 1, sizeof *job->accounts);
+    if (!job->accounts) {
+        return VV_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < tenants; i++) {
+        struct vv_account account;
+        vv_engine_read_account(engine, i, &account);
+        if (account.accepted) {
+            job->accounts[job->n_accounts++] = (struct vv_account_snapshot){i, account.accepted};
+        }
+    }
+    return VV_OK;
+}
+
+static bool cut_is_due(struct vv_engine *engine)
+{
+    struct vv_head_figures head;
+    vv_head_read_figures(engine->head, &head);
+    int64_t age = engine->clock->monotonic_ns(engine->clock) - engine->generation_since_ns;
+    return head.active_bytes >= (uint64_t)engine->settings.head_flush_bytes ||
+           engine->bytes_since_cut >= (uint64_t)engine->settings.journal_bytes_max / 4 ||
+           (engine->generation_since_ns && age >= engine->settings.head_flush_age_ns);
+}
+
+static void queue_job(struct vv_engine *engine, struct vv_job *job)
+{
+    job->position = vv_journal_cut(engine->journal);
+    job->stamp = engine->last_stamp;
+    job->definitions = engine->definitions;
+    engine->definitions = (struct vv_definition_list){0};
+    engine->generation_since_ns = 0;
+    engine->bytes_since_cut = 0;
+    pthread_mutex_lock(&engine->lock);
+    job->ticket = engine->flush_requested;
+    engine->flush_cut = engine->flush_requested;
+    if (engine->job_last) {
+        engine->job_last->next = job;
+    } else {
+        engine->job_first = job;
+    }
+    engine->job_last = job;
+    pthread_cond_broadcast(&engine->storage_wakes);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+enum vv_status vv_commit_cut(struct vv_engine *engine, bool anyway)
+{
+    if (!anyway && !cut_is_due(engine)) {
+        return VV_DONE;
+    }
+    struct vv_job *job = calloc(1, sizeof *job);
+    enum vv_status status = job ? snapshot_accounts(engine, job) : VV_NO_MEMORY;
+    if (status == VV_OK) {
+        status = vv_head_cut(engine->head, &job->generation);
+        status = status == VV_DONE && anyway ? VV_OK : status; /* records only */
+    }
+    if (status != VV_OK) {
+        vv_job_destroy(job);
+        return status;
+    }
+    queue_job(engine, job);
+    return VV_OK;
+}
+
+/* ---- the thread ---- */
+
+/* `blocked`: a cut that is due could not be made; only time helps. */
+static void wait_for_work(struct vv_engine *engine, bool blocked)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += 1; /* generations are cut by age, too */
+    pthread_mutex_lock(&engine->lock);
+    bool idle = !engine->stopping && engine->flush_cut == engine->flush_requested;
+    if (!engine->queue_first && (idle || blocked)) {
+        pthread_cond_timedwait(&engine->committer_wakes, &engine->lock, &until);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void *vv_commit_thread(void *context)
+{
+    struct vv_engine *engine = context;
+    for (;;) {
+        enum vv_status status = vv_commit_round(engine);
+        pthread_mutex_lock(&engine->lock);
+        bool requested = engine->flush_cut != engine->flush_requested;
+        bool finished = engine->stopping && !engine->queue_first;
+        pthread_mutex_unlock(&engine->lock);
+        enum vv_status cut = vv_commit_cut(engine, requested || finished);
+        if (finished && cut != VV_NO_MEMORY) {
+            break; /* on VV_OVERLOAD the journal keeps what was not cut */
+        }
+        if (status == VV_DONE) {
+            wait_for_work(engine, cut == VV_OVERLOAD || cut == VV_NO_MEMORY);
+        }
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->committed = true;
+    pthread_cond_broadcast(&engine->storage_wakes);
+    pthread_mutex_unlock(&engine->lock);
+    return NULL;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's life: open, recover, close; queries; manual steps. */
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+static enum vv_status open_store(struct vv_engine *engine, const struct vv_engine_options *options,
+                                 struct vv_error *error)
+{
+    if (options->take_store) {
+        engine->store = options->take_store;
+        return VV_OK;
+    }
+    enum vv_status status = vv_folder_open(engine->settings.data, &engine->folder, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_store_options store_options = {
+        .folder = vv_folder_store(engine->folder),
+        .cache_bytes = (uint64_t)engine->settings.store_cache_bytes,
+        .write_buffer_bytes = (uint64_t)engine->settings.store_write_buffer_bytes,
+        .eras = (int)engine->settings.store_eras,
+    };
+    return vv_store_rocksdb_open(&store_options, &engine->store, error);
+}
+
+static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *error)
+{
+    const struct vv_settings *settings = &engine->settings;
+    struct vv_registry_options registry_options = {
+        .id_tag = settings->id_tag,
+        .tenants_max = (uint32_t)settings->tenants_max,
+        .sources_max = (uint32_t)settings->sources_max,
+        .metrics_max = (uint32_t)settings->metrics_max,
+        .cache_bytes = (size_t)settings->series_cache_bytes,
+        .retention_ns = settings->retention_raw_ns,
+    };
+    enum vv_status status = vv_registry_create(&registry_options, &engine->registry);
+    if (status == VV_OK) {
+        status = vv_head_create(&engine->head);
+    }
+    if (status == VV_OK) {
+        struct vv_sealer_options sealer_options = {
+            .registry = engine->registry,
+            .store = engine->store,
+            .clock = engine->clock,
+            .ledger = {.lateness_ns = settings->seal_lateness_ns,
+                       .spread_ns = settings->seal_spread_ns,
+                       .quiet_ns = settings->seal_quiet_ns,
+                       .overdue_ns = 20 * settings->seal_quiet_ns},
+            .block_bytes_max = (size_t)settings->block_bytes_max,
+            .zstd_level = (int)settings->zstd_level,
+        };
+        status = vv_sealer_create(&sealer_options, &engine->sealer);
+    }
+    if (status != VV_OK) {
+        return vv_error_set(error, status, "out of memory while starting");
+    }
+    engine->query_context =
+        (struct vv_query_context){engine->registry, engine->head, engine->store, engine->clock};
+    return VV_OK;
+}
+
+static void init_locks(struct vv_engine *engine)
+{
+    pthread_condattr_t monotonic;
+    vv_invariant(pthread_condattr_init(&monotonic) == 0);
+    vv_invariant(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
+    vv_invariant(pthread_mutex_init(&engine->lock, NULL) == 0);
+    vv_invariant(pthread_cond_init(&engine->committer_wakes, &monotonic) == 0);
+    vv_invariant(pthread_cond_init(&engine->storage_wakes, &monotonic) == 0);
+    vv_invariant(pthread_cond_init(&engine->waiters_wake, &monotonic) == 0);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static void destroy(struct vv_engine *engine)
+{
+    while (engine->job_first) { /* what was not flushed is in the journal */
+        struct vv_job *job = engine->job_first;
+        engine->job_first = job->next;
+        vv_job_destroy(job);
+    }
+    if (engine->journal) {
+        vv_journal_close(engine->journal);
+    }
+    vv_sealer_destroy(engine->sealer);
+    vv_head_destroy(engine->head);
+    vv_registry_destroy(engine->registry);
+    if (engine->store) {
+        engine->store->ops->close(engine->store);
+    }
+    vv_folder_close(engine->folder);
+    vv_accounts_deinit(engine);
+    vv_buffer_deinit(&engine->round_bytes);
+    free(engine->definitions.items);
+    free(engine->retentions);
+    pthread_cond_destroy(&engine->committer_wakes);
+    pthread_cond_destroy(&engine->storage_wakes);
+    pthread_cond_destroy(&engine->waiters_wake);
+    pthread_mutex_destroy(&engine->lock);
+    free(engine);
+}
+
+enum vv_status vv_engine_open(const struct vv_engine_options *options,
+                              struct vv_engine **engine_out, struct vv_error *error)
+{
+    struct vv_engine *engine = calloc(1, sizeof *engine);
+    if (!engine) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while starting");
+    }
+    engine->settings = *options->settings;
+    engine->disk = options->disk ? options->disk : vv_disk_posix();
+    engine->clock = options->clock ? options->clock : vv_clock_system();
+    engine->manual = options->manual;
+    atomic_store(&engine->recovering, true);
+    init_locks(engine);
+    enum vv_status status = open_store(engine, options, error);
+    if (status == VV_OK) {
+        status = create_parts(engine, error);
+    }
+    if (status != VV_OK) {
+        destroy(engine);
+        return status;
+    }
+    *engine_out = engine;
+    return VV_OK;
+}
+
+static void start_threads(struct vv_engine *engine)
+{
+    vv_invariant(pthread_create(&engine->committer, NULL, vv_commit_thread, engine) == 0);
+    vv_invariant(pthread_create(&engine->storage, NULL, vv_storage_thread, engine) == 0);
+    engine->threads_run = true;
+}
+
+enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *error)
+{
+    vv_stamp flushed;
+    enum vv_status status = vv_recover_metadata(engine, &flushed, error);
+    if (status == VV_OK) {
+        status = vv_recover_journal(engine, flushed, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    atomic_store(&engine->recovering, false);
+    if (!engine->manual) {
+        start_threads(engine);
+    }
+    return VV_OK;
+}
+
+void vv_engine_close(struct vv_engine *engine)
+{
+    if (!engine) {
+        return;
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->stopping = true;
+    pthread_cond_broadcast(&engine->committer_wakes);
+    pthread_cond_broadcast(&engine->storage_wakes);
+    pthread_mutex_unlock(&engine->lock);
+    if (engine->threads_run) {
+        pthread_join(engine->committer, NULL);
+        pthread_join(engine->storage, NULL);
+    }
+    destroy(engine);
+}
+
+/* ---- queries ---- */
+
+const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine)
+{
+    return &engine->query_context;
+}
+
+void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *limits_out)
+{
+    *limits_out = (struct vv_query_limits){
+        .time_ns_max = engine->settings.query_time_ns_max,
+        .memory_bytes_max = (uint64_t)engine->settings.query_memory_bytes_max,
+        .series_max = (uint64_t)engine->settings.query_series_max,
+        .future_ns_max = engine->settings.future_ns_max,
+    };
+}
+
+void vv_engine_query_done(struct vv_engine *engine, enum vv_request_kind kind,
+                          enum vv_status status, const struct vv_result_facts *facts)
+{
+    struct vv_engine_counters *counters = &engine->counters;
+    vv_histogram_add_duration(&counters->query_duration[kind], facts->duration_ns);
+    if (status != VV_OK && status != VV_DONE) {
+        atomic_fetch_add(&counters->queries_failed[kind], 1);
+    }
+    atomic_fetch_add(&counters->query_rows, facts->rows);
+    atomic_fetch_add(&counters->query_bytes, facts->bytes_read);
+    atomic_fetch_add(&counters->query_partitions, facts->partitions_read);
+}
+
+/* ---- health ---- */
+
+void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool stopping = engine->stopping;
+    pthread_mutex_unlock(&engine->lock);
+    const char *reason = "";
+    if (stopping) {
+        reason = "stopping";
+    } else if (atomic_load(&engine->recovering)) {
+        reason = "replaying the journal";
+    } else if (atomic_load(&engine->reserve_reached)) {
+        reason = "the disk's free space is below its reserve";
+    } else if (atomic_load(&engine->store_failed)) {
+        reason = "the store cannot be written";
+    }
+    *health_out = (struct vv_engine_health){
+        .live = true,
+        .ready = reason[0] == '\0',
+        .reason = reason,
+        .replayed_bytes = atomic_load(&engine->replay_done),
+    };
+}
+
+/* ---- manual steps ---- */
+
+static enum vv_status step_commit(struct vv_engine *engine)
+{
+    enum vv_status status = vv_commit_round(engine);
+    enum vv_status cut = vv_commit_cut(engine, false);
+    return status == VV_DONE && cut == VV_OK ? VV_OK : status;
+}
+
+static enum vv_status step_flush(struct vv_engine *engine, struct vv_error *error)
+{
+    if (!engine->job_first) {
+        enum vv_status status = vv_commit_cut(engine, true);
+        if (status != VV_OK) {
+            return vv_error_set(error, status, "the head cannot be cut now");
+        }
+    }
+    return vv_storage_job(engine, error);
+}
+
+enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task,
+                              struct vv_error *error)
+{
+    vv_invariant(engine->manual);
+    bool more;
+    switch (task) {
+    case VV_TASK_COMMIT:
+        return step_commit(engine);
+    case VV_TASK_FLUSH:
+        return step_flush(engine, error);
+    case VV_TASK_SEAL:
+        return vv_storage_seal(engine, false, error);
+    case VV_TASK_SEAL_ALL:
+        return vv_storage_seal(engine, true, error);
+    case VV_TASK_EXPIRE:
+        return vv_storage_expire(engine, &more, error);
+    }
+    vv_invariant(false);
+    return VV_INVALID;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the engine. Private to this folder.
+ *
+ * `lock` guards the queue, the jobs, the tickets and the flags next to it. What only one thread
+ * touches stands under its name. Accounts and histograms are atomic.
+ */
+#ifndef VV_ENGINE_ENGINE_PRIVATE_H
+#define VV_ENGINE_ENGINE_PRIVATE_H
+
+#include "base/histogram.h"
+#include "engine/engine.h"
+#include "engine/folder.h"
+#include "flush/flush.h"
+#include "journal/journal.h"
+#include "seal/sealer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Kinds of journal records beside enum vv_registry_kind, and of metadata; both in the formats. */
+#define VV_RECORD_BATCH 16
+#define VV_META_STATE   64
+#define VV_META_ACCOUNT 65
+
+struct vv_submission {
+    struct vv_submission *next;
+    struct vv_batch *batch;
+    vv_write_done done;
+    void *context;
+    int64_t queued_ns; /* monotonic */
+    vv_stamp stamp;
+    enum vv_status status;
+};
+
+/* Records that were journaled since the last cut, to be stored with the next flush. */
+struct vv_definition_list {
+    struct vv_definition *items;
+    size_t n;
+    size_t capacity;
+};
+
+struct vv_account_snapshot {
+    uint32_t tenant;
+    uint64_t accepted;
+};
+
+struct vv_job {
+    struct vv_job *next;
+    struct vv_generation *generation; /* NULL: records only */
+    struct vv_journal_position position;
+    vv_stamp stamp; /* the highest in it */
+    struct vv_definition_list definitions;
+    struct vv_account_snapshot *accounts;
+    size_t n_accounts;
+    uint64_t ticket; /* of the flush requests that it fulfils */
+};
+
+struct vv_account_cell {
+    _Atomic uint64_t received;
+    _Atomic uint64_t accepted;
+    _Atomic uint64_t accepted_here;
+    _Atomic uint64_t unknown;
+    _Atomic uint64_t refused[VV_REASON_COUNT];
+};
+#define VV_ACCOUNT_PAGE  256
+#define VV_ACCOUNT_PAGES 4096
+
+struct vv_engine_counters {
+    struct vv_histogram commit_wait;     /* from submit to done */
+    struct vv_histogram commit_duration; /* journal write and sync */
+    struct vv_histogram commit_batches;  /* in a round */
+    struct vv_histogram commit_points;   /* in a round */
+    struct vv_histogram flush_duration;
+    struct vv_histogram query_duration[5]; /* by enum vv_request_kind */
+    _Atomic uint64_t queries_failed[5];
+    _Atomic uint64_t query_rows;
+    _Atomic uint64_t query_bytes;
+    _Atomic uint64_t query_partitions;
+    _Atomic uint64_t flushes;
+    _Atomic uint64_t flush_failures;
+    _Atomic uint64_t flush_rows;
+    _Atomic uint64_t flush_bytes;
+    _Atomic uint64_t seal_failures;
+};
+
+struct vv_engine {
+    struct vv_settings settings;
+    struct vv_clock *clock;
+    struct vv_disk *disk;
+    struct vv_folder *folder; /* NULL when the store was given */
+    struct vv_registry *registry;
+    struct vv_head *head;
+    struct vv_store *store;
+    struct vv_journal *journal;
+    struct vv_sealer *sealer;
+    struct vv_query_context query_context;
+    struct vv_engine_counters counters;
+    struct vv_seal_figures seal_figures; /* as of the last step; under lock */
+    _Atomic(struct vv_account_cell *) accounts[VV_ACCOUNT_PAGES];
+    bool manual;
+
+    pthread_mutex_t lock;
+    pthread_cond_t committer_wakes;
+    pthread_cond_t storage_wakes;
+    pthread_cond_t waiters_wake;
+    pthread_t committer;
+    pthread_t storage;
+    bool threads_run;
+    struct vv_submission *queue_first;
+    struct vv_submission *queue_last;
+    size_t queue_bytes;
+    struct vv_job *job_first;
+    struct vv_job *job_last;
+    uint64_t flush_requested; /* tickets: requested ≥ cut ≥ done */
+    uint64_t flush_cut;
+    uint64_t flush_done;
+    uint64_t seal_requested;
+    uint64_t seal_done;
+    bool stopping;  /* no new submissions; the committer ends when the queue is empty */
+    bool committed; /* the committer has ended; the storage thread ends when no job is left */
+
+    _Atomic bool recovering;
+    _Atomic bool reserve_reached;
+    _Atomic bool store_failed;
+    _Atomic uint64_t replay_done; /* bytes or records, for progress */
+
+    /* Committer. */
+    vv_stamp last_stamp;
+    int64_t generation_since_ns; /* monotonic time of the active generation's first batch; 0 none */
+    struct vv_definition_list definitions;
+    struct vv_buffer round_bytes;
+    uint64_t bytes_since_cut; /* journaled; a large share of journal.bytes_max also cuts */
+
+    /* Storage thread. */
+    int64_t seal_at_ns; /* monotonic: when the ledger is looked at again */
+    int64_t expire_at_ns;
+    int64_t space_at_ns;
+    int64_t retry_at_ns; /* after a failure of the store */
+    int64_t retry_wait_ns;
+    bool seal_unconfirmed;
+    int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
+    uint32_t n_retentions;
+};
+
+/* ---- accounts.c ---- */
+/* The tenant's cell; NULL when memory is out or the tenant is out of range. Any thread. */
+struct vv_account_cell *vv_account_of(struct vv_engine *engine, uint32_t tenant);
+void vv_accounts_deinit(struct vv_engine *engine);
+
+/* ---- commit.c ---- */
+VV_MUST_CHECK bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind,
+                                      uint32_t number);
+/* One round; VV_DONE when nothing waited. Committer. */
+enum vv_status vv_commit_round(struct vv_engine *engine);
+/* Cuts the active generation into a job when it is due, or anyway. Committer. */
+enum vv_status vv_commit_cut(struct vv_engine *engine, bool anyway);
+void *vv_commit_thread(void *engine);
+
+/* ---- job.c ---- */
+/* Writes a job into the store and confirms it. Storage thread. */
+enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error);
+void vv_job_destroy(struct vv_job *job);
+
+/* ---- storage.c ---- */
+/* Does the oldest job: VV_DONE when there is none. After a failure, waits before it tries again
+ * (VV_OVERLOAD meanwhile). Storage thread. */
+enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
+/* Seals one group. */
+enum vv_status vv_storage_seal(struct vv_engine *engine, bool all, struct vv_error *error);
+/* Retention: tells the store what tenants' retentions are, and lets it expire. */
+enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
+void *vv_storage_thread(void *engine);
+
+/* ---- recover.c ---- */
+enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_out,
+                                   struct vv_error *error);
+enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
+                                  struct vv_error *error);
+
+#endif

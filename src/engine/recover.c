@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recovery: the store's metadata, then what the journal has beyond it.
+ *
+ * Definitions are applied whatever their stamp (applying one again changes nothing); batches only
+ * above the stamp that the store has confirmed, so that nothing is counted twice.
+ */
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+/* ---- metadata ---- */
+
+struct loading {
+    struct vv_engine *engine;
+    uint8_t kind;
+    struct vv_error *error;
+};
+
+static enum vv_status load_record(void *context, struct vv_str key, struct vv_str value)
+{
+    (void)key; /* the record has its number */
+    struct loading *loading = context;
+    return vv_registry_apply(loading->engine->registry, (enum vv_registry_kind)loading->kind, value,
+                             loading->error);
+}
+
+static enum vv_status load_account(void *context, struct vv_str key, struct vv_str value)
+{
+    struct loading *loading = context;
+    struct vv_reader number = vv_reader_of(key.data, key.size);
+    struct vv_reader reader = vv_reader_of(value.data, value.size);
+    uint32_t tenant = vv_reader_be32(&number);
+    uint8_t version = vv_reader_u8(&reader);
+    uint64_t accepted = vv_reader_u64(&reader);
+    if (number.failed || reader.failed || version != 1) {
+        return vv_error_set(loading->error, version > 1 ? VV_NEWER : VV_CORRUPT,
+                            "a tenant's account in the store is damaged or of a newer version");
+    }
+    struct vv_account_cell *cell = vv_account_of(loading->engine, tenant);
+    if (!cell) {
+        return VV_NO_MEMORY;
+    }
+    atomic_store(&cell->accepted, accepted);
+    return VV_OK;
+}
+
+static enum vv_status load_state(struct vv_engine *engine, vv_stamp *flushed_out,
+                                 struct vv_error *error)
+{
+    struct vv_buffer value = {0};
+    *flushed_out = 0;
+    enum vv_status status = engine->store->ops->get_meta(engine->store, VV_META_STATE,
+                                                         VV_STR_LITERAL("s"), &value, error);
+    if (status == VV_OK) {
+        struct vv_reader reader = vv_reader_of(value.data, value.size);
+        uint8_t version = vv_reader_u8(&reader);
+        *flushed_out = vv_reader_u64(&reader);
+        if (reader.failed || version != 1) {
+            status = vv_error_set(error, version > 1 ? VV_NEWER : VV_CORRUPT,
+                                  "the state record in the store is damaged or of a newer version");
+        }
+    }
+    vv_buffer_deinit(&value);
+    return status == VV_NOT_FOUND ? VV_OK : status;
+}
+
+enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_out,
+                                   struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    enum vv_status status = load_state(engine, flushed_out, error);
+    for (uint8_t kind = VV_REGISTRY_TENANT; kind <= VV_REGISTRY_TIMES && status == VV_OK; kind++) {
+        struct loading loading = {engine, kind, error};
+        status =
+            store->ops->scan_meta(store, kind, (struct vv_str){0}, load_record, &loading, error);
+    }
+    if (status == VV_OK) {
+        struct loading loading = {engine, VV_META_ACCOUNT, error};
+        status = store->ops->scan_meta(store, VV_META_ACCOUNT, (struct vv_str){0}, load_account,
+                                       &loading, error);
+    }
+    return status;
+}
+
+/* ---- journal ---- */
+
+struct replaying {
+    struct vv_engine *engine;
+    vv_stamp flushed;
+    uint64_t batches;
+    uint64_t points;
+    struct vv_error *error;
+};
+
+static bool is_definition(uint8_t kind)
+{
+    return kind >= VV_REGISTRY_TENANT && kind <= VV_REGISTRY_SOURCE;
+}
+
+static enum vv_status replay_definition(struct vv_engine *engine,
+                                        const struct vv_journal_record *record,
+                                        struct vv_error *error)
+{
+    struct vv_str bytes = {record->bytes, record->size};
+    uint32_t number;
+    enum vv_registry_kind kind = (enum vv_registry_kind)record->kind;
+    enum vv_status status = vv_registry_apply(engine->registry, kind, bytes, error);
+    if (status == VV_OK) {
+        status = vv_registry_record_number(kind, bytes, &number);
+    }
+    if (status == VV_OK && !vv_definitions_add(&engine->definitions, record->kind, number)) {
+        status = VV_NO_MEMORY;
+    }
+    return status;
+}
+
+static void observe(struct vv_engine *engine, const struct vv_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_frames; i++) {
+        const struct vv_frame *frame = &batch->frames[i];
+        for (size_t row = 0; row < frame->n_rows; row++) {
+            vv_registry_source_observe(engine->registry, frame->sources[row], frame->times[row],
+                                       frame->times[row]);
+        }
+    }
+}
+
+static enum vv_status replay_batch(struct replaying *replaying,
+                                   const struct vv_journal_record *record)
+{
+    struct vv_engine *engine = replaying->engine;
+    struct vv_batch *batch;
+    struct vv_str bytes = {record->bytes, record->size};
+    enum vv_status status = vv_batch_decode(bytes, &batch, replaying->error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_account_cell *cell = vv_account_of(engine, batch->tenant);
+    status = cell ? vv_head_prepare(engine->head, batch, record->stamp) : VV_NO_MEMORY;
+    if (status == VV_OK) {
+        vv_head_publish(engine->head);
+        observe(engine, batch);
+        atomic_fetch_add(&cell->accepted, batch->points);
+        replaying->batches++;
+        replaying->points += batch->points;
+    } else {
+        vv_error_set(replaying->error, status, "out of memory while replaying the journal");
+    }
+    vv_batch_destroy(batch);
+    return status;
+}
+
+static enum vv_status replay(void *context, const struct vv_journal_record *record,
+                             struct vv_journal_position position)
+{
+    (void)position;
+    struct replaying *replaying = context;
+    struct vv_engine *engine = replaying->engine;
+    if (record->stamp > engine->last_stamp) {
+        engine->last_stamp = record->stamp;
+    }
+    engine->bytes_since_cut += record->size;
+    atomic_fetch_add(&engine->replay_done, record->size);
+    if (is_definition(record->kind)) {
+        return replay_definition(engine, record, replaying->error);
+    }
+    if (record->kind != VV_RECORD_BATCH) {
+        return vv_error_set(replaying->error, VV_NEWER,
+                            "the journal has records of a kind (%u) that this version of Varve "
+                            "does not know: upgrade Varve",
+                            record->kind);
+    }
+    return record->stamp > replaying->flushed ? replay_batch(replaying, record) : VV_OK;
+}
+
+static const char *journal_folder(struct vv_engine *engine, char *out, size_t size)
+{
+    if (engine->folder) {
+        return vv_folder_journal(engine->folder);
+    }
+    snprintf(out, size, "%s/journal", engine->settings.data);
+    return out;
+}
+
+enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
+                                  struct vv_error *error)
+{
+    char path[VV_SETTING_TEXT_MAX + 16];
+    struct vv_journal_options options = {
+        .disk = engine->disk,
+        .clock = engine->clock,
+        .folder = journal_folder(engine, path, sizeof path),
+        .segment_bytes = (uint64_t)engine->settings.journal_segment_bytes,
+        .bytes_max = (uint64_t)engine->settings.journal_bytes_max,
+        .skip_damaged = engine->settings.journal_skip_damaged,
+    };
+    struct replaying replaying = {.engine = engine, .flushed = flushed, .error = error};
+    int64_t start = engine->clock->monotonic_ns(engine->clock);
+    if (engine->last_stamp < flushed) {
+        engine->last_stamp = flushed;
+    }
+    enum vv_status status = vv_journal_open(&options, replay, &replaying, &engine->journal, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (replaying.batches > 0) {
+        engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
+    }
+    struct vv_journal_figures figures;
+    vv_journal_read_figures(engine->journal, &figures);
+    double ms = (double)(engine->clock->monotonic_ns(engine->clock) - start) / 1e6;
+    vv_log(figures.damaged ? VV_LOG_WARN : VV_LOG_INFO, "recovered",
+           "batches=%llu points=%llu records=%llu damaged=%llu duration_ms=%.1f",
+           (unsigned long long)replaying.batches, (unsigned long long)replaying.points,
+           (unsigned long long)figures.replayed, (unsigned long long)figures.damaged, ms);
+    return VV_OK;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The storage thread: the only one that changes the store. Jobs come first, so that the head stays
+ * small; between them it seals in slices, expires what is over, and looks at the free space.
+ */
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+#define SEAL_SPANS        64
+#define SEAL_SLICE_NS     (100 * VV_MILLISECOND)
+#define RETRY_FIRST_NS    (250 * VV_MILLISECOND)
+#define RETRY_LAST_NS     (30 * VV_SECOND)
+#define EXPIRE_WORK_BYTES (16u << 20)
+
+static int64_t now_of(struct vv_engine *engine)
+{
+    return engine->clock->monotonic_ns(engine->clock);
+}
+
+static void log_failure(const char *event, enum vv_status status, const struct vv_error *error)
+{
+    char text[600];
+    vv_log(VV_LOG_ERROR, event, "status=%s message=%s", vv_status_name(status),
+           vv_log_quote(error->message, strlen(error->message), text, sizeof text));
+}
+
+/* ---- failures of the store ---- */
+
+static void note_failure(struct vv_engine *engine, const char *event, enum vv_status status,
+                         const struct vv_error *error)
+{
+    log_failure(event, status, error);
+    int64_t wait = engine->retry_wait_ns ? engine->retry_wait_ns * 2 : RETRY_FIRST_NS;
+    engine->retry_wait_ns = wait < RETRY_LAST_NS ? wait : RETRY_LAST_NS;
+    engine->retry_at_ns = now_of(engine) + engine->retry_wait_ns;
+    atomic_store(&engine->store_failed, true);
+    pthread_mutex_lock(&engine->lock);
+    pthread_cond_broadcast(&engine->waiters_wake); /* who waits for a flush learns of it */
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* VV_OK when the store can be written, as far as is known; VV_OVERLOAD while waiting. */
+static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *error)
+{
+    if (!atomic_load(&engine->store_failed)) {
+        return VV_OK;
+    }
+    if (now_of(engine) < engine->retry_at_ns) {
+        return vv_error_set(error, VV_OVERLOAD, "the store failed; it is tried again soon");
+    }
+    enum vv_status status = engine->store->ops->recover(engine->store, error);
+    if (status != VV_OK) {
+        note_failure(engine, "store_recover_failed", status, error);
+        return status;
+    }
+    vv_log(VV_LOG_INFO, "store_recovered", "wait_ms=%lld",
+           (long long)(engine->retry_wait_ns / VV_MILLISECOND));
+    atomic_store(&engine->store_failed, false);
+    return VV_OK;
+}
+
+/* ---- jobs ---- */
+
+static void finish_job(struct vv_engine *engine, struct vv_job *job)
+{
+    struct vv_error error = {0};
+    if (job->generation) {
+        vv_head_drop(engine->head, job->generation);
+    }
+    enum vv_status status = vv_journal_release(engine->journal, job->position, &error);
+    if (status != VV_OK) { /* harmless: replay skips what the store has, the next release retries */
+        log_failure("journal_release_failed", status, &error);
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->job_first = job->next;
+    engine->job_last = engine->job_first ? engine->job_last : NULL;
+    engine->flush_done = job->ticket;
+    pthread_cond_broadcast(&engine->waiters_wake);
+    pthread_mutex_unlock(&engine->lock);
+    vv_job_destroy(job);
+}
+
+enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
+{
+    pthread_mutex_lock(&engine->lock);
+    struct vv_job *job = engine->job_first;
+    pthread_mutex_unlock(&engine->lock);
+    if (!job) {
+        return VV_DONE;
+    }
+    enum vv_status status = ensure_store(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    int64_t start = now_of(engine);
+    status = vv_job_store(engine, job, error);
+    if (status != VV_OK) {
+        atomic_fetch_add(&engine->counters.flush_failures, 1);
+        note_failure(engine, "flush_failed", status, error);
+        return status;
+    }
+    engine->retry_wait_ns = 0;
+    engine->seal_unconfirmed = false; /* the job's confirm covered it */
+    vv_histogram_add_duration(&engine->counters.flush_duration, now_of(engine) - start);
+    atomic_fetch_add(&engine->counters.flushes, 1);
+    finish_job(engine, job);
+    return VV_OK;
+}
+
+/* ---- sealing ---- */
+
+enum vv_status vv_storage_seal(struct vv_engine *engine, bool all, struct vv_error *error)
+{
+    enum vv_status status = ensure_store(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_sealer_step(engine->sealer, all, SEAL_SPANS, error);
+    pthread_mutex_lock(&engine->lock);
+    vv_sealer_read_figures(engine->sealer, &engine->seal_figures);
+    pthread_mutex_unlock(&engine->lock);
+    if (status == VV_OK) {
+        engine->seal_unconfirmed = true;
+        return VV_OK;
+    }
+    if (status == VV_DONE) {
+        if (engine->seal_unconfirmed) { /* what was removed and retired */
+            enum vv_status confirmed = engine->store->ops->confirm(engine->store, error);
+            if (confirmed != VV_OK) {
+                note_failure(engine, "seal_failed", confirmed, error);
+                return confirmed;
+            }
+            engine->seal_unconfirmed = false;
+        }
+        return VV_DONE;
+    }
+    atomic_fetch_add(&engine->counters.seal_failures, 1);
+    note_failure(engine, "seal_failed", status, error);
+    return status;
+}
+
+/* Seals for a slice of time, or until nothing is due. */
+static void seal_slice(struct vv_engine *engine, bool all)
+{
+    struct vv_error error = {0};
+    int64_t start = now_of(engine);
+    enum vv_status status;
+    do {
+        status = vv_storage_seal(engine, all, &error);
+    } while (status == VV_OK && now_of(engine) - start < SEAL_SLICE_NS);
+    bool more = status == VV_OK;
+    engine->seal_at_ns = now_of(engine) + (more ? 0 : engine->settings.seal_interval_ns);
+}
+
+/* A request to seal everything, after the flush that came with it. */
+static void seal_on_request(struct vv_engine *engine, uint64_t ticket)
+{
+    struct vv_error error = {0};
+    enum vv_status status;
+    do {
+        status = vv_storage_seal(engine, true, &error);
+    } while (status == VV_OK);
+    pthread_mutex_lock(&engine->lock);
+    if (status == VV_DONE) {
+        engine->seal_done = ticket;
+    }
+    pthread_cond_broadcast(&engine->waiters_wake);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* ---- retention and space ---- */
+
+static enum vv_status tell_retentions(struct vv_engine *engine, struct vv_error *error)
+{
+    uint32_t tenants = vv_registry_tenant_count(engine->registry);
+    if (tenants > engine->n_retentions) {
+        int64_t *bigger = realloc(engine->retentions, tenants * sizeof *bigger);
+        if (!bigger) {
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory");
+        }
+        for (uint32_t i = engine->n_retentions; i < tenants; i++) {
+            bigger[i] = -1;
+        }
+        engine->retentions = bigger;
+        engine->n_retentions = tenants;
+    }
+    for (uint32_t i = 0; i < tenants; i++) {
+        int64_t retention = vv_registry_retention(engine->registry, i);
+        if (retention == engine->retentions[i]) {
+            continue;
+        }
+        struct vv_store *store = engine->store;
+        enum vv_status status = store->ops->set_retention(store, i, retention, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        engine->retentions[i] = retention;
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
+{
+    *more_out = false;
+    enum vv_status status = ensure_store(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = tell_retentions(engine, error);
+    if (status == VV_OK) {
+        struct vv_store *store = engine->store;
+        int64_t now = engine->clock->wall_ns(engine->clock);
+        status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
+    }
+    if (status != VV_OK) {
+        note_failure(engine, "expire_failed", status, error);
+    }
+    return status;
+}
+
+static void expire_when_due(struct vv_engine *engine)
+{
+    if (now_of(engine) < engine->expire_at_ns) {
+        return;
+    }
+    struct vv_error error = {0};
+    bool more;
+    enum vv_status status = vv_storage_expire(engine, &more, &error);
+    int64_t wait = status == VV_OK && more ? 0 : engine->settings.expire_interval_ns;
+    engine->expire_at_ns = now_of(engine) + wait;
+}
+
+static bool retention_changed(struct vv_engine *engine)
+{
+    uint32_t tenants = vv_registry_tenant_count(engine->registry);
+    for (uint32_t i = 0; i < tenants; i++) {
+        if (i >= engine->n_retentions ||
+            engine->retentions[i] != vv_registry_retention(engine->registry, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void look_at_space(struct vv_engine *engine)
+{
+    if (now_of(engine) < engine->space_at_ns) {
+        return;
+    }
+    engine->space_at_ns = now_of(engine) + VV_SECOND;
+    uint64_t free_bytes;
+    uint64_t total;
+    struct vv_error error = {0};
+    enum vv_status status = engine->disk->ops->free_bytes(engine->disk, engine->settings.data,
+                                                          &free_bytes, &total, &error);
+    if (status != VV_OK) {
+        log_failure("free_space_unknown", status, &error);
+        return;
+    }
+    bool reached = free_bytes < (uint64_t)engine->settings.disk_reserve_bytes;
+    if (reached != atomic_load(&engine->reserve_reached)) {
+        vv_log(reached ? VV_LOG_ERROR : VV_LOG_INFO,
+               reached ? "disk_reserve_reached" : "disk_reserve_free_again",
+               "free_bytes=%llu reserve_bytes=%lld", (unsigned long long)free_bytes,
+               (long long)engine->settings.disk_reserve_bytes);
+        atomic_store(&engine->reserve_reached, reached);
+    }
+}
+
+/* ---- the thread ---- */
+
+/* Waits for a job, a request or the next tick. Returns false when the thread shall end. */
+static bool wait_for_storage_work(struct vv_engine *engine, bool busy)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 200 * 1000 * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&engine->lock);
+    bool requested = engine->seal_done != engine->seal_requested;
+    bool finished = engine->committed && !engine->job_first;
+    bool blocked = engine->job_first && atomic_load(&engine->store_failed);
+    if (!finished && !busy && (blocked || (!engine->job_first && !requested))) {
+        pthread_cond_timedwait(&engine->storage_wakes, &engine->lock, &until);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return !finished;
+}
+
+static void background_work(struct vv_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    uint64_t seal_ticket = engine->seal_requested;
+    bool seal_all = engine->seal_done != seal_ticket && engine->flush_done == engine->flush_cut &&
+                    engine->flush_cut == engine->flush_requested;
+    bool stopping = engine->stopping;
+    pthread_mutex_unlock(&engine->lock);
+    look_at_space(engine);
+    if (stopping) {
+        return;
+    }
+    if (seal_all) {
+        seal_on_request(engine, seal_ticket);
+    } else if (now_of(engine) >= engine->seal_at_ns) {
+        seal_slice(engine, false);
+    }
+    if (retention_changed(engine)) {
+        engine->expire_at_ns = now_of(engine);
+    }
+    expire_when_due(engine);
+}
+
+void *vv_storage_thread(void *context)
+{
+    struct vv_engine *engine = context;
+    bool busy = true;
+    while (wait_for_storage_work(engine, busy)) {
+        struct vv_error error = {0};
+        enum vv_status status = vv_storage_job(engine, &error);
+        pthread_mutex_lock(&engine->lock);
+        bool give_up = status != VV_OK && status != VV_DONE && engine->committed;
+        pthread_mutex_unlock(&engine->lock);
+        if (give_up) { /* stopping while the store fails: the journal has it all */
+            vv_log(VV_LOG_WARN, "stopped_without_flush", "status=%s", vv_status_name(status));
+            break;
+        }
+        background_work(engine);
+        busy = status == VV_OK || now_of(engine) >= engine->seal_at_ns;
+    }
+    return NULL;
+}

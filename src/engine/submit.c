@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way in: whether a write may begin, its staging, and the queue to the committer. */
+#include "engine/engine_private.h"
+
+#include <stdlib.h>
+
+enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool stopping = engine->stopping;
+    bool crowded = engine->queue_bytes > (size_t)engine->settings.head_bytes_max / 4;
+    pthread_mutex_unlock(&engine->lock);
+    if (stopping) {
+        return vv_error_set(error, VV_CANCELLED, "the server is stopping: send again later");
+    }
+    if (atomic_load(&engine->recovering)) {
+        return vv_error_set(error, VV_OVERLOAD,
+                            "the server is replaying its journal: send again in some seconds");
+    }
+    if (atomic_load(&engine->reserve_reached)) {
+        return vv_error_set(error, VV_FULL,
+                            "the disk's free space is below store.disk_reserve_bytes: free some "
+                            "space, or shorten the retention");
+    }
+    if (atomic_load(&engine->store_failed)) {
+        return vv_error_set(error, VV_IO, "the store cannot be written: see the server's log");
+    }
+    struct vv_head_figures head;
+    vv_head_read_figures(engine->head, &head);
+    if (crowded || head.bytes >= (uint64_t)engine->settings.head_bytes_max) {
+        return vv_error_set(error, VV_OVERLOAD,
+                            "the memory for points that wait for the store is full "
+                            "(head.bytes_max): send again later");
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
+                               struct vv_staging *staging_out, struct vv_error *error)
+{
+    uint32_t number;
+    enum vv_status status = vv_registry_tenant(engine->registry, tenant, true, &number, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_staging_options options = {
+        .registry = engine->registry,
+        .tenant = number,
+        .now_ns = engine->clock->wall_ns(engine->clock),
+        .future_ns_max = engine->settings.future_ns_max,
+        .past_ns_max = engine->settings.past_ns_max,
+        .retention_ns = vv_registry_retention(engine->registry, number),
+        .fields_max = (uint32_t)engine->settings.fields_max,
+        .line_bytes_max = (uint32_t)engine->settings.line_bytes_max,
+    };
+    status = vv_staging_init(staging_out, &options);
+    if (status != VV_OK) {
+        return vv_error_set(error, status, "out of memory: send again later");
+    }
+    return VV_OK;
+}
+
+static enum vv_status enqueue(struct vv_engine *engine, struct vv_submission *submission)
+{
+    enum vv_status status = VV_OK;
+    pthread_mutex_lock(&engine->lock);
+    if (engine->stopping) {
+        status = VV_CANCELLED;
+    } else if (atomic_load(&engine->recovering) ||
+               engine->queue_bytes > (size_t)engine->settings.head_bytes_max / 2) {
+        status = VV_OVERLOAD;
+    } else {
+        if (engine->queue_last) {
+            engine->queue_last->next = submission;
+        } else {
+            engine->queue_first = submission;
+        }
+        engine->queue_last = submission;
+        engine->queue_bytes += submission->batch->bytes;
+        pthread_cond_signal(&engine->committer_wakes);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
+                      void *context)
+{
+    struct vv_submission *submission = calloc(1, sizeof *submission);
+    enum vv_status status = VV_NO_MEMORY;
+    if (submission) {
+        *submission = (struct vv_submission){.batch = take_batch, .done = done, .context = context};
+        submission->queued_ns = engine->clock->monotonic_ns(engine->clock);
+        status = enqueue(engine, submission);
+    }
+    if (status == VV_OK) {
+        return;
+    }
+    struct vv_account_cell *cell = vv_account_of(engine, take_batch->tenant);
+    if (cell && take_batch->points) {
+        atomic_fetch_add(&cell->refused[VV_REASON_OVERLOAD], take_batch->points);
+    }
+    done(context, status,
+         status == VV_CANCELLED ? "the server is stopping: send again later"
+                                : "too many points wait to be written: send again later");
+    vv_batch_destroy(take_batch);
+    free(submission);
+}
