@@ -19,6 +19,8 @@
 #define FRAMES_MIN  4
 #define DEFINED_MIN 16
 
+#define FRAMES_SEARCHED 64
+
 /* Few rows at first: a hostile client may send a different set of fields with every line. */
 #define WIDE_FRAME      16
 #define NARROW_ROWS_MIN 4
@@ -46,6 +48,7 @@ void vv_batch_destroy(struct vv_batch *batch)
     }
     free(batch->frames);
     free(batch->definitions);
+    free(batch->order.slots);
     free(batch->frame_slots.slots);
     free(batch->definition_slots.slots);
     free(batch);
@@ -161,6 +164,20 @@ struct vv_frame *vv_batch_add_frame(struct vv_batch *batch, uint32_t measurement
     return frame;
 }
 
+/* Whether a frame of the measurement may be there. A batch of many frames is not searched. */
+static bool has_measurement(const struct vv_batch *batch, uint32_t measurement)
+{
+    if (batch->n_frames > FRAMES_SEARCHED) {
+        return true;
+    }
+    for (size_t i = 0; i < batch->n_frames && !batch->order.capacity; i++) {
+        if (batch->frames[i].measurement == measurement) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum vv_status vv_batch_frame(struct vv_batch *batch, uint32_t measurement, const uint32_t *metrics,
                               uint32_t n_metrics, size_t *frame_out)
 {
@@ -176,6 +193,9 @@ enum vv_status vv_batch_frame(struct vv_batch *batch, uint32_t measurement, cons
     uint64_t hash = metrics_hash(measurement, metrics, n_metrics);
     if (!frame_find(batch, hash, measurement, metrics, n_metrics, frame_out)) {
         if (!slots_grow(batch, &batch->frame_slots, batch->n_frames, frame_hash)) {
+            return VV_NO_MEMORY;
+        }
+        if (has_measurement(batch, measurement) && !vv_batch_order_begin(batch)) {
             return VV_NO_MEMORY;
         }
         struct vv_frame *frame = vv_batch_add_frame(batch, measurement, n_metrics);
@@ -222,6 +242,17 @@ enum vv_status vv_batch_row(struct vv_batch *batch, size_t index, uint32_t sourc
 {
     vv_invariant(index < batch->n_frames);
     vv_invariant(time >= VV_TIME_MIN && time <= VV_TIME_MAX);
+    size_t asked = index;
+    while (batch->frames[index].successor) {
+        index = batch->frames[index].successor;
+        batch->frames[asked].successor = (uint32_t)index; /* a short way next time */
+    }
+    if (batch->order.capacity) {
+        enum vv_status status = vv_batch_order_place(batch, source, time, &index);
+        if (status != VV_OK) {
+            return status;
+        }
+    }
     struct vv_frame *frame = &batch->frames[index];
     if (frame->n_rows == frame->capacity) {
         size_t first = frame->n_metrics < WIDE_FRAME ? NARROW_ROWS_MIN : 1;

@@ -24,9 +24,10 @@ struct vv_frame {
     uint32_t *metrics; /* n_metrics, without duplicates */
     size_t n_rows;
     size_t capacity;
-    uint32_t *sources; /* n_rows */
-    int64_t *times;    /* n_rows, ns */
-    uint64_t *values;  /* n_rows × n_metrics */
+    uint32_t *sources;  /* n_rows */
+    int64_t *times;     /* n_rows, ns */
+    uint64_t *values;   /* n_rows × n_metrics */
+    uint32_t successor; /* private to the builder: where rows go instead; 0 none */
 };
 
 /* A registry object whose present version is not in the journal yet. */
@@ -41,6 +42,17 @@ struct vv_batch_slots {
     size_t capacity; /* a power of two, or 0 */
 };
 
+/* Private to batch_order.c: the newest frame that has a row for a point, by hash. */
+struct vv_batch_order_slot {
+    uint64_t hash; /* 0: empty */
+    uint32_t frame;
+};
+struct vv_batch_order {
+    struct vv_batch_order_slot *slots;
+    size_t n;
+    size_t capacity; /* 0: no measurement has two frames */
+};
+
 struct vv_batch {
     uint32_t tenant;
     size_t n_frames;
@@ -53,6 +65,7 @@ struct vv_batch {
     size_t frames_capacity;
     size_t definitions_capacity;
     size_t frame_last; /* that was asked for */
+    struct vv_batch_order order;
     struct vv_batch_slots frame_slots;
     struct vv_batch_slots definition_slots;
 };

@@ -154,6 +154,44 @@ static void rows_keep_their_order_and_bits(void **state)
     vv_batch_destroy(batch);
 }
 
+/* Rows of one measurement with changing fields, many for the same points: walking the frames in
+ * order, the last value met of each (source, time, metric) is the one that was added last. */
+static void a_later_row_never_stands_before_an_older_one_of_its_point(void **state)
+{
+    (void)state;
+    static uint64_t expected[4][8][3];
+    static uint64_t found[4][8][3];
+    struct vv_random random = {42};
+    struct vv_batch *batch;
+    memset(expected, 0, sizeof expected);
+    memset(found, 0, sizeof found);
+    assert_int_equal(vv_batch_create(0, &batch), VV_OK);
+    const uint32_t shapes[3][2] = {{0, 1}, {1, 2}, {2, 0}};
+    for (uint64_t value = 1; value < 3000; value++) {
+        const uint32_t *metrics = shapes[vv_random_below(&random, 3)];
+        uint32_t source = (uint32_t)vv_random_below(&random, 4);
+        int64_t time = (int64_t)vv_random_below(&random, 8);
+        uint64_t values[2] = {value, value};
+        size_t frame;
+        assert_int_equal(vv_batch_frame(batch, 5, metrics, 2, &frame), VV_OK);
+        assert_int_equal(vv_batch_row(batch, frame, source, time, values), VV_OK);
+        expected[source][time][metrics[0]] = value;
+        expected[source][time][metrics[1]] = value;
+    }
+    for (size_t f = 0; f < batch->n_frames; f++) {
+        const struct vv_frame *frame = &batch->frames[f];
+        for (size_t row = 0; row < frame->n_rows; row++) {
+            for (size_t m = 0; m < 2; m++) {
+                found[frame->sources[row]][frame->times[row]][frame->metrics[m]] =
+                    frame->values[row * 2 + m];
+            }
+        }
+    }
+    assert_memory_equal(found, expected, sizeof found);
+    assert_int_equal(batch->points, 2 * 2999);
+    vv_batch_destroy(batch);
+}
+
 static void an_empty_batch_comes_back(void **state)
 {
     (void)state;
@@ -412,6 +450,7 @@ int main(void)
         cmocka_unit_test(many_frames_are_found_again),
         cmocka_unit_test(too_many_metrics_are_refused),
         cmocka_unit_test(rows_keep_their_order_and_bits),
+        cmocka_unit_test(a_later_row_never_stands_before_an_older_one_of_its_point),
         cmocka_unit_test(an_empty_batch_comes_back),
         cmocka_unit_test(columns_take_the_width_they_need),
         cmocka_unit_test(the_whole_range_of_time_fits),
