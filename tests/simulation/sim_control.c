@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated disk, the test's side: making it, faults, crashes. */
 #include "simulation/sim_disk_private.h"
+#include "simulation/sim_memory.h"
 
 #include <stdlib.h>
 
@@ -15,8 +16,7 @@ uint64_t vv_sim_disk_bytes_used(const struct vv_sim_disk *sim)
 
 struct vv_sim_disk *vv_sim_disk_create(uint64_t seed)
 {
-    struct vv_sim_disk *sim = calloc(1, sizeof *sim);
-    vv_invariant(sim);
+    struct vv_sim_disk *sim = vv_sim_calloc(1, sizeof *sim);
     sim->disk.ops = &vv_sim_disk_ops;
     sim->random.state = seed;
     sim->capacity = VV_SIM_NO_LIMIT;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated disk, the program's side: the calls of the disk interface, and their faults. */
 #include "simulation/sim_disk_private.h"
+#include "simulation/sim_memory.h"
 
 #include <stdlib.h>
 
@@ -258,8 +259,7 @@ static enum vv_status sim_open(struct vv_disk *disk, const char *path, enum vv_o
                                struct vv_file **file_out, struct vv_error *error)
 {
     struct vv_sim_disk *sim = sim_of(disk);
-    struct sim_handle *handle = calloc(1, sizeof *handle);
-    vv_invariant(handle);
+    struct sim_handle *handle = vv_sim_calloc(1, sizeof *handle);
     pthread_mutex_lock(&sim->lock);
     enum vv_status status = open_locked(sim, path, mode, handle, error);
     pthread_mutex_unlock(&sim->lock);
@@ -336,8 +336,7 @@ static enum vv_status sim_list(struct vv_disk *disk, const char *path,
     pthread_mutex_lock(&sim->lock);
     enum vv_status status = sim->off ? off_error(error) : VV_OK;
     size_t count = 0;
-    char **names = calloc(sim->names.seen.count + 1, sizeof *names);
-    vv_invariant(names);
+    char **names = vv_sim_calloc(sim->names.seen.count + 1, sizeof *names);
     for (size_t i = 0; status == VV_OK && i < sim->names.seen.count; i++) {
         if (vv_sim_names_in_folder(sim->names.seen.items[i].path, path)) {
             names[count++] = vv_sim_copy_text(strrchr(sim->names.seen.items[i].path, '/') + 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* File contents of the simulated disk. Out of memory ends the test. */
 #include "simulation/sim_file.h"
+#include "simulation/sim_memory.h"
 
 #include <stdlib.h>
 
 struct vv_sim_inode *vv_sim_inode_create(bool is_folder)
 {
-    struct vv_sim_inode *inode = calloc(1, sizeof *inode);
-    vv_invariant(inode);
+    struct vv_sim_inode *inode = vv_sim_calloc(1, sizeof *inode);
     inode->is_folder = is_folder;
     return inode;
 }
@@ -36,8 +36,7 @@ void vv_sim_inode_release(struct vv_sim_inode *inode)
 static void image_resize(struct vv_sim_image *image, size_t size)
 {
     if (size > image->size) {
-        uint8_t *bytes = realloc(image->bytes, size);
-        vv_invariant(bytes);
+        uint8_t *bytes = vv_sim_realloc(image->bytes, size);
         memset(bytes + image->size, 0, size - image->size);
         image->bytes = bytes;
     }
@@ -68,8 +67,8 @@ static void add_change(struct vv_sim_inode *inode, struct vv_sim_change change)
 {
     if (inode->change_count == inode->change_capacity) {
         inode->change_capacity = inode->change_capacity ? inode->change_capacity * 2 : 8;
-        inode->changes = realloc(inode->changes, inode->change_capacity * sizeof *inode->changes);
-        vv_invariant(inode->changes);
+        inode->changes =
+            vv_sim_realloc(inode->changes, inode->change_capacity * sizeof *inode->changes);
     }
     inode->changes[inode->change_count++] = change;
     image_apply(&inode->seen, &change);
@@ -80,8 +79,7 @@ void vv_sim_inode_write(struct vv_sim_inode *inode, uint64_t offset, const void 
     if (size == 0) {
         return;
     }
-    uint8_t *copy = malloc(size);
-    vv_invariant(copy);
+    uint8_t *copy = vv_sim_malloc(size);
     memcpy(copy, bytes, size);
     add_change(inode, (struct vv_sim_change){offset, copy, size});
 }

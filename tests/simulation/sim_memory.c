@@ -3,7 +3,7 @@
  */
 #include "simulation/sim_memory.h"
 
-#include <stddef.h>
+#include "base/status.h"
 
 static _Thread_local uint64_t countdown;
 static _Thread_local bool failed;
@@ -49,4 +49,25 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *memory, size_t size)
 {
     return fails() ? NULL : __real_realloc(memory, size);
+}
+
+void *vv_sim_malloc(size_t size)
+{
+    void *memory = __real_malloc(size);
+    vv_invariant(memory);
+    return memory;
+}
+
+void *vv_sim_calloc(size_t count, size_t size)
+{
+    void *memory = __real_calloc(count, size);
+    vv_invariant(memory);
+    return memory;
+}
+
+void *vv_sim_realloc(void *memory, size_t size)
+{
+    void *moved = __real_realloc(memory, size);
+    vv_invariant(moved);
+    return moved;
 }

@@ -7,6 +7,7 @@
 #define VV_SIMULATION_SIM_MEMORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The k-th allocation of this thread from now on (1: the next) gives NULL, once; 0: none does. */
@@ -14,5 +15,10 @@ void vv_sim_memory_fail(uint64_t k);
 /* Whether the failure that was asked for has happened; asks for no more. A loop over k ends with
  * the first k for which it has not. */
 bool vv_sim_memory_failed(void);
+
+/* For the simulation itself: they are not made to fail, and end the test when memory is out. */
+void *vv_sim_malloc(size_t size);
+void *vv_sim_calloc(size_t count, size_t size);
+void *vv_sim_realloc(void *memory, size_t size);
 
 #endif

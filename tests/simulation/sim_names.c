@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of the simulated disk. Out of memory ends the test. */
 #include "simulation/sim_names.h"
+#include "simulation/sim_memory.h"
 
 #include <stdlib.h>
 
 char *vv_sim_copy_text(const char *text)
 {
-    char *copy = vv_str_duplicate(vv_str_of(text));
-    vv_invariant(copy);
+    size_t size = strlen(text) + 1;
+    char *copy = vv_sim_malloc(size);
+    memcpy(copy, text, size);
     return copy;
 }
 
@@ -37,8 +39,7 @@ static void list_set(struct vv_sim_name_list *list, const char *path, struct vv_
     list_remove(list, path);
     if (list->count == list->capacity) {
         list->capacity = list->capacity ? list->capacity * 2 : 16;
-        list->items = realloc(list->items, list->capacity * sizeof *list->items);
-        vv_invariant(list->items);
+        list->items = vv_sim_realloc(list->items, list->capacity * sizeof *list->items);
     }
     list->items[list->count++] = (struct vv_sim_name){vv_sim_copy_text(path), inode};
 }
@@ -82,8 +83,8 @@ void vv_sim_names_change(struct vv_sim_names *names, const char *removed, const 
 {
     if (names->change_count == names->change_capacity) {
         names->change_capacity = names->change_capacity ? names->change_capacity * 2 : 16;
-        names->changes = realloc(names->changes, names->change_capacity * sizeof *names->changes);
-        vv_invariant(names->changes);
+        names->changes =
+            vv_sim_realloc(names->changes, names->change_capacity * sizeof *names->changes);
     }
     struct vv_sim_name_change *change = &names->changes[names->change_count++];
     inode->references++;
