@@ -164,7 +164,7 @@ static inline uint64_t vv_take_varint(struct vv_reader *reader)
         }
         value |= (byte & 0x7f) << shift;
         if (byte < 0x80) {
-            return value;
+            return reader->failed ? 0 : value;
         }
     }
     reader->failed = true;

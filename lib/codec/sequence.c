@@ -90,20 +90,24 @@ static size_t compressed_limit(size_t size)
 }
 
 static enum vv_block_status plan_planes(struct vv_scratch *scratch, enum vv_scratch_slot slot,
-                                        int zstd_level, struct vv_sequence_plan *plan)
+                                        int zstd_level, const struct vv_sequence_plan *groups,
+                                        struct vv_sequence_plan *best)
 {
-    unsigned order = order_of(plan->form);
-    size_t overhead = prefix_size(plan, order);
-    size_t limit = compressed_limit(plan->size);
+    unsigned order = order_of(groups->form);
+    size_t overhead = prefix_size(groups, order);
+    size_t limit = compressed_limit(best->size);
+    struct vv_planes planes;
     if (limit <= overhead) {
         return VV_BLOCK_OK;
     }
     enum vv_block_status status =
-        vv_planes_plan(scratch, slot, zstd_level, plan->residuals, plan->n_numbers - order,
-                       limit - overhead, &plan->planes);
-    if (status == VV_BLOCK_OK && plan->planes.frame != NULL) {
-        plan->form = (enum vv_form)(VV_FORM_DIRECT_PLANES + order);
-        plan->size = overhead + plan->planes.size;
+        vv_planes_plan(scratch, slot, zstd_level, groups->residuals, groups->n_numbers - order,
+                       limit - overhead, &planes);
+    if (status == VV_BLOCK_OK && planes.frame != NULL) {
+        *best = *groups;
+        best->form = (enum vv_form)(VV_FORM_DIRECT_PLANES + order);
+        best->size = overhead + planes.size;
+        best->planes = planes;
     }
     return status;
 }
@@ -142,18 +146,33 @@ static enum vv_block_status improve(struct vv_scratch *scratch, enum vv_sequence
     enum vv_scratch_slot frame = (enum vv_scratch_slot)(VV_SCRATCH_FRAME_A + side);
     enum vv_scratch_slot table = (enum vv_scratch_slot)(VV_SCRATCH_TABLE_A + side);
     enum vv_scratch_slot raw_frame = (enum vv_scratch_slot)(VV_SCRATCH_RAW_FRAME_A + side);
-    bool compress = zstd_level > 0;
+    const struct vv_sequence_plan groups = *plan;
     enum vv_block_status status = VV_BLOCK_OK;
-    if (compress && plan->size >= COMPRESSED_FROM_BYTES) {
-        status = plan_planes(scratch, frame, zstd_level, plan);
-    }
-    if (status == VV_BLOCK_OK && plan->size > TABLE_FROM_BYTES_EACH * plan->n_numbers) {
+    if (plan->size > TABLE_FROM_BYTES_EACH * plan->n_numbers) {
         status = plan_table(scratch, table, plan);
     }
-    if (status == VV_BLOCK_OK && compress && plan->size >= COMPRESSED_FROM_BYTES) {
+    if (zstd_level == 0 || plan->size < COMPRESSED_FROM_BYTES) {
+        return status;
+    }
+    if (status == VV_BLOCK_OK) {
+        status = plan_planes(scratch, frame, zstd_level, &groups, plan);
+    }
+    if (status == VV_BLOCK_OK) {
         status = plan_raw_frame(scratch, raw_frame, zstd_level, plan);
     }
     return status;
+}
+
+static enum vv_block_status plan_residuals(struct vv_scratch *scratch, enum vv_sequence_side side,
+                                           int zstd_level, struct vv_sequence_plan *plan)
+{
+    enum vv_scratch_slot slot = (enum vv_scratch_slot)(VV_SCRATCH_RESIDUALS_A + side);
+    uint64_t *residuals = vv_scratch_buffer(scratch, slot, plan->n_numbers * sizeof *residuals);
+    if (residuals == NULL) {
+        return VV_BLOCK_NO_MEMORY;
+    }
+    plan_groups(plan, residuals);
+    return improve(scratch, side, zstd_level, plan);
 }
 
 static bool all_equal(const uint64_t *numbers, size_t count)
@@ -180,17 +199,12 @@ enum vv_block_status vv_sequence_plan(struct vv_scratch *scratch, enum vv_sequen
                                           .divisor = 1,
                                           .numbers = numbers,
                                           .n_numbers = count};
+    enum vv_block_status status = VV_BLOCK_OK;
     if (all_equal(numbers, count)) {
         plan_out->size = constant_size(plan_out);
-        return VV_BLOCK_OK;
+    } else {
+        status = plan_residuals(scratch, side, zstd_level, plan_out);
     }
-    uint64_t *residuals = vv_scratch_buffer(
-        scratch, (enum vv_scratch_slot)(VV_SCRATCH_RESIDUALS_A + side), count * sizeof *residuals);
-    if (residuals == NULL) {
-        return VV_BLOCK_NO_MEMORY;
-    }
-    plan_groups(plan_out, residuals);
-    enum vv_block_status status = improve(scratch, side, zstd_level, plan_out);
     if (plan_out->size >= count * sizeof *numbers) {
         plan_out->form = VV_FORM_RAW;
         plan_out->size = count * sizeof *numbers;

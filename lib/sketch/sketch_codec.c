@@ -210,7 +210,7 @@ static uint64_t take_varint(struct input *input)
         }
         value |= (byte & 0x7f) << shift;
         if (byte < 0x80) {
-            return value;
+            return input->failed ? 0 : value;
         }
     }
     input->failed = true;
