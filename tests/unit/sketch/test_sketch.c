@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sketch: its error bound against exact quantiles, exact merges, and its edges. */
+#include "sketch/sketch.h"
+
+#include "samples.h"
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double left;
+    double right;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return (left > right) - (left < right);
+}
+
+static void assert_quantiles(const struct vv_sketch *sketch, double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+    for (int percent = 0; percent <= 1000; percent++) {
+        double q = percent / 1000.0;
+        double exact = values[(size_t)(q * (double)(count - 1))];
+        double found = vv_sketch_quantile(sketch, q);
+        double error = vv_sketch_error(sketch) * (1.0 + 1e-9);
+        if (!(fabs(found - exact) <= error * fabs(exact))) {
+            fail_msg("q %g: %g instead of %g", q, found, exact);
+        }
+    }
+    assert_true(vv_sketch_quantile(sketch, 0.0) == values[0]);
+    assert_true(vv_sketch_quantile(sketch, 1.0) == values[count - 1]);
+}
+
+static void quantiles_are_within_the_error(void **state)
+{
+    (void)state;
+    static const double alphas[] = {0.0, 0.001, 0.05, 0.3};
+    static const size_t counts[] = {1, 2, 3, 60, 1000, 20000};
+    double *values = malloc(20000 * sizeof *values);
+    assert_non_null(values);
+    struct random random = {201};
+    for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
+        for (size_t i = 0; i < 4 * 6; i++) {
+            size_t count = counts[i / 4];
+            struct vv_sketch sketch;
+            assert_true(vv_sketch_init(&sketch, alphas[i % 4]));
+            for (size_t k = 0; k < count; k++) {
+                values[k] = sample((enum distribution)distribution, &random);
+                add_one(&sketch, values[k]);
+            }
+            assert_int_equal(vv_sketch_count(&sketch), count);
+            if (!vv_sketch_collapsed(&sketch)) {
+                assert_quantiles(&sketch, values, count);
+            }
+            vv_sketch_deinit(&sketch);
+        }
+    }
+    free(values);
+}
+
+static void merging_equals_adding_everything(void **state)
+{
+    (void)state;
+    struct random random = {202};
+    for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
+        struct vv_sketch all;
+        struct vv_sketch forward;
+        struct vv_sketch parts[7];
+        (void)vv_sketch_init(&all, 0.0);
+        (void)vv_sketch_init(&forward, 0.0);
+        for (size_t i = 0; i < 7; i++) {
+            (void)vv_sketch_init(&parts[i], 0.0);
+        }
+        for (size_t i = 0; i < 3000; i++) {
+            double value = sample((enum distribution)distribution, &random);
+            add_one(&all, value);
+            add_one(&parts[random_next(&random) % 6], value); /* the seventh stays empty */
+        }
+        for (size_t i = 0; i < 7; i++) {
+            assert_true(vv_sketch_merge(&forward, &parts[i]));
+        }
+        for (size_t i = 7; i-- > 1;) {
+            assert_true(vv_sketch_merge(&parts[i - 1], &parts[i]));
+        }
+        assert_sketch_equal(&all, &forward);
+        assert_sketch_equal(&all, &parts[0]);
+        for (size_t i = 0; i < 7; i++) {
+            vv_sketch_deinit(&parts[i]);
+        }
+        vv_sketch_deinit(&forward);
+        vv_sketch_deinit(&all);
+    }
+}
+
+/* At an error this small the values of all magnitudes do not fit the bins. */
+static void collapsing_does_not_depend_on_the_order(void **state)
+{
+    (void)state;
+    struct random random = {203};
+    struct vv_sketch all;
+    struct vv_sketch backward;
+    struct vv_sketch parts[3];
+    double *values = malloc(30000 * sizeof *values);
+    assert_non_null(values);
+    assert_true(vv_sketch_init(&all, 0.001));
+    assert_true(vv_sketch_init(&backward, 0.001));
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(vv_sketch_init(&parts[i], 0.001));
+    }
+    for (size_t i = 0; i < 30000; i++) {
+        values[i] = sample(DISTRIBUTION_ALL_MAGNITUDES, &random);
+        add_one(&all, values[i]);
+        add_one(&parts[i % 3], values[i]);
+    }
+    for (size_t i = 30000; i-- > 0;) {
+        add_one(&backward, values[i]);
+    }
+    assert_true(vv_sketch_collapsed(&all));
+    assert_true(vv_sketch_merge(&parts[1], &parts[2]));
+    assert_true(vv_sketch_merge(&parts[0], &parts[1]));
+    assert_sketch_equal(&all, &backward);
+    assert_sketch_equal(&all, &parts[0]);
+    assert_true(vv_sketch_memory_bytes(&all) <=
+                sizeof all + (size_t)2 * VV_SKETCH_BINS_MAX * (8 + 4));
+    /* What is far from zero keeps its error. */
+    qsort(values, 30000, sizeof *values, compare_doubles);
+    for (double q = 0.95; q < 1.0; q += 0.01) {
+        double exact = values[(size_t)(q * 29999.0)];
+        assert_true(fabs(vv_sketch_quantile(&all, q) - exact) <= 0.001001 * exact);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        vv_sketch_deinit(&parts[i]);
+    }
+    vv_sketch_deinit(&all);
+    vv_sketch_deinit(&backward);
+    free(values);
+}
+
+static void merging_with_itself_doubles(void **state)
+{
+    (void)state;
+    struct random random = {204};
+    struct vv_sketch once;
+    struct vv_sketch twice;
+    (void)vv_sketch_init(&once, 0.0);
+    (void)vv_sketch_init(&twice, 0.0);
+    for (size_t i = 0; i < 500; i++) {
+        double value = sample(DISTRIBUTION_AROUND_ZERO, &random);
+        add_one(&once, value);
+        assert_true(vv_sketch_add(&twice, value, 2));
+    }
+    assert_true(vv_sketch_merge(&once, &once));
+    assert_sketch_equal(&once, &twice);
+    vv_sketch_deinit(&once);
+    vv_sketch_deinit(&twice);
+}
+
+static void special_values(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    (void)vv_sketch_init(&sketch, 0.0);
+    assert_true(isnan(vv_sketch_quantile(&sketch, 0.5)));
+    add_one(&sketch, (double)NAN);
+    assert_true(vv_sketch_add(&sketch, 1.0, 0));
+    assert_int_equal(vv_sketch_count(&sketch), 0);
+    add_one(&sketch, (double)INFINITY);
+    add_one(&sketch, -(double)INFINITY);
+    assert_true(vv_sketch_quantile(&sketch, 0.0) == -(double)INFINITY);
+    assert_true(vv_sketch_quantile(&sketch, 1.0) == (double)INFINITY);
+    add_one(&sketch, -0.0);
+    add_one(&sketch, DBL_TRUE_MIN);
+    add_one(&sketch, DBL_MAX);
+    assert_int_equal(vv_sketch_count(&sketch), 5);
+    assert_true(vv_sketch_quantile(&sketch, 0.25) == 0.0);
+    assert_false(signbit(vv_sketch_quantile(&sketch, 0.25)));
+    assert_true(vv_sketch_quantile(&sketch, 0.75) == DBL_MAX);
+    assert_true(isnan(vv_sketch_quantile(&sketch, (double)NAN)));
+    assert_true(vv_sketch_quantile(&sketch, -1.0) == -(double)INFINITY);
+    assert_true(vv_sketch_quantile(&sketch, 2.0) == (double)INFINITY);
+    vv_sketch_deinit(&sketch);
+}
+
+static void the_largest_doubles_stay_finite(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    (void)vv_sketch_init(&sketch, VV_SKETCH_ALPHA_MAX);
+    for (int i = 0; i < 10; i++) {
+        add_one(&sketch, DBL_MAX / (1 + i));
+        add_one(&sketch, -DBL_MAX / (1 + i));
+        add_one(&sketch, DBL_MIN * (1 + i));
+    }
+    for (double q = 0.0; q <= 1.0; q += 0.01) {
+        assert_true(isfinite(vv_sketch_quantile(&sketch, q)));
+    }
+    vv_sketch_deinit(&sketch);
+}
+
+static void counts_do_not_overflow(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    struct vv_sketch other;
+    (void)vv_sketch_init(&sketch, 0.0);
+    (void)vv_sketch_init(&other, 0.0);
+    assert_true(vv_sketch_add(&sketch, 1.0, UINT64_MAX - 1));
+    assert_false(vv_sketch_add(&sketch, 2.0, 2));
+    assert_true(vv_sketch_add(&other, 2.0, 2));
+    assert_false(vv_sketch_merge(&sketch, &other));
+    assert_true(vv_sketch_count(&sketch) == UINT64_MAX - 1);
+    assert_true(vv_sketch_add(&sketch, 4.0, 1));
+    assert_true(vv_sketch_quantile(&sketch, 0.999) == 1.0 ||
+                fabs(vv_sketch_quantile(&sketch, 0.999) - 1.0) <= 0.01);
+    assert_true(vv_sketch_quantile(&sketch, 1.0) == 4.0);
+    vv_sketch_deinit(&sketch);
+    vv_sketch_deinit(&other);
+}
+
+static void alpha_is_bounded(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    struct vv_sketch coarse;
+    static const double wrong[] = {-0.01, 1e-9, 0.51, 1.0, (double)NAN, (double)INFINITY};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(vv_sketch_init(&sketch, wrong[i]));
+        assert_true(vv_sketch_error(&sketch) == VV_SKETCH_ALPHA_DEFAULT);
+    }
+    assert_true(vv_sketch_init(&sketch, 0.0));
+    assert_true(vv_sketch_init(&coarse, 0.02));
+    add_one(&coarse, 1.0);
+    assert_false(vv_sketch_merge(&sketch, &coarse));
+    assert_int_equal(vv_sketch_count(&sketch), 0);
+    vv_sketch_deinit(&coarse);
+    vv_sketch_deinit(&sketch);
+}
+
+static void clearing_keeps_the_memory(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    struct vv_sketch fresh;
+    (void)vv_sketch_init(&sketch, 0.0);
+    (void)vv_sketch_init(&fresh, 0.0);
+    assert_int_equal(vv_sketch_memory_bytes(&sketch), sizeof sketch);
+    for (int i = 1; i < 100; i++) {
+        add_one(&sketch, i);
+    }
+    size_t bytes = vv_sketch_memory_bytes(&sketch);
+    vv_sketch_clear(&sketch);
+    assert_int_equal(vv_sketch_memory_bytes(&sketch), bytes);
+    assert_sketch_equal(&sketch, &fresh);
+    vv_sketch_deinit(&sketch);
+    assert_int_equal(vv_sketch_memory_bytes(&sketch), sizeof sketch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_are_within_the_error),
+        cmocka_unit_test(merging_equals_adding_everything),
+        cmocka_unit_test(collapsing_does_not_depend_on_the_order),
+        cmocka_unit_test(merging_with_itself_doubles),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(the_largest_doubles_stay_finite),
+        cmocka_unit_test(counts_do_not_overflow),
+        cmocka_unit_test(alpha_is_bounded),
+        cmocka_unit_test(clearing_keeps_the_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
