@@ -4,9 +4,13 @@
  * names to registry numbers, checks types and times, builds typed batches and keeps the account of
  * what was refused and why. One per request; one thread at a time.
  *
- * Flow: for each line or object: vv_staging_series, vv_staging_begin, vv_staging_field …,
- * vv_staging_end; or vv_staging_refuse_line. vv_staging_take_batch hands over what has been built
- * so far, also in the middle of a long body, so that memory stays bounded.
+ * Flow: for each line or object: vv_staging_begin, vv_staging_identify unless the series is known,
+ * vv_staging_float …, vv_staging_end; or vv_staging_refuse_line. Nothing is made in the registry
+ * before the end, so a malformed line leaves no trace there. vv_staging_take_batch hands over what
+ * has been built so far, also in the middle of a long body, so that memory stays bounded.
+ *
+ * Texts given for a row (raw, measurement, tags; field names are copied) must stay as they are
+ * until the row ends.
  */
 #ifndef VV_INGEST_STAGING_H
 #define VV_INGEST_STAGING_H
@@ -16,16 +20,16 @@
 
 /* Why points are refused. The words (vv_reason_name) are in metrics, answers and documentation. */
 enum vv_reason {
-    VV_REASON_SYNTAX,        /* a malformed line or object */
-    VV_REASON_TYPE,          /* a value that the metric's type cannot hold exactly */
-    VV_REASON_UNSIGNED,      /* an unsigned value above int64 */
-    VV_REASON_STRING,        /* a string field */
-    VV_REASON_FUTURE,        /* later than now + the accepted future */
-    VV_REASON_PAST,          /* earlier than now - the accepted past */
-    VV_REASON_RETENTION,     /* older than the tenant's retention */
-    VV_REASON_LIMIT,         /* a limit on names, tags, fields, sources or metrics */
-    VV_REASON_NAME,          /* a metric's name is taken by another measurement */
-    VV_REASON_OVERLOAD,      /* memory bound, disk reserve, store failed */
+    VV_REASON_SYNTAX,    /* a malformed line or object */
+    VV_REASON_TYPE,      /* a value that the metric's type cannot hold exactly */
+    VV_REASON_UNSIGNED,  /* an unsigned value above int64 */
+    VV_REASON_STRING,    /* a string field */
+    VV_REASON_FUTURE,    /* later than now + the accepted future */
+    VV_REASON_PAST,      /* earlier than now - the accepted past */
+    VV_REASON_RETENTION, /* older than the tenant's retention */
+    VV_REASON_LIMIT,     /* a limit on names, tags, fields, sources or metrics */
+    VV_REASON_NAME,      /* a metric's name is taken by another measurement */
+    VV_REASON_OVERLOAD,  /* memory bound, disk reserve, store failed */
     VV_REASON_COUNT
 };
 const char *vv_reason_name(enum vv_reason reason);
@@ -59,47 +63,47 @@ struct vv_refusal {
 
 struct vv_staging {
     struct vv_staging_options options;
-    struct vv_batch *batch;              /* NULL while empty */
-    uint64_t lines;                      /* seen: rows, good or bad */
-    uint64_t lines_refused;              /* malformed: nothing of them was stored */
-    uint64_t points_received;            /* field values seen; a malformed line counts as one */
-    uint64_t points_staged;              /* went into batches */
-    uint64_t refused[VV_REASON_COUNT];   /* points; received = staged + sum of refused */
-    uint64_t refused_strict;             /* of those, the ones that make the answer a 400 */
+    struct vv_batch *batch;            /* NULL while empty */
+    uint64_t lines;                    /* seen: rows, good or bad */
+    uint64_t lines_refused;            /* malformed, or of a series that cannot be made */
+    uint64_t points_received;          /* field values seen; a malformed line counts as one */
+    uint64_t points_staged;            /* went into batches */
+    uint64_t refused[VV_REASON_COUNT]; /* points; received = staged + sum of refused */
+    uint64_t refused_strict;           /* of those, the ones that make the answer a 400 */
     struct vv_refusal refusals[VV_REFUSALS_KEPT];
     size_t n_refusals;
-    char lenient_fields[256]; /* names of fields refused leniently, comma-separated, cut */
-    bool out_of_memory;       /* the request fails as a whole: nothing after it is staged */
-    /* private */
-    struct vv_staging_row *row;
-    uint64_t line;
+    char lenient_fields[256];   /* names of fields refused leniently, comma-separated, cut */
+    bool out_of_memory;         /* the request fails as a whole: nothing after it is staged, and
+                                   what is still given counts as refused for overload */
+    struct vv_staging_row *row; /* private */
 };
 
 VV_MUST_CHECK enum vv_status vv_staging_init(struct vv_staging *staging,
                                              const struct vv_staging_options *options);
 void vv_staging_deinit(struct vv_staging *staging); /* destroys a batch that was not taken */
 
-/* The series of raw bytes that were seen before (see vv_registry_series_find). */
-bool vv_staging_series_cached(struct vv_staging *staging, struct vv_str raw,
-                              struct vv_series *series_out);
-/* The series of a measurement and tags; kept under `raw` unless that is empty. On failure the line
- * is refused and VV_INVALID returned (VV_NO_MEMORY sets out_of_memory). */
-VV_MUST_CHECK enum vv_status vv_staging_series(struct vv_staging *staging, struct vv_str raw,
-                                               struct vv_str measurement, const struct vv_tag *tags,
-                                               size_t n, uint64_t line,
-                                               struct vv_series *series_out);
+/*
+ * Begins a row. `raw` is text that always means the same measurement and tags (see
+ * vv_registry_series_find), or empty. Returns true when it is known; else vv_staging_identify must
+ * tell what it means before the first field.
+ */
+bool vv_staging_begin(struct vv_staging *staging, struct vv_str raw, uint64_t line);
+void vv_staging_identify(struct vv_staging *staging, struct vv_str measurement,
+                         const struct vv_tag *tags, size_t n);
 
-/* One row. Fields of the row may come in any order; the last of a name counts. */
-void vv_staging_begin(struct vv_staging *staging, struct vv_series series, uint64_t line);
+/* The row's fields, in any order; the last of a name counts, and it alone is counted. */
 void vv_staging_float(struct vv_staging *staging, struct vv_str field, double value,
                       uint32_t column);
+/* Into a float metric only when the double is exactly this integer. */
 void vv_staging_int(struct vv_staging *staging, struct vv_str field, int64_t value,
                     uint32_t column);
 /* Stored as 0/1 int64; into a float metric as 0.0/1.0. */
 void vv_staging_bool(struct vv_staging *staging, struct vv_str field, bool value, uint32_t column);
 void vv_staging_refuse_field(struct vv_staging *staging, struct vv_str field, enum vv_reason reason,
                              uint32_t column);
-/* Ends the row with its time and stages what is good of it. */
+
+/* Ends the row with its time and stages what is good of it. A time out of bounds, or a series that
+ * cannot be made, refuses every field of the row. */
 void vv_staging_end(struct vv_staging *staging, int64_t time_ns);
 /* Ends the row without a timestamp: staged at now_ns. */
 void vv_staging_end_now(struct vv_staging *staging);
