@@ -219,6 +219,7 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
     *health_out = (struct vv_engine_health){
         .live = true,
         .ready = reason[0] == '\0',
+        .recovering = atomic_load(&engine->recovering),
         .reason = reason,
         .replayed_bytes = atomic_load(&engine->replay_done),
     };

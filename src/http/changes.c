@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The account of several changes. */
+#include "http/changes.h"
+
+#include "http/json_text.h"
+
+#include <inttypes.h>
+
+void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_status status,
+                     const struct vv_error *error)
+{
+    if (status == VV_OK) {
+        changes->changed++;
+        return;
+    }
+    if (changes->failed++ == 0) {
+        changes->first_status = status;
+        changes->first = *error;
+    }
+    if (changes->failed <= VV_FAILURES_KEPT) {
+        struct vv_buffer *failures = &changes->failures;
+        vv_buffer_format(failures, "%s{\"%s\":", failures->size ? "," : "", changes->noun);
+        vv_json_text(failures, name);
+        vv_buffer_format(failures, ",\"code\":\"%s\",\"message\":", vv_status_name(status));
+        vv_json_text(failures, vv_str_of(error->message));
+        vv_buffer_text(failures, "}");
+    }
+}
+
+void vv_changes_answer(struct vv_changes *changes)
+{
+    struct vv_answer *answer = &changes->exchange->answer;
+    if (changes->failed == 0) {
+        vv_answer_begin(answer, MHD_HTTP_OK, VV_TYPE_JSON);
+        vv_buffer_format(&answer->body, "{\"changed\":%" PRIu64 "}\n", changes->changed);
+        vv_buffer_deinit(&changes->failures);
+        return;
+    }
+    char where[256];
+    vv_answer_begin_error(answer, vv_answer_code(changes->first_status),
+                          vv_status_name(changes->first_status), vv_str_of(changes->first.message),
+                          vv_exchange_where(changes->exchange, where, sizeof where));
+    vv_buffer_format(&answer->body,
+                     ",\"changed\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"failed\":[",
+                     changes->changed, changes->failed);
+    vv_buffer_append(&answer->body, changes->failures.data, changes->failures.size);
+    vv_buffer_text(&answer->body, "]");
+    vv_answer_end_error(answer);
+    vv_buffer_deinit(&changes->failures);
+}

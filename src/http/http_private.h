@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the HTTP door share. */
+#ifndef VV_HTTP_PRIVATE_H
+#define VV_HTTP_PRIVATE_H
+
+#include "http/exchange.h"
+#include "http/listen.h"
+#include "http/server.h"
+#include "http/traffic.h"
+#include "http/workers.h"
+
+#include <pthread.h>
+
+/* InfluxDB's clients look for this version before they write; its protocol is what /write speaks.
+ */
+#define VV_INFLUX_VERSION "1.8.10-varve"
+
+/* What may be read of a body after its answer is known, to keep the connection: more is answered at
+ * once, and the connection closed. */
+#define VV_DRAIN_BYTES_MAX (256u << 10)
+
+struct vv_http {
+    struct vv_settings settings;
+    struct vv_engine *engine;
+    struct MHD_Daemon *daemon;
+    struct vv_listener listener;
+    struct vv_guard *guard;
+    struct vv_workers *query_workers;
+    struct vv_workers *admin_workers;
+    struct vv_traffic traffic;
+    int64_t started_wall_ns;
+    int64_t started_ns;
+    atomic_bool started;
+    atomic_bool recovered; /* seen once: the engine answers queries */
+    atomic_bool stopping;  /* new requests are refused */
+    atomic_uint turn;
+    atomic_uint_least64_t writes; /* exchanges that are staging points */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct vv_exchange *suspended;
+    size_t active; /* exchanges that were begun and not completed */
+    bool stopped;  /* no exchange may suspend any more */
+};
+
+/* Handlers of the route table. */
+extern const struct vv_handler vv_root_handler;
+extern const struct vv_handler vv_ping_handler;
+extern const struct vv_handler vv_health_handler;
+extern const struct vv_handler vv_ready_handler;
+extern const struct vv_handler vv_exposition_handler;
+extern const struct vv_handler vv_write_handler; /* kind: enum vv_write_kind */
+extern const struct vv_handler vv_query_handler; /* kind: enum vv_request_kind */
+extern const struct vv_handler vv_influxql_handler;
+extern const struct vv_handler vv_describe_handler;
+extern const struct vv_handler vv_tenants_handler;
+extern const struct vv_handler vv_set_tenants_handler;
+extern const struct vv_handler vv_flush_handler;
+
+enum vv_write_kind { VV_WRITE_V1, VV_WRITE_V2, VV_WRITE_JSON };
+
+/* Monotonic time of the machine. */
+int64_t vv_http_now_ns(void);
+/* Whether the engine has recovered: before that, only health is answered. */
+bool vv_http_recovered(struct vv_http *http);
+
+#endif

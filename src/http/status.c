@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the server is and how it is: /, /ping, /health, /ready, /metrics. */
+#include "http/http_private.h"
+#include "http/json_text.h"
+
+static void finish_root(struct vv_exchange *exchange)
+{
+    vv_answer_begin(&exchange->answer, MHD_HTTP_OK, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->answer.body;
+    vv_buffer_text(body, "{\"name\":\"varve\",\"version\":\"" VARVE_VERSION "\",\n"
+                         "\"about\":\"telemetry and time-series service; docs/http-api.md "
+                         "describes the paths\",\n\"paths\":[");
+    size_t n = 0;
+    const struct vv_route *routes = vv_route_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        char methods[40];
+        vv_route_methods(routes[i].methods, methods, sizeof methods);
+        vv_buffer_format(body, "%s\n{\"path\":\"%s\",\"methods\":\"%s\",\"about\":", i ? "," : "",
+                         routes[i].path, methods);
+        vv_json_text(body, vv_str_of(routes[i].doc));
+        vv_buffer_text(body, "}");
+    }
+    vv_buffer_text(body, "]}\n");
+}
+
+/* InfluxDB's clients ask this before they write. */
+static void finish_ping(struct vv_exchange *exchange)
+{
+    vv_answer_empty(&exchange->answer, MHD_HTTP_NO_CONTENT);
+    vv_answer_header(&exchange->answer, "X-Influxdb-Version", VV_INFLUX_VERSION);
+    vv_answer_header(&exchange->answer, "X-Influxdb-Build", "Varve");
+    vv_answer_header(&exchange->answer, "X-Varve-Version", "%s", VARVE_VERSION);
+}
+
+static void finish_health(struct vv_exchange *exchange)
+{
+    struct vv_engine_health health;
+    vv_engine_read_health(exchange->http->engine, &health);
+    unsigned code = health.live ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+    vv_answer_begin(&exchange->answer, code, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->answer.body;
+    vv_buffer_format(body, "{\"name\":\"varve\",\"status\":\"%s\",\"ready\":%s,\"message\":",
+                     health.live ? "pass" : "fail", health.ready ? "true" : "false");
+    vv_json_text(body, health.ready ? VV_STR_LITERAL("ready for queries and writes")
+                                    : vv_str_of(health.reason));
+    vv_buffer_text(body, ",\"version\":\"" VARVE_VERSION "\"}\n");
+}
+
+static void finish_ready(struct vv_exchange *exchange)
+{
+    struct vv_http *http = exchange->http;
+    struct vv_engine_health health;
+    vv_engine_read_health(http->engine, &health);
+    bool stopping = atomic_load_explicit(&http->stopping, memory_order_relaxed);
+    bool ready = health.ready && !stopping;
+    vv_answer_begin(&exchange->answer, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                    VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->answer.body;
+    char started[VV_TIME_TEXT_SIZE];
+    char up[VV_TIME_TEXT_SIZE];
+    vv_time_format(http->started_wall_ns / VV_SECOND * VV_SECOND, started);
+    vv_duration_format((vv_http_now_ns() - http->started_ns) / VV_SECOND * VV_SECOND, up);
+    vv_buffer_format(body, "{\"status\":\"%s\",\"started\":\"%s\",\"up\":\"%s\"",
+                     ready ? "ready" : "not_ready", started, up);
+    if (!ready) {
+        vv_buffer_text(body, ",\"reason\":");
+        vv_json_text(body, vv_str_of(stopping ? "the server is stopping" : health.reason));
+        if (health.recovering) {
+            vv_buffer_format(body, ",\"replayed_bytes\":%llu",
+                             (unsigned long long)health.replayed_bytes);
+        }
+    }
+    vv_buffer_text(body, "}\n");
+    if (!ready) {
+        vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    }
+}
+
+static void finish_exposition(struct vv_exchange *exchange)
+{
+    struct vv_http *http = exchange->http;
+    vv_answer_begin(&exchange->answer, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8");
+    struct vv_buffer *body = &exchange->answer.body;
+    vv_engine_write_metrics(http->engine, body);
+    size_t n = 0;
+    const char *const *paths = vv_route_paths(&n);
+    vv_traffic_write(&http->traffic, paths, n, body);
+}
+
+const struct vv_handler vv_root_handler = {.finish = finish_root};
+const struct vv_handler vv_ping_handler = {.finish = finish_ping};
+const struct vv_handler vv_health_handler = {.finish = finish_health};
+const struct vv_handler vv_ready_handler = {.finish = finish_ready};
+const struct vv_handler vv_exposition_handler = {.finish = finish_exposition};

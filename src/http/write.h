@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A write that is going on: private to write.c and write_answer.c. */
+#ifndef VV_HTTP_WRITE_H
+#define VV_HTTP_WRITE_H
+
+#include "http/decoder.h"
+#include "http/http_private.h"
+#include "http/ticket.h"
+#include "ingest/json_points.h"
+#include "ingest/line_protocol.h"
+
+#define VV_WRITE_SLICE_BYTES 65536u
+
+struct vv_write {
+    struct vv_exchange *exchange;
+    struct vv_staging staging;
+    bool staging_ready;
+    struct vv_line_parser *lines; /* one of the two */
+    struct vv_json_parser *json;
+    struct vv_decoder decoder;
+    char *slice; /* of decoded bytes, unless the coding is identity */
+    uint64_t decoded_bytes;
+    struct vv_ticket *ticket; /* of the batch that is being committed */
+    uint64_t stored;          /* points of batches that were */
+    bool parsed;              /* the parser has seen the end */
+    bool damaged;             /* the body's coding broke; what came before it counts */
+    struct vv_error damage;
+};
+
+/* The answer when everything was handed in: 204, or 400 with what was refused. */
+void vv_write_answer(struct vv_write *write);
+/* A batch, or the request as a whole, failed; tells what was stored before. */
+void vv_write_fail(struct vv_write *write, enum vv_status status, const char *message);
+/* The same when there is no write yet. */
+void vv_write_refuse(struct vv_exchange *exchange, enum vv_status status, const char *message,
+                     uint64_t stored);
+
+#endif
