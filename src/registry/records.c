@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
+ * the form. Integers are varints, signed ones zigzag; a text is its size and its bytes. No
+ * checksum: who keeps records has one.
+ *
+ *   u8 form (1), number, version of the object (from 1; not in `times`), then by kind:
+ *   tenant       name, retention in ns (signed)
+ *   measurement  tenant, name
+ *   metric       measurement, u8 type, field, unit, description
+ *   source       see source_record.c
+ *   times        first, last in ns (signed)
+ *
+ * Nothing may follow. A record replaces what is known of the object if its version is higher, and
+ * changes nothing otherwise; what never changes (names, types) must agree.
+ */
+#include "registry/registry_private.h"
+#include "registry/text.h"
+
+#define FORM_VERSION 1
+#define VERSION_MAX  (UINT64_MAX >> 1)
+#define SETTLED      1u
+
+static void encode_head(struct vv_buffer *buffer, uint32_t number, const vv_object_state *state)
+{
+    vv_buffer_u8(buffer, FORM_VERSION);
+    vv_buffer_varint(buffer, number);
+    vv_buffer_varint(buffer, vv_state_version(state));
+}
+
+static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
+                              struct vv_buffer *buffer)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    if (!tenant) {
+        return 0;
+    }
+    pthread_mutex_lock(&registry->tenants.lock);
+    encode_head(buffer, number, &tenant->state);
+    vv_buffer_sized(buffer, vv_text_str(tenant->name));
+    vv_buffer_zigzag(buffer, tenant->retention_ns);
+    uint64_t version = vv_state_version(&tenant->state);
+    pthread_mutex_unlock(&registry->tenants.lock);
+    return version;
+}
+
+static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number,
+                                   struct vv_buffer *buffer)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (!measurement) {
+        return 0;
+    }
+    encode_head(buffer, number, &measurement->state);
+    vv_buffer_varint(buffer, measurement->tenant);
+    vv_buffer_sized(buffer, vv_text_str(measurement->name));
+    return vv_state_version(&measurement->state);
+}
+
+static uint64_t encode_metric(struct vv_registry *registry, uint32_t number,
+                              struct vv_buffer *buffer)
+{
+    struct vv_metric *metric = vv_metric_at(registry, number);
+    if (!metric) {
+        return 0;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    struct vv_str name = vv_text_str(metric->name);
+    encode_head(buffer, number, &metric->state);
+    vv_buffer_varint(buffer, metric->measurement);
+    vv_buffer_u8(buffer, (uint8_t)metric->type);
+    vv_buffer_sized(buffer,
+                    (struct vv_str){name.data + metric->field_at, name.size - metric->field_at});
+    vv_buffer_sized(buffer, vv_text_str(metric->unit));
+    vv_buffer_sized(buffer, vv_text_str(metric->description));
+    uint64_t version = vv_state_version(&metric->state);
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return version;
+}
+
+static uint64_t encode_source(struct vv_registry *registry, uint32_t number,
+                              struct vv_buffer *buffer)
+{
+    struct vv_source *source = vv_source_at(registry, number);
+    if (!source) {
+        return 0;
+    }
+    struct vv_index *index = &vv_tenant_at(registry, source->tenant)->index;
+    pthread_rwlock_rdlock(&index->lock);
+    encode_head(buffer, number, &source->state);
+    vv_source_encode(registry, number, buffer);
+    uint64_t version = vv_state_version(&source->state);
+    pthread_rwlock_unlock(&index->lock);
+    return version;
+}
+
+static uint64_t encode_times(struct vv_registry *registry, uint32_t number,
+                             struct vv_buffer *buffer)
+{
+    int64_t first = 0;
+    int64_t last = 0;
+    if (!vv_registry_source_times(registry, number, &first, &last)) {
+        return 0;
+    }
+    vv_buffer_u8(buffer, FORM_VERSION);
+    vv_buffer_varint(buffer, number);
+    vv_buffer_zigzag(buffer, first);
+    vv_buffer_zigzag(buffer, last);
+    return (uint64_t)last - (uint64_t)first + 1;
+}
+
+uint64_t vv_registry_encode(struct vv_registry *registry, enum vv_registry_kind kind,
+                            uint32_t number, struct vv_buffer *buffer)
+{
+    switch (kind) {
+    case VV_REGISTRY_TENANT:
+        return encode_tenant(registry, number, buffer);
+    case VV_REGISTRY_MEASUREMENT:
+        return encode_measurement(registry, number, buffer);
+    case VV_REGISTRY_METRIC:
+        return encode_metric(registry, number, buffer);
+    case VV_REGISTRY_SOURCE:
+        return encode_source(registry, number, buffer);
+    case VV_REGISTRY_TIMES:
+        return encode_times(registry, number, buffer);
+    }
+    return 0;
+}
+
+/* ---- applying ---- */
+
+/* Where an applied record stands: the object's new state, settled. */
+static void set_applied(vv_object_state *state, uint64_t version)
+{
+    atomic_store_explicit(state, version << 1 | SETTLED, memory_order_release);
+}
+
+static enum vv_status damaged(struct vv_error *error, const char *why)
+{
+    return vv_error_set(error, VV_CORRUPT, "%s", why);
+}
+
+static bool is_done(const struct vv_reader *reader)
+{
+    return !reader->failed && vv_reader_left(reader) == 0;
+}
+
+/* A number that is read as an u64; NONE when it is too large for one. */
+static uint32_t read_number(struct vv_reader *reader)
+{
+    uint64_t number = vv_reader_varint(reader);
+    return number < VV_REGISTRY_NONE ? (uint32_t)number : VV_REGISTRY_NONE;
+}
+
+static enum vv_status apply_tenant(struct vv_registry *registry, uint32_t number, uint64_t version,
+                                   struct vv_reader *reader, struct vv_error *error)
+{
+    struct vv_str name = vv_reader_sized(reader);
+    int64_t retention_ns = vv_reader_zigzag(reader);
+    if (!is_done(reader) || retention_ns < 0 ||
+        vv_name_check(name, VV_TENANT_NAME_MAX, "the name", NULL) != VV_OK) {
+        return damaged(error, "its name or retention is damaged");
+    }
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    uint32_t known = vv_tenant_find(registry, name);
+    if (known != (tenant ? number : VV_REGISTRY_NONE)) {
+        return damaged(error, "its name and number belong to different tenants");
+    }
+    if (!tenant) {
+        return vv_tenant_add(registry, number, name, retention_ns, version << 1 | SETTLED);
+    }
+    if (version > vv_state_version(&tenant->state)) {
+        atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
+        set_applied(&tenant->state, version);
+    }
+    return VV_OK;
+}
+
+static enum vv_status apply_measurement(struct vv_registry *registry, uint32_t number,
+                                        uint64_t version, struct vv_reader *reader,
+                                        struct vv_error *error)
+{
+    uint32_t tenant = read_number(reader);
+    struct vv_str name = vv_reader_sized(reader);
+    if (!is_done(reader) || !vv_tenant_at(registry, tenant) ||
+        vv_name_check(name, VV_NAME_BYTES_MAX, "the name", NULL) != VV_OK) {
+        return damaged(error, "its name or tenant is damaged or missing");
+    }
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    uint32_t known = vv_measurement_find(registry, tenant, name);
+    if (known != (measurement ? number : VV_REGISTRY_NONE)) {
+        return damaged(error, "its name and number belong to different measurements");
+    }
+    if (!measurement) {
+        return vv_measurement_add(registry, number, tenant, name, version << 1 | SETTLED);
+    }
+    if (version > vv_state_version(&measurement->state)) {
+        set_applied(&measurement->state, version);
+    }
+    return VV_OK;
+}
+
+struct metric_record {
+    uint32_t measurement;
+    enum vv_value_type type;
+    struct vv_str field;
+    struct vv_str unit;
+    struct vv_str description;
+};
+
+static bool read_metric(struct vv_registry *registry, struct vv_reader *reader,
+                        struct metric_record *out)
+{
+    out->measurement = read_number(reader);
+    uint8_t type = vv_reader_u8(reader);
+    out->type = type == VV_INT64 ? VV_INT64 : VV_FLOAT64;
+    out->field = vv_reader_sized(reader);
+    out->unit = vv_reader_sized(reader);
+    out->description = vv_reader_sized(reader);
+    return is_done(reader) && vv_measurement_at(registry, out->measurement) &&
+           (type == VV_FLOAT64 || type == VV_INT64) &&
+           vv_name_check(out->field, VV_NAME_BYTES_MAX, "the field", NULL) == VV_OK &&
+           out->unit.size <= VV_UNIT_BYTES_MAX && vv_text_check(out->unit, "", NULL) == VV_OK &&
+           out->description.size <= VV_DESCRIPTION_BYTES_MAX &&
+           vv_text_check(out->description, "", NULL) == VV_OK;
+}
+
+static enum vv_status apply_metric(struct vv_registry *registry, uint32_t number, uint64_t version,
+                                   struct vv_reader *reader, struct vv_error *error)
+{
+    struct metric_record record;
+    if (!read_metric(registry, reader, &record)) {
+        return damaged(error, "its names, type or measurement are damaged or missing");
+    }
+    if (!vv_metric_at(registry, number)) {
+        enum vv_status status = vv_metric_add(registry, number, record.measurement, record.field,
+                                              record.type, 0, error);
+        if (status != VV_OK) {
+            return status == VV_EXISTS ? VV_CORRUPT : status;
+        }
+    }
+    struct vv_metric *metric = vv_metric_at(registry, number);
+    struct vv_str field = vv_text_str(metric->name);
+    field = (struct vv_str){field.data + metric->field_at, field.size - metric->field_at};
+    if (metric->measurement != record.measurement || metric->type != record.type ||
+        !vv_str_equal(field, record.field)) {
+        return damaged(error, "another metric has its number");
+    }
+    if (version <= vv_state_version(&metric->state)) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_metric_describe(registry, metric, record.unit, record.description);
+    if (status == VV_OK) {
+        set_applied(&metric->state, version);
+    }
+    return status;
+}
+
+static enum vv_status apply_source(struct vv_registry *registry, uint32_t number, uint64_t version,
+                                   struct vv_reader *reader, struct vv_error *error)
+{
+    uint32_t tenant_number = read_number(reader);
+    struct vv_tenant *tenant = vv_tenant_at(registry, tenant_number);
+    if (!tenant) {
+        return damaged(error, "its tenant is damaged or missing");
+    }
+    pthread_rwlock_wrlock(&tenant->index.lock);
+    enum vv_status status =
+        vv_source_apply(registry, tenant_number, number, version, reader, error);
+    if (status == VV_OK) {
+        vv_object_state *state = &vv_source_at(registry, number)->state;
+        if (version > vv_state_version(state)) {
+            set_applied(state, version);
+        }
+    }
+    pthread_rwlock_unlock(&tenant->index.lock);
+    return status;
+}
+
+static enum vv_status apply_times(struct vv_registry *registry, uint32_t number,
+                                  struct vv_reader *reader, struct vv_error *error)
+{
+    int64_t first = vv_reader_zigzag(reader);
+    int64_t last = vv_reader_zigzag(reader);
+    if (!is_done(reader) || first > last || first < VV_TIME_MIN || last > VV_TIME_MAX) {
+        return damaged(error, "its times are damaged");
+    }
+    struct vv_source *source = vv_source_at(registry, number);
+    if (source) {
+        bool known = vv_registry_settled(registry, VV_REGISTRY_TIMES, number);
+        vv_times_widen(source, first, last);
+        uint64_t version = (uint64_t)last - (uint64_t)first + 1;
+        if (known && vv_times_version(source) == version) {
+            vv_registry_settle(registry, VV_REGISTRY_TIMES, number, version);
+        }
+    }
+    return VV_OK;
+}
+
+static struct vv_objects *objects_of(struct vv_registry *registry, enum vv_registry_kind kind)
+{
+    switch (kind) {
+    case VV_REGISTRY_TENANT:
+        return &registry->tenants;
+    case VV_REGISTRY_MEASUREMENT:
+        return &registry->measurements;
+    case VV_REGISTRY_METRIC:
+        return &registry->metrics;
+    case VV_REGISTRY_SOURCE:
+    case VV_REGISTRY_TIMES:
+        return &registry->sources;
+    }
+    return NULL;
+}
+
+static const char *kind_name(enum vv_registry_kind kind)
+{
+    static const char *const names[] = {
+        [VV_REGISTRY_TENANT] = "tenant", [VV_REGISTRY_MEASUREMENT] = "measurement",
+        [VV_REGISTRY_METRIC] = "metric", [VV_REGISTRY_SOURCE] = "source",
+        [VV_REGISTRY_TIMES] = "times",
+    };
+    return names[kind];
+}
+
+static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_kind kind,
+                                 uint32_t number, uint64_t version, struct vv_reader *reader,
+                                 struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    switch (kind) {
+    case VV_REGISTRY_TENANT:
+        pthread_mutex_lock(&registry->tenants.lock);
+        status = apply_tenant(registry, number, version, reader, error);
+        pthread_mutex_unlock(&registry->tenants.lock);
+        break;
+    case VV_REGISTRY_MEASUREMENT:
+        pthread_mutex_lock(&registry->metrics.lock);
+        status = apply_measurement(registry, number, version, reader, error);
+        pthread_mutex_unlock(&registry->metrics.lock);
+        break;
+    case VV_REGISTRY_METRIC:
+        pthread_mutex_lock(&registry->metrics.lock);
+        status = apply_metric(registry, number, version, reader, error);
+        pthread_mutex_unlock(&registry->metrics.lock);
+        break;
+    case VV_REGISTRY_SOURCE:
+        status = apply_source(registry, number, version, reader, error);
+        break;
+    case VV_REGISTRY_TIMES:
+        status = apply_times(registry, number, reader, error);
+        break;
+    }
+    return status;
+}
+
+enum vv_status vv_registry_apply(struct vv_registry *registry, enum vv_registry_kind kind,
+                                 struct vv_str record, struct vv_error *error)
+{
+    const struct vv_objects *objects = objects_of(registry, kind);
+    if (!objects) {
+        return vv_error_set(error, VV_NEWER,
+                            "there is no kind %d of registry records: use a newer program",
+                            (int)kind);
+    }
+    struct vv_reader reader = vv_reader_of(record.data, record.size);
+    uint8_t form = vv_reader_u8(&reader);
+    if (!reader.failed && form > FORM_VERSION) {
+        return vv_error_set(error, VV_NEWER,
+                            "a record of a %s has form %u, this program knows up to %d: use a "
+                            "newer program",
+                            kind_name(kind), (unsigned)form, FORM_VERSION);
+    }
+    uint32_t number = read_number(&reader);
+    uint64_t version = kind == VV_REGISTRY_TIMES ? 1 : vv_reader_varint(&reader);
+    if (reader.failed || form == 0 || version == 0 || version > VERSION_MAX ||
+        !vv_objects_can_hold(objects, number)) {
+        return vv_error_set(error, VV_CORRUPT, "the head of a record of a %s is damaged",
+                            kind_name(kind));
+    }
+    struct vv_error why = {0};
+    enum vv_status status = apply_body(registry, kind, number, version, &reader, &why);
+    if (status != VV_OK) {
+        const char *text = why.message[0] ? why.message : "there is no memory for it";
+        return vv_error_set(error, status, "the record of %s %u: %s", kind_name(kind),
+                            (unsigned)number, text);
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_registry_reserve(struct vv_registry *registry, enum vv_registry_kind kind,
+                                   uint32_t number)
+{
+    struct vv_objects *objects = objects_of(registry, kind);
+    if (!objects || !vv_objects_can_hold(objects, number)) {
+        return VV_CORRUPT;
+    }
+    vv_objects_use(objects, number);
+    return VV_OK;
+}
+
+void vv_registry_key(uint32_t number, uint8_t key_out[4])
+{
+    for (int i = 0; i < 4; i++) {
+        key_out[i] = (uint8_t)(number >> (24 - 8 * i));
+    }
+}
