@@ -130,6 +130,7 @@ struct releaser {
     struct vv_journal *journal;
     _Atomic uint64_t segment; /* before it all may go */
     atomic_bool stop;
+    atomic_bool wrong; /* asserts are for the main thread only */
 };
 
 static void *release_all(void *argument)
@@ -137,10 +138,12 @@ static void *release_all(void *argument)
     struct releaser *releaser = argument;
     while (!atomic_load(&releaser->stop)) {
         struct vv_journal_position position = {atomic_load(&releaser->segment), 0};
-        assert_int_equal(vv_journal_release(releaser->journal, position, NULL), VV_OK);
+        enum vv_status status = vv_journal_release(releaser->journal, position, NULL);
         struct vv_journal_figures figures;
         vv_journal_read_figures(releaser->journal, &figures);
-        assert_true(figures.bytes <= figures.file_bytes);
+        if (status != VV_OK || figures.bytes > figures.file_bytes) {
+            atomic_store(&releaser->wrong, true);
+        }
         (void)vv_journal_end(releaser->journal);
     }
     return NULL;
@@ -166,6 +169,7 @@ static void test_others_release_while_the_owner_commits(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
+    assert_false(atomic_load(&releaser.wrong));
     fixture_must_commit(fixture, "last");
     fixture_crash(fixture);
     fixture_open(fixture);
