@@ -40,8 +40,9 @@ struct vv_sketch_store {
     int32_t *indexes; /* capacity; behind the counts */
     uint32_t n_bins;
     uint32_t capacity;
-    uint64_t total; /* sum of the counts */
-    bool collapsed; /* the lowest bin also holds what was below it */
+    uint64_t total;  /* sum of the counts */
+    uint32_t recent; /* the bin that was found last: where to look first */
+    bool collapsed;  /* the lowest bin also holds what was below it */
 };
 
 /* The fields are private; read them through the functions. */

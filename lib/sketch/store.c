@@ -59,6 +59,20 @@ bool vv_sketch_store_reserve(struct vv_sketch_store *store, uint32_t n_bins)
     return true;
 }
 
+/*
+ * The bin of an index, if it lies among neighbours without gaps, as most do: then it is as far
+ * from the bin that was found last as the indexes are apart. n_bins if it does not.
+ */
+static uint32_t guess_bin(const struct vv_sketch_store *store, int32_t index)
+{
+    if (store->recent >= store->n_bins) {
+        return store->n_bins;
+    }
+    int64_t guess = (int64_t)store->recent + index - store->indexes[store->recent];
+    bool found = guess >= 0 && guess < store->n_bins && store->indexes[guess] == index;
+    return found ? (uint32_t)guess : store->n_bins;
+}
+
 /* The first bin whose index is not below the given one; n_bins if there is none. */
 static uint32_t find_bin(const struct vv_sketch_store *store, int32_t index)
 {
@@ -105,9 +119,11 @@ static void insert_and_collapse(struct vv_sketch_store *store, uint32_t place, i
 
 bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t count)
 {
-    uint32_t place = find_bin(store, index);
+    uint32_t place = guess_bin(store, index);
+    place = place < store->n_bins ? place : find_bin(store, index);
     if (place < store->n_bins && store->indexes[place] == index) {
         store->counts[place] += count;
+        store->recent = place;
     } else if (store->n_bins == VV_SKETCH_BINS_MAX) {
         insert_and_collapse(store, place, index, count);
     } else {

@@ -54,7 +54,10 @@ static int decode(const struct vv_block *block, struct vv_rows *rows_out)
         struct vv_column decoded = {0};
         decoded.values = allocate(n_rows, sizeof *decoded.values);
         decoded.present = allocate((n_rows + 7) / 8, 1);
+        uint32_t found;
         enum vv_block_status status = vv_block_column_info(block, i, &column);
+        require(status != VV_BLOCK_OK ||
+                (vv_block_find(block, column.metric, &found) && found <= i));
         decoded.metric = column.metric;
         decoded.type = column.type;
         if (status == VV_BLOCK_OK &&
