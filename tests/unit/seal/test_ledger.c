@@ -9,9 +9,8 @@
 
 #include <cmocka.h>
 
-static const struct vv_ledger_rule rule = {.lateness_ns = 5 * VV_MINUTE,
-                                           .quiet_ns = 30 * VV_SECOND,
-                                           .overdue_ns = 10 * VV_MINUTE};
+static const struct vv_ledger_rule rule = {
+    .lateness_ns = 5 * VV_MINUTE, .quiet_ns = 30 * VV_SECOND, .overdue_ns = 10 * VV_MINUTE};
 
 static struct vv_span_key key_of(uint32_t source)
 {
