@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands and their options. */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#define COUNT(array)   (sizeof(array) / sizeof(array)[0])
+#define OPTIONS(array) array, COUNT(array)
+#define ANY_WORDS      SIZE_MAX
+
+#define FORMAT_OPTION                                                                              \
+    {                                                                                              \
+        "format", 'f', "FORMAT", false, "table|csv|json",                                          \
+            "table, csv or json; else a table at a terminal and CSV in a pipe"                     \
+    }
+#define TIME_FORMAT_OPTION                                                                         \
+    {                                                                                              \
+        "time-format", 0, "FORM", false, "rfc3339|ns|us|ms|s", "How times are written"             \
+    }
+#define METRIC_OPTION                                                                              \
+    {                                                                                              \
+        "metric", 'm', "NAME", true, NULL,                                                         \
+            "A metric, or a pattern such as 'pump.*'; several with "                               \
+            "commas. Plain words do as well"                                                       \
+    }
+#define SOURCE_OPTION                                                                              \
+    {                                                                                              \
+        "source", 0, "ID", true, NULL, "Only this source; ~PATTERN for several"                    \
+    }
+#define TAG_OPTION                                                                                 \
+    {                                                                                              \
+        "tag", 0, "FILTER", true, NULL,                                                            \
+            "Only sources with this tag: KEY=VALUE, KEY=A|B, KEY!=VALUE, "                         \
+            "KEY~PATTERN"                                                                          \
+    }
+#define LIMIT_OPTION                                                                               \
+    {                                                                                              \
+        "limit", 'n', "N", false, NULL, "At most so many rows"                                     \
+    }
+
+static const struct vv_option serve_options[] = {
+    {"data", 'd', "DIR", false, NULL, "The folder for everything; made if it is missing"},
+    {"listen", 'l', "HOST:PORT", false, NULL, "Where to listen; port 0 takes any free one"},
+    {"config", 'c', "FILE", false, NULL, "A YAML file of settings; `varve config` prints one"},
+    {"set", 0, "NAME=VALUE", true, NULL, "One setting, such as head.flush_age=1m"},
+};
+
+static const struct vv_option load_options[] = {
+    {"format", 'f', "FORMAT", false, "line|csv",
+     "line (line protocol) or csv; else by the file's name or content"},
+    {"csv", 0, NULL, false, NULL, "The same as --format csv"},
+    {"precision", 'p', "UNIT", false, "ns|us|ms|s|m|h",
+     "Line protocol: the unit of timestamps; ns if it is not given"},
+    {"now", 0, NULL, false, NULL,
+     "Line protocol: lines without a timestamp get the time at which loading began; else they "
+     "are refused, because loading them again would store them twice"},
+    {"measurement", 0, "NAME", false, NULL, "CSV: the measurement; else the file's name"},
+    {"time-column", 0, "COLUMN", false, NULL,
+     "CSV: the column of the time; else timestamp, time, datetime, date or ts, else the first"},
+    {"time-format", 0, "FORM", false, NULL,
+     "CSV: rfc3339 (the default, zone or T may be missing: UTC), s, ms, us, ns, or a pattern such "
+     "as '%d.%m.%Y %H:%M'"},
+    {"tag", 0, "KEY=VALUE", true, NULL, "CSV: a tag of every row"},
+    {"tag-columns", 0, "COLUMNS", true, NULL, "CSV: columns that are tags, with commas"},
+    {"field-columns", 0, "COLUMNS", true, NULL,
+     "CSV: columns that are fields, with commas; else all that hold numbers"},
+    {"field", 0, "COLUMN=NAME", true, NULL, "CSV: a column that is a field of another name"},
+    {"int-columns", 0, "COLUMNS", true, NULL,
+     "CSV: fields that are whole numbers and stored as such; the others are floating point"},
+    {"delimiter", 0, "CHAR", false, NULL, "CSV: what separates cells; a comma if not given"},
+    {"header", 0, "WHICH", false, "auto|yes|no",
+     "CSV: whether the first row has the columns' names; without, they are called 1, 2, …"},
+    {"batch-lines", 0, "N", false, NULL, "Lines in one request; 5000 if not given"},
+    {"batch-bytes", 0, "SIZE", false, NULL, "Bytes in one request; 1MiB if not given"},
+    {"connections", 0, "N", false, NULL, "Requests at the same time; 2 if not given"},
+    {"retry", 0, "DURATION", false, NULL,
+     "How long a busy or lost server is waited for; 2m if not given"},
+    {"quiet", 'q', NULL, false, NULL, "No progress and no summary, only errors"},
+};
+
+static const struct vv_option query_options[] = {
+    METRIC_OPTION,
+    SOURCE_OPTION,
+    TAG_OPTION,
+    {"from", 0, "TIME", false, NULL, "From this time on: 2014-02-08T00:00:00Z, -6h, now-7d"},
+    {"to", 0, "TIME", false, NULL, "Until before this time"},
+    {"before", 0, "TIME", false, NULL, "The newest --limit points before this time"},
+    {"step", 0, "DURATION", false, NULL, "One row for each step, such as 1m, 1h, 1d"},
+    {"agg", 'a', "NAMES", true, NULL,
+     "What of each step: count, sum, min, max, mean, stddev, first, last, median, p0 … p100, "
+     "rate, increase, delta; several with commas"},
+    {"group-by", 'g', "TAGS", true, NULL, "Fold sources together by these tags; all: into one"},
+    {"where", 0, "CONDITION", true, NULL, "Only points such as 'value>80'; each must hold"},
+    {"order", 0, "ORDER", false, "asc|desc", "Oldest or newest first"},
+    {"limit", 'n', "N", false, NULL, "At most so many rows of each series"},
+    {"fill", 0, "HOW", false, "none|null|zero|previous|linear", "What empty steps show"},
+    {"tz", 0, "ZONE", false, NULL, "Days of a time zone such as Europe/Berlin"},
+    {"epoch", 0, "UNIT", false, "ns|us|ms|s", "The unit of --from and --to as plain numbers"},
+    TIME_FORMAT_OPTION,
+    FORMAT_OPTION,
+};
+
+static const struct vv_option latest_options[] = {
+    METRIC_OPTION,      SOURCE_OPTION,
+    TAG_OPTION,         {"from", 0, "TIME", false, NULL, "Nothing older than this"},
+    TIME_FORMAT_OPTION, FORMAT_OPTION,
+};
+
+static const struct vv_option sources_options[] = {
+    SOURCE_OPTION,
+    TAG_OPTION,
+    {"history", 0, NULL, false, NULL, "All versions of the tags, not only the present one"},
+    {"after", 0, "ID", false, NULL, "Sources after this one, to go on with a long list"},
+    LIMIT_OPTION,
+    TIME_FORMAT_OPTION,
+    FORMAT_OPTION,
+};
+
+static const struct vv_option metrics_options[] = {
+    {"unit", 'u', "UNIT", false, NULL, "set: the unit, such as °C"},
+    {"description", 0, "TEXT", false, NULL, "set: what the metric is"},
+    {"file", 0, "FILE", false, NULL, "set: a CSV file with the columns metric,unit,description"},
+    LIMIT_OPTION,
+    FORMAT_OPTION,
+};
+
+static const struct vv_option tags_options[] = {LIMIT_OPTION, FORMAT_OPTION};
+
+static const struct vv_option tenants_options[] = {
+    {"retention", 0, "DURATION", false, NULL,
+     "set: how long points are kept, such as 30d, or forever"},
+    FORMAT_OPTION,
+};
+
+static const struct vv_option flush_options[] = {
+    {"seal", 0, NULL, false, NULL, "Seal every span too, over or not"},
+};
+
+static const struct vv_option bench_options[] = {
+    {"hosts", 0, "N", false, NULL, "Sources; 100 if not given"},
+    {"interval", 0, "DURATION", false, NULL, "Between two reports of a host; 10s if not given"},
+    {"start", 0, "TIME", false, NULL, "The first report; 2016-01-01T00:00:00Z if not given"},
+    {"points", 0, "N", false, NULL, "How many points; 1000000 if not given"},
+    {"duration", 0, "DURATION", false, NULL, "Stop after this time instead"},
+    {"rate", 0, "N", false, NULL, "Points a second at most; as fast as it goes if not given"},
+    {"connections", 0, "N", false, NULL, "Requests at the same time; 2 if not given"},
+    {"batch-lines", 0, "N", false, NULL, "Lines in one request; 1000 if not given"},
+    {"values", 0, "TYPE", false, "int|float", "Whole numbers or floating point; int if not given"},
+    {"seed", 0, "N", false, NULL, "Of the random walk; 1 if not given"},
+    {"print", 0, NULL, false, NULL, "Write the lines to standard output, send nothing"},
+    {"format", 'f', "FORMAT", false, "text|json", "How the figures are printed"},
+};
+
+static const struct vv_option config_options[] = {
+    {"config", 'c', "FILE", false, NULL, "Read this file over the defaults"},
+    {"set", 0, "NAME=VALUE", true, NULL, "One setting"},
+    {"markdown", 0, NULL, false, NULL, "The table of settings as a page of documentation"},
+};
+
+static const struct vv_option health_options[] = {
+    {"wait", 0, "DURATION", false, NULL, "Wait so long for the server to be ready"},
+};
+
+static const struct vv_option help_options[] = {
+    {"man", 0, NULL, false, NULL, "The manual page in roff, for `man -l -`"},
+};
+
+const struct vv_command vv_commands[] = {
+    {
+        .name = "serve",
+        .words = "",
+        .summary = "run the server",
+        .about =
+            "Opens the data folder, listens, replays what the journal holds, and takes writes. "
+            "The log on standard error says `listening address=…` when the port is open and "
+            "`ready` when writes are taken.\n"
+            "SIGTERM or Ctrl-C stop it cleanly within seconds; a second signal ends it at once, "
+            "which loses nothing that was acknowledged.",
+        .examples = "varve serve --data /var/lib/varve --listen 127.0.0.1:8987\n"
+                    "varve serve --config varve.yaml --set log.level=debug",
+        .options = OPTIONS(serve_options),
+        .run = vv_serve_run,
+    },
+    {
+        .name = "load",
+        .words = "FILE…|-",
+        .words_least = 1,
+        .words_most = ANY_WORDS,
+        .summary = "load files of line protocol or CSV",
+        .about =
+            "Reads files or standard input (-), plain or compressed with gzip or zstd, and writes "
+            "them to a server in batches. A bad line is one bad line: it is reported with file and "
+            "line, the rest is stored.\n"
+            "Loading is safe to repeat: the same point again is the same point. Start it again "
+            "after an interruption and nothing is there twice.\n"
+            "A busy server (503) and an outcome that is not known are tried again with growing "
+            "pauses. Points of one series go over one connection, so the last of two equal times "
+            "in a file counts.",
+        .examples = "varve load history.lp.gz --precision s\n"
+                    "varve load --csv pump.csv --measurement pump --tag machine=press-4 "
+                    "--field value=temperature\n"
+                    "zcat dump.gz | varve load - --tenant plant1",
+        .options = OPTIONS(load_options),
+        .client = true,
+        .run = vv_load_run,
+    },
+    {
+        .name = "query",
+        .words = "[METRIC…]",
+        .words_most = ANY_WORDS,
+        .summary = "ask for points or for aggregates by step",
+        .about =
+            "The words are those of the HTTP API; docs/query-language.md explains them. A table "
+            "shows six significant digits and a sparkline of each series; CSV and JSON show "
+            "every digit.",
+        .examples =
+            "varve query machine.temperature --from -1d\n"
+            "varve query machine.temperature --step 1h --agg mean,max,p99\n"
+            "varve query cpu.usage --step 1d --agg max --group-by region --tz Europe/Berlin\n"
+            "varve query pump.pressure --where 'value>8' --order desc --limit 20",
+        .options = OPTIONS(query_options),
+        .client = true,
+        .run = vv_query_run,
+    },
+    {
+        .name = "latest",
+        .words = "[METRIC…]",
+        .words_most = ANY_WORDS,
+        .summary = "the newest value of each source and metric",
+        .examples = "varve latest\nvarve latest machine.temperature --tag site=a",
+        .options = OPTIONS(latest_options),
+        .client = true,
+        .run = vv_latest_run,
+    },
+    {
+        .name = "sources",
+        .words = "[ID…]",
+        .words_most = ANY_WORDS,
+        .summary = "sources and their tags",
+        .examples = "varve sources --tag site=a\nvarve sources --history",
+        .options = OPTIONS(sources_options),
+        .client = true,
+        .run = vv_sources_run,
+    },
+    {
+        .name = "metrics",
+        .words = "[PATTERN…] | set [METRIC]",
+        .words_most = ANY_WORDS,
+        .first = "set",
+        .summary = "metrics, their types and units; set units",
+        .examples = "varve metrics 'machine.*'\n"
+                    "varve metrics set machine.temperature --unit °C --description 'inlet'\n"
+                    "varve metrics set --file units.csv",
+        .options = OPTIONS(metrics_options),
+        .client = true,
+        .run = vv_metrics_run,
+    },
+    {
+        .name = "tags",
+        .words = "[KEY]",
+        .words_most = 1,
+        .summary = "keys of tags, or the values of one",
+        .examples = "varve tags\nvarve tags site",
+        .options = OPTIONS(tags_options),
+        .client = true,
+        .run = vv_tags_run,
+    },
+    {
+        .name = "tenants",
+        .words = "[set NAME]",
+        .words_most = 2,
+        .first = "set",
+        .summary = "tenants, what they wrote, how long it is kept",
+        .examples = "varve tenants\nvarve tenants set plant1 --retention 30d",
+        .options = OPTIONS(tenants_options),
+        .client = true,
+        .run = vv_tenants_run,
+    },
+    {
+        .name = "flush",
+        .words = "",
+        .summary = "bring what is in memory into the store",
+        .about = "Waits until it is done. Before a copy of the data folder, for tests and benches.",
+        .examples = "varve flush --seal",
+        .options = OPTIONS(flush_options),
+        .client = true,
+        .run = vv_flush_run,
+    },
+    {
+        .name = "health",
+        .words = "",
+        .summary = "whether the server lives and takes writes",
+        .about = "Ends with 0 when it is ready, 1 when it is not, 4 when nothing answers.",
+        .examples = "varve health\nvarve health --wait 30s",
+        .options = OPTIONS(health_options),
+        .client = true,
+        .run = vv_health_run,
+    },
+    {
+        .name = "bench",
+        .words = "",
+        .summary = "write generated points and measure it",
+        .about =
+            "Hosts that report ten metrics of their CPU, in the shape of TSBS's cpu-only load. The "
+            "same seed gives the same points. Works against any server that takes line protocol "
+            "at /write.",
+        .examples = "varve bench --points 5000000 --connections 4\n"
+                    "varve bench --rate 20000 --duration 5m\n"
+                    "varve bench --print --points 1000 | head",
+        .options = OPTIONS(bench_options),
+        .client = true,
+        .run = vv_bench_run,
+    },
+    {
+        .name = "config",
+        .words = "",
+        .summary = "print all settings with their meaning",
+        .about = "What is printed is a complete file for `varve serve --config`.",
+        .examples = "varve config > varve.yaml\nvarve config --config varve.yaml",
+        .options = OPTIONS(config_options),
+        .run = vv_config_run,
+    },
+    {
+        .name = "completion",
+        .words = "bash|zsh|fish",
+        .words_least = 1,
+        .words_most = 1,
+        .first = "bash|zsh|fish",
+        .summary = "print the completion script of a shell",
+        .examples = "source <(varve completion bash)",
+        .run = vv_completion_run,
+    },
+    {
+        .name = "version",
+        .words = "",
+        .summary = "print the version",
+        .run = vv_version_run,
+    },
+    {
+        .name = "help",
+        .words = "[COMMAND]",
+        .words_most = 1,
+        .summary = "explain a command",
+        .options = OPTIONS(help_options),
+        .run = vv_help_run,
+    },
+};
+
+const size_t vv_command_count = COUNT(vv_commands);
+
+const struct vv_command *vv_command_find(const char *name)
+{
+    for (size_t i = 0; i < vv_command_count; i++) {
+        if (strcmp(vv_commands[i].name, name) == 0) {
+            return &vv_commands[i];
+        }
+    }
+    return NULL;
+}

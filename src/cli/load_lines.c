@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of line protocol: lines go to the server as they are; it judges them. */
+#include "cli/interrupt.h"
+#include "cli/line_scan.h"
+#include "cli/load_private.h"
+
+static enum vv_status send_line(struct vv_load *load, struct vv_str text,
+                                const struct vv_line_scan *scan, uint64_t number)
+{
+    bool timeless = scan->fields > 0 && !scan->timed;
+    if (timeless && load->stamp[0] == '\0') {
+        vv_load_refuse(load, "no_time", scan->fields, number, 0,
+                       "a line without a timestamp; with --now it gets the present time");
+        return VV_OK;
+    }
+    const struct vv_sender_line line = {
+        .text = {text.data, scan->size},
+        .series_size = scan->series_size,
+        .points = scan->fields,
+        .newlines = scan->newlines,
+        .number = number,
+        .stamp = vv_str_of(timeless ? load->stamp : ""),
+    };
+    return vv_sender_add(load->sender, &line);
+}
+
+static enum vv_status take_line(struct vv_load *load, struct vv_text_reader *reader,
+                                struct vv_str window, const struct vv_line_scan *scan,
+                                struct vv_error *error)
+{
+    uint64_t number = reader->line;
+    if (!scan->blank) {
+        load->report.lines++;
+    }
+    if (scan->next >= VV_RECORD_BYTES_MAX) {
+        vv_load_refuse(load, "limit", 1, number, 0, "a line longer than 4 MiB");
+        return vv_text_reader_skip_line(reader, error);
+    }
+    enum vv_status status = scan->blank ? VV_OK : send_line(load, window, scan, number);
+    vv_text_reader_skip(reader, scan->next, scan->newlines);
+    return status;
+}
+
+enum vv_status vv_load_lines(struct vv_load *load, struct vv_text_reader *reader,
+                             struct vv_error *error)
+{
+    const char *precision = vv_arguments_text(load->arguments, "precision", "ns");
+    enum vv_status status = vv_sender_begin_file(load->sender, load->file, precision);
+    while (status == VV_OK) {
+        bool at_end;
+        struct vv_line_scan scan;
+        struct vv_str window = vv_text_reader_window(reader, &at_end);
+        if (window.size > 0 && vv_line_scan(window, at_end, &scan)) {
+            status = take_line(load, reader, window, &scan, error);
+        } else {
+            vv_load_tick(load);
+            status = vv_interrupted() ? VV_CANCELLED : vv_text_reader_fill(reader, error);
+        }
+    }
+    return status == VV_DONE ? VV_OK : status;
+}

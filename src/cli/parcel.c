@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parcels: filling them, and reading the answers of the server. */
+#include "cli/parcel.h"
+
+#include "settings/value.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#define LINES_FIRST 1024u
+
+void vv_parcel_deinit(struct vv_parcel *parcel)
+{
+    vv_buffer_deinit(&parcel->text);
+    free(parcel->numbers);
+    *parcel = (struct vv_parcel){0};
+}
+
+static enum vv_status reserve_lines(struct vv_parcel *parcel, size_t n)
+{
+    if (parcel->n_lines + n <= parcel->lines_capacity) {
+        return VV_OK;
+    }
+    size_t capacity = parcel->lines_capacity ? parcel->lines_capacity : LINES_FIRST;
+    while (capacity < parcel->n_lines + n) {
+        capacity *= 2;
+    }
+    uint64_t *larger = realloc(parcel->numbers, capacity * sizeof *larger);
+    if (!larger) {
+        return VV_NO_MEMORY;
+    }
+    parcel->numbers = larger;
+    parcel->lines_capacity = capacity;
+    return VV_OK;
+}
+
+enum vv_status vv_parcel_add(struct vv_parcel *parcel, const struct vv_sender_line *line)
+{
+    enum vv_status status = reserve_lines(parcel, line->newlines);
+    if (status != VV_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < line->newlines; i++) {
+        parcel->numbers[parcel->n_lines++] = line->number + i;
+    }
+    vv_buffer_str(&parcel->text, line->text);
+    if (line->stamp.size > 0) {
+        vv_buffer_u8(&parcel->text, ' ');
+        vv_buffer_str(&parcel->text, line->stamp);
+    }
+    vv_buffer_u8(&parcel->text, '\n');
+    parcel->points += line->points;
+    return vv_buffer_status(&parcel->text);
+}
+
+/* "string=12 unsigned=1 fields=a,b": the words before `fields`. Returns the points. */
+static uint64_t count_lenient(const char *header, const char *file, struct vv_load_report *report)
+{
+    uint64_t points = 0;
+    const char *fields = strstr(header, "fields=");
+    for (const char *at = header; *at && at != fields;) {
+        size_t word = strcspn(at, " ");
+        const char *equals = memchr(at, '=', word);
+        int64_t n;
+        if (equals) {
+            struct vv_str reason = {at, (size_t)(equals - at)};
+            struct vv_str count = {equals + 1, word - reason.size - 1};
+            if (vv_int_parse(count, &n) && n > 0) {
+                vv_load_report_refuse(report, reason, (uint64_t)n);
+                vv_load_report_example(report, reason, file, 0, 0, fields ? fields : "");
+                points += (uint64_t)n;
+            }
+        }
+        at += word;
+        at += strspn(at, " ");
+    }
+    return points;
+}
+
+static enum vv_verdict judge_success(const struct vv_parcel *parcel, const struct vv_reply *reply,
+                                     struct vv_load_report *report)
+{
+    uint64_t lenient = count_lenient(reply->refused, parcel->file, report);
+    uint64_t accepted = parcel->points > lenient ? parcel->points - lenient : 0;
+    if (reply->accepted >= 0) {
+        accepted = (uint64_t)reply->accepted;
+    }
+    vv_load_report_accept(report, accepted);
+    return VV_VERDICT_DONE;
+}
+
+static void keep_examples(const struct vv_parcel *parcel, json_t *lines,
+                          struct vv_load_report *report)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(lines, i, item)
+    {
+        json_int_t line = json_integer_value(json_object_get(item, "line"));
+        json_int_t column = json_integer_value(json_object_get(item, "column"));
+        const char *reason = json_string_value(json_object_get(item, "reason"));
+        const char *detail = json_string_value(json_object_get(item, "detail"));
+        bool known = line >= 1 && (uint64_t)line <= parcel->n_lines;
+        vv_load_report_example(report, vv_str_of(reason ? reason : "other"), parcel->file,
+                               known ? parcel->numbers[line - 1] : 0,
+                               column > 0 && column < UINT32_MAX ? (uint32_t)column : 0,
+                               detail ? detail : "");
+    }
+}
+
+/* A 400 that tells what was stored and what not. */
+static enum vv_verdict judge_partial(const struct vv_parcel *parcel, const struct vv_reply *reply,
+                                     struct vv_load_report *report, struct vv_error *error)
+{
+    const char *text = (const char *)reply->body.data;
+    json_t *root = json_loadb(text ? text : "", reply->body.size, 0, NULL);
+    json_t *accepted = json_object_get(root, "accepted");
+    json_t *refused = json_object_get(root, "refused");
+    enum vv_verdict verdict = VV_VERDICT_FATAL;
+    if (json_is_integer(accepted) && json_is_object(refused)) {
+        const char *reason;
+        json_t *points;
+        json_object_foreach(refused, reason, points)
+        {
+            vv_load_report_refuse(report, vv_str_of(reason), (uint64_t)json_integer_value(points));
+        }
+        vv_load_report_accept(report, (uint64_t)json_integer_value(accepted));
+        keep_examples(parcel, json_object_get(root, "lines"), report);
+        verdict = VV_VERDICT_DONE;
+    } else {
+        vv_reply_message(reply, error);
+    }
+    json_decref(root);
+    return verdict;
+}
+
+enum vv_verdict vv_parcel_judge(const struct vv_parcel *parcel, const struct vv_reply *reply,
+                                struct vv_load_report *report, struct vv_error *error)
+{
+    if (reply->code >= 200 && reply->code < 300) {
+        return judge_success(parcel, reply, report);
+    }
+    if (reply->code == 400) {
+        return judge_partial(parcel, reply, report, error);
+    }
+    vv_reply_message(reply, error);
+    return reply->code == 408 || reply->code == 429 || reply->code >= 500 ? VV_VERDICT_AGAIN
+                                                                          : VV_VERDICT_FATAL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the sender: the lines of one request, and what an answer says about them. One thread
+ * at a time. */
+#ifndef VV_CLI_PARCEL_H
+#define VV_CLI_PARCEL_H
+
+#include "cli/client.h"
+#include "cli/load_report.h"
+#include "cli/sender.h"
+
+struct vv_parcel {
+    struct vv_buffer text;
+    uint64_t *numbers; /* of each line of text: its line in the file */
+    size_t n_lines;
+    size_t lines_capacity;
+    uint64_t points;
+    const char *file;
+    const char *precision;
+};
+
+void vv_parcel_deinit(struct vv_parcel *parcel);
+VV_MUST_CHECK enum vv_status vv_parcel_add(struct vv_parcel *parcel,
+                                           const struct vv_sender_line *line);
+
+enum vv_verdict {
+    VV_VERDICT_DONE,  /* counted in the report */
+    VV_VERDICT_AGAIN, /* try again later */
+    VV_VERDICT_FATAL, /* trying again will not help; error says why */
+};
+/* What an answer to the parcel means. */
+enum vv_verdict vv_parcel_judge(const struct vv_parcel *parcel, const struct vv_reply *reply,
+                                struct vv_load_report *report, struct vv_error *error);
+
+#endif
