@@ -295,19 +295,9 @@ static inline bool is_named(const struct vv_slot *slot, const char *at, const ch
     return memcmp(slot->name.data, at, size) == 0;
 }
 
-/* Finds the slot of the field at *at, and moves *at behind the '='. `staged` false: only moves. */
-static inline enum vv_line_outcome read_name(struct vv_line_parser *parser, struct vv_line *line,
-                                             const char **at, bool staged,
-                                             struct vv_slot **slot_out)
+/* Reads a name up to behind its '='. */
+static enum vv_line_outcome read_name(struct vv_line *line, const char **at)
 {
-    if (staged) {
-        struct vv_slot *slot = vv_row_predicted(parser->staging->row);
-        if (is_named(slot, *at, line->end)) {
-            *at += slot->name.size + 1;
-            *slot_out = slot;
-            return VV_LINE_DONE;
-        }
-    }
     const char *name = *at;
     const char *equals = find_name_end(name, line->end);
     if (equals == line->end || *equals != '=') {
@@ -319,19 +309,27 @@ static inline enum vv_line_outcome read_name(struct vv_line_parser *parser, stru
         return fail(line, name, "a field without a name: fields are name=value");
     }
     *at = equals + 1;
-    if (staged) {
-        *slot_out = vv_row_slot(parser->staging, unescape(parser, line, name, equals, true));
-    }
     return VV_LINE_DONE;
 }
 
-static inline void put_value(struct vv_line_parser *parser, const struct vv_line *line,
-                             struct vv_slot *slot, const struct value *value, const char *at)
+/* The same for a field that is not the predicted one; its slot is NULL when memory is out. */
+static __attribute__((noinline)) enum vv_line_outcome find_slot(struct vv_line_parser *parser,
+                                                                struct vv_line *line,
+                                                                const char **at,
+                                                                struct vv_slot **slot_out)
 {
-    uint32_t column = (uint32_t)(at - line->start) + 1;
-    if (!slot) {
-        return; /* memory is out, the row knows */
+    const char *name = *at;
+    enum vv_line_outcome outcome = read_name(line, at);
+    if (outcome == VV_LINE_DONE) {
+        *slot_out = vv_row_slot(parser->staging, unescape(parser, line, name, *at - 1, true));
     }
+    return outcome;
+}
+
+static inline void put_value(struct vv_line_parser *parser, const struct vv_line *line,
+                             struct vv_slot *slot, const struct value *value, const char *name)
+{
+    uint32_t column = (uint32_t)(name - line->start) + 1;
     if (value->kind == VV_FIELD_NONE) {
         vv_row_miss(parser->staging, slot, value->reason, VV_FIELD_NONE, column);
     } else {
@@ -339,34 +337,52 @@ static inline void put_value(struct vv_line_parser *parser, const struct vv_line
     }
 }
 
+/* Reads one field; *at is then behind its value. With `staged` it goes to the row. */
+static inline __attribute__((always_inline)) enum vv_line_outcome read_field(
+    struct vv_line_parser *parser, struct vv_line *line, const char **at, bool staged)
+{
+    const char *name = *at;
+    struct vv_slot *slot = NULL;
+    struct value value = {0};
+    enum vv_line_outcome outcome = VV_LINE_DONE;
+    if (!staged) {
+        outcome = read_name(line, at);
+    } else {
+        slot = vv_row_predicted(parser->staging->row);
+        if (is_named(slot, name, line->end)) {
+            *at += slot->name.size + 1;
+        } else {
+            outcome = find_slot(parser, line, at, &slot);
+        }
+    }
+    if (outcome == VV_LINE_DONE) {
+        outcome = read_value(line, at, &value);
+    }
+    if (outcome == VV_LINE_DONE && slot) {
+        put_value(parser, line, slot, &value, name);
+    }
+    return outcome;
+}
+
 /* Reads fields up to what follows them: *at_out is the end or a space. */
 static inline __attribute__((always_inline)) enum vv_line_outcome read_fields(
     struct vv_line_parser *parser, struct vv_line *line, const char *at, bool staged,
     const char **at_out)
 {
-    for (;;) {
+    for (;; at++) {
         const char *name = at;
-        struct vv_slot *slot = NULL;
-        struct value value = {0};
-        enum vv_line_outcome outcome = read_name(parser, line, &at, staged, &slot);
-        if (outcome == VV_LINE_DONE) {
-            outcome = read_value(line, &at, &value);
-        }
+        enum vv_line_outcome outcome = read_field(parser, line, &at, staged);
         if (outcome != VV_LINE_DONE) {
             line->field = name;
             return outcome;
-        }
-        if (at < line->end && *at != ',' && *at != ' ') {
-            return fail(line, at, "after a value comes ',' and a field, or a space and the time");
-        }
-        if (staged) {
-            put_value(parser, line, slot, &value, name);
         }
         if (at == line->end || *at == ' ') {
             *at_out = at;
             return VV_LINE_DONE;
         }
-        at++;
+        if (*at != ',') {
+            return fail(line, at, "after a value comes ',' and a field, or a space and the time");
+        }
     }
 }
 

@@ -39,30 +39,32 @@ static bool is_digit(char byte)
     return (unsigned char)(byte - '0') < 10;
 }
 
+static const uint64_t whole_powers_of_ten[] = {1,      10,      100,      1000,     10000,
+                                               100000, 1000000, 10000000, 100000000};
+
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-static uint64_t load_word(const char *text)
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* How many of the eight bytes at text, from the first on, are digits; *values_out has their values
+ * one a byte, and those that are none differ from any digit. The number of digits varies from
+ * value to value, and a loop over them would be guessed wrong by the processor each time. */
+static inline unsigned leading_digits(const char *text, uint64_t *values_out)
 {
     uint64_t word;
     memcpy(&word, text, sizeof word);
-    return word;
+    word ^= EACH_BYTE('0');
+    *values_out = word;
+    uint64_t others = ((word + EACH_BYTE(0x80 - 10)) | word) & EACH_BYTE(0x80);
+    return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 }
 
-/* Whether all eight bytes are '0' … '9': their high halves are 3, and stay 3 after adding 6. */
-static bool is_eight_digits(uint64_t word)
+/* The number of eight digits, one a byte. Joins neighbours three times: to pairs, to fours, to
+ * eight. */
+static inline uint64_t eight_digits_value(uint64_t digits)
 {
-    const uint64_t high = UINT64_C(0xF0F0F0F0F0F0F0F0);
-    const uint64_t sixes = UINT64_C(0x0606060606060606);
-    const uint64_t threes = UINT64_C(0x3030303030303030);
-    return ((word & high) ^ threes) == 0 && (((word + sixes) & high) ^ threes) == 0;
-}
-
-/* Joins neighbours three times: digits to pairs, pairs to fours, fours to eight. */
-static uint64_t eight_digits_value(uint64_t word)
-{
-    word &= UINT64_C(0x0F0F0F0F0F0F0F0F);
-    word = (word * 10 + (word >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
-    word = (word * 100 + (word >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
-    return (word * 10000 + (word >> 32)) & UINT64_C(0xFFFFFFFF);
+    digits = (digits * 10 + (digits >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
+    digits = (digits * 100 + (digits >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
+    return (digits * 10000 + (digits >> 32)) & UINT64_C(0xFFFFFFFF);
 }
 #endif
 
@@ -72,12 +74,15 @@ static inline const char *read_digits(const char *text, const char *end, uint64_
     uint64_t sum = *value;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     while (end - text >= 8) {
-        uint64_t word = load_word(text);
-        if (!is_eight_digits(word)) {
-            break;
+        uint64_t digits;
+        unsigned n = leading_digits(text, &digits);
+        uint64_t with_zeros = n ? digits << (8 - n) * 8 : 0; /* zeros before them */
+        sum = sum * whole_powers_of_ten[n] + eight_digits_value(with_zeros);
+        text += n;
+        if (n < 8) {
+            *value = sum;
+            return text;
         }
-        sum = sum * 100000000 + eight_digits_value(word);
-        text += 8;
     }
 #endif
     while (text < end && is_digit(*text)) {
@@ -154,7 +159,7 @@ static double round_quotient(uint64_t mantissa, int64_t fives)
     uint64_t divisor = powers_of_five[fives] << divisor_shift;
     unsigned __int128 dividend = (unsigned __int128)(mantissa << mantissa_shift) << 63;
     uint64_t quotient = (uint64_t)(dividend / divisor);
-    bool cut = dividend % divisor != 0;
+    bool cut = dividend != (unsigned __int128)quotient * divisor;
     return (double)(quotient | cut) * power_of_two(divisor_shift - mantissa_shift - 63 - fives);
 }
 
@@ -224,11 +229,22 @@ static double round_long(const struct decimal *decimal)
     return value;
 }
 
+/* The digits without zeros in front, which do not count. */
+static size_t significant_digits(const struct decimal *decimal)
+{
+    size_t n = decimal->n_digits;
+    const char *at = decimal->digits;
+    for (; n > WORD_DIGITS_MAX && (*at == '0' || *at == '.'); at++) {
+        n -= *at == '0';
+    }
+    return n;
+}
+
 static const char *finish_float(const struct decimal *decimal, const char *at,
                                 struct vv_number *number)
 {
     double value = 0.0;
-    if (decimal->n_digits > WORD_DIGITS_MAX ||
+    if (significant_digits(decimal) > WORD_DIGITS_MAX ||
         vv_number_round(decimal->mantissa, decimal->exponent, &value) != VV_OK) {
         value = round_long(decimal);
     }
