@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loader for benchmarks: the shape of TSBS "cpu-only" (Time Series Benchmark Suite) in line
+ * protocol, from a seed, sent over HTTP to any server that takes InfluxDB's /write.
+ *
+ * Ten integer metrics of each host every interval, as random walks between 0 and 100, ten tags. All
+ * request bodies are made before the clock starts; each connection is a thread with a blocking
+ * socket, so the loader costs little CPU beside the server. Prints one JSON object.
+ */
+#include "base/random.h"
+#include "base/status.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define METRICS         10
+#define CONNECTIONS_MAX 64
+
+static const char *const fields[METRICS] = {
+    "usage_user", "usage_system",  "usage_idle",  "usage_nice",  "usage_iowait",
+    "usage_irq",  "usage_softirq", "usage_steal", "usage_guest", "usage_guest_nice"};
+
+struct options {
+    const char *path;
+    uint16_t port;
+    size_t hosts;
+    int64_t interval_s;
+    int64_t duration_s;
+    int64_t start_s;
+    size_t batch_rows;
+    size_t connections;
+    uint64_t seed;
+};
+
+struct body {
+    char *text;
+    size_t size;
+};
+
+struct load {
+    const struct options *options;
+    struct body *bodies;
+    size_t n_bodies;
+    _Atomic size_t next;
+    int64_t *latencies_ns; /* by body */
+    _Atomic size_t failures;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* ---- generating ---- */
+
+struct host {
+    char tags[256];
+    double values[METRICS];
+};
+
+static struct host *make_hosts(const struct options *options, struct vv_random *random)
+{
+    static const char *const regions[] = {"eu-central-1", "us-west-2", "ap-south-1", "sa-east-1"};
+    static const char *const systems[] = {"Ubuntu16.10", "Ubuntu16.04LTS", "Ubuntu15.10"};
+    static const char *const teams[] = {"SF", "NYC", "LON", "CHI"};
+    struct host *hosts = calloc(options->hosts, sizeof *hosts);
+    vv_invariant(hosts != NULL);
+    for (size_t i = 0; i < options->hosts; i++) {
+        const char *region = regions[vv_random_below(random, 4)];
+        snprintf(hosts[i].tags, sizeof hosts[i].tags,
+                 "cpu,hostname=host_%zu,region=%s,datacenter=%s%c,rack=%d,os=%s,arch=%s,team=%s,"
+                 "service=%d,service_version=%d,service_environment=%s",
+                 i, region, region, 'a' + (int)vv_random_below(random, 3),
+                 (int)vv_random_below(random, 100), systems[vv_random_below(random, 3)],
+                 vv_random_below(random, 2) ? "x64" : "x86", teams[vv_random_below(random, 4)],
+                 (int)vv_random_below(random, 20), (int)vv_random_below(random, 2),
+                 vv_random_below(random, 2) ? "production" : "test");
+        for (size_t m = 0; m < METRICS; m++) {
+            hosts[i].values[m] = 100 * vv_random_unit(random);
+        }
+    }
+    return hosts;
+}
+
+/* About a normal step with deviation 1: the sum of twelve uniform numbers less six. */
+static double step(struct vv_random *random)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++) {
+        sum += vv_random_unit(random);
+    }
+    return sum;
+}
+
+static size_t write_row(char *out, struct host *host, int64_t time_s, struct vv_random *random)
+{
+    size_t size = (size_t)sprintf(out, "%s", host->tags);
+    for (size_t m = 0; m < METRICS; m++) {
+        double value = host->values[m] + step(random);
+        host->values[m] = value < 0 ? 0 : value > 100 ? 100 : value;
+        size += (size_t)sprintf(out + size, "%c%s=%di", m ? ',' : ' ', fields[m],
+                                (int)host->values[m]);
+    }
+    return size + (size_t)sprintf(out + size, " %" PRId64 "000000000\n", time_s);
+}
+
+static void make_bodies(struct load *load)
+{
+    const struct options *options = load->options;
+    struct vv_random random = {options->seed};
+    struct host *hosts = make_hosts(options, &random);
+    size_t steps = (size_t)(options->duration_s / options->interval_s);
+    size_t rows = steps * options->hosts;
+    load->n_bodies = (rows + options->batch_rows - 1) / options->batch_rows;
+    load->bodies = calloc(load->n_bodies, sizeof *load->bodies);
+    load->latencies_ns = calloc(load->n_bodies, sizeof *load->latencies_ns);
+    vv_invariant(load->bodies && load->latencies_ns);
+    char *text = malloc(options->batch_rows * 640);
+    vv_invariant(text != NULL);
+    size_t row = 0;
+    for (size_t b = 0; b < load->n_bodies; b++) {
+        size_t size = 0;
+        for (size_t i = 0; i < options->batch_rows && row < rows; i++, row++) {
+            int64_t time =
+                options->start_s + (int64_t)(row / options->hosts) * options->interval_s;
+            size += write_row(text + size, &hosts[row % options->hosts], time, &random);
+        }
+        load->bodies[b] = (struct body){malloc(size), size};
+        vv_invariant(load->bodies[b].text != NULL);
+        memcpy(load->bodies[b].text, text, size);
+    }
+    free(text);
+    free(hosts);
+}
+
+/* ---- sending ---- */
+
+static int dial(uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int one = 1;
+    int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connection < 0 ||
+        connect(connection, (struct sockaddr *)&address, sizeof address) != 0 ||
+        setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0) {
+        perror("connect");
+        exit(1);
+    }
+    return connection;
+}
+
+static bool send_all(int connection, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t sent = send(connection, bytes, size, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return false;
+        }
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+    return true;
+}
+
+/* Reads one answer; true when it is a 204 (which has no body). Anything else ends the run. */
+static bool read_answer(int connection)
+{
+    char answer[8192];
+    size_t size = 0;
+    while (size < sizeof answer - 1) {
+        ssize_t got = recv(connection, answer + size, sizeof answer - 1 - size, 0);
+        if (got <= 0) {
+            return false;
+        }
+        size += (size_t)got;
+        answer[size] = '\0';
+        if (strstr(answer, "\r\n\r\n")) {
+            break;
+        }
+    }
+    bool good = strncmp(answer, "HTTP/1.1 204", 12) == 0;
+    if (!good) {
+        fprintf(stderr, "unexpected answer: %.300s\n", answer);
+    }
+    return good;
+}
+
+static void *run_connection(void *context)
+{
+    struct load *load = context;
+    int connection = dial(load->options->port);
+    for (size_t b; (b = atomic_fetch_add(&load->next, 1)) < load->n_bodies;) {
+        const struct body *body = &load->bodies[b];
+        char head[512];
+        int head_size = snprintf(head, sizeof head,
+                                 "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %zu\r\n"
+                                 "\r\n",
+                                 load->options->path, body->size);
+        int64_t start = now_ns();
+        if (!send_all(connection, head, (size_t)head_size) ||
+            !send_all(connection, body->text, body->size) || !read_answer(connection)) {
+            atomic_fetch_add(&load->failures, 1);
+            break;
+        }
+        load->latencies_ns[b] = now_ns() - start;
+    }
+    close(connection);
+    return NULL;
+}
+
+/* ---- figures ---- */
+
+static int compare_latency(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double latency_ms(const struct load *load, double share)
+{
+    size_t index = (size_t)(share * (double)(load->n_bodies - 1));
+    return (double)load->latencies_ns[index] / 1e6;
+}
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: tsbs_load PORT PATH [--hosts N] [--interval S] [--duration S] "
+                    "[--start UNIX_S] [--batch ROWS] [--connections N] [--seed N]\n");
+    exit(2);
+}
+
+static struct options parse(int argc, char **argv)
+{
+    struct options options = {.hosts = 100,
+                              .interval_s = 10,
+                              .duration_s = 86400,
+                              .batch_rows = 1000,
+                              .connections = 4,
+                              .seed = 1};
+    if (argc < 3 || argc % 2 == 0) {
+        usage();
+    }
+    options.port = (uint16_t)atoi(argv[1]);
+    options.path = argv[2];
+    options.start_s = time(NULL) / 10 * 10 - 86400;
+    for (int i = 3; i + 1 < argc; i += 2) {
+        int64_t value = atoll(argv[i + 1]);
+        if (strcmp(argv[i], "--hosts") == 0) {
+            options.hosts = (size_t)value;
+        } else if (strcmp(argv[i], "--interval") == 0) {
+            options.interval_s = value;
+        } else if (strcmp(argv[i], "--duration") == 0) {
+            options.duration_s = value;
+        } else if (strcmp(argv[i], "--start") == 0) {
+            options.start_s = value;
+        } else if (strcmp(argv[i], "--batch") == 0) {
+            options.batch_rows = (size_t)value;
+        } else if (strcmp(argv[i], "--connections") == 0) {
+            options.connections = (size_t)value;
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            options.seed = (uint64_t)value;
+        } else {
+            usage();
+        }
+    }
+    if (options.hosts < 1 || options.interval_s < 1 || options.batch_rows < 1 ||
+        options.duration_s < options.interval_s || options.connections < 1 ||
+        options.connections > CONNECTIONS_MAX) {
+        usage();
+    }
+    return options;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = parse(argc, argv);
+    struct load load = {.options = &options};
+    make_bodies(&load);
+    pthread_t threads[CONNECTIONS_MAX];
+    int64_t start = now_ns();
+    for (size_t i = 0; i < options.connections; i++) {
+        vv_invariant(pthread_create(&threads[i], NULL, run_connection, &load) == 0);
+    }
+    for (size_t i = 0; i < options.connections; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    double seconds = (double)(now_ns() - start) / 1e9;
+    if (load.failures) {
+        fprintf(stderr, "%zu connections failed\n", load.failures);
+        return 1;
+    }
+    qsort(load.latencies_ns, load.n_bodies, sizeof *load.latencies_ns, compare_latency);
+    size_t rows = options.hosts * (size_t)(options.duration_s / options.interval_s);
+    printf("{\"points\": %zu, \"rows\": %zu, \"requests\": %zu, \"seconds\": %.6f, "
+           "\"points_per_second\": %.0f, \"latency_ms_p50\": %.3f, \"latency_ms_p99\": %.3f}\n",
+           rows * METRICS, rows, load.n_bodies, seconds, (double)(rows * METRICS) / seconds,
+           latency_ms(&load, 0.5), latency_ms(&load, 0.99));
+    for (size_t b = 0; b < load.n_bodies; b++) {
+        free(load.bodies[b].text);
+    }
+    free(load.bodies);
+    free(load.latencies_ns);
+    return 0;
+}
