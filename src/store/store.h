@@ -68,7 +68,7 @@ struct vv_store_figures {
     uint64_t eras_expired;  /* since open */
     uint64_t pending_bytes; /* background work (compaction) not done yet */
     uint64_t files;
-    uint64_t recoveries;    /* successful recover() calls since open */
+    uint64_t recoveries; /* successful recover() calls since open */
 };
 
 struct vv_store_ops {

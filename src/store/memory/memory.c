@@ -92,9 +92,11 @@ static enum vv_status memory_recover(struct vv_store *store, struct vv_error *er
     if (status != VV_OK) {
         return status;
     }
-    vv_memory_undo(memory, 0);
-    memory->broken = false;
-    memory->recoveries++;
+    if (memory->broken) {
+        vv_memory_undo(memory, 0);
+        memory->broken = false;
+        memory->recoveries++;
+    }
     vv_memory_end(memory);
     return VV_OK;
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replacing the blocks of spans. */
+#include "store/rocksdb/rocksdb.h"
+
+/* One call of put_blocks. */
+struct replacement {
+    struct vv_rocksdb *rocksdb;
+    struct vv_rocksdb_finder finder;
+    struct vv_rocksdb_changes changes;
+    struct vv_rocksdb_tenant tenant; /* of the last span */
+    bool has_tenant;
+};
+
+/* Remembers the longest bucket of all before it is there: nearest() passes over eras by it. */
+static enum vv_status raise_longest(struct vv_rocksdb *rocksdb, const struct vv_piece *pieces,
+                                    size_t n, struct vv_error *error)
+{
+    int64_t longest = rocksdb->bucket_ns_max;
+    for (size_t i = 0; i < n; i++) {
+        int64_t bucket_ns = pieces[i].key.partition.bucket_ns;
+        longest = bucket_ns > longest ? bucket_ns : longest;
+    }
+    if (longest == rocksdb->bucket_ns_max) {
+        return VV_OK;
+    }
+    const char key[] = {VV_AREA_OWN, VV_OWN_LONGEST};
+    uint8_t value[8];
+    vv_key_put_u64(value, (uint64_t)longest);
+    enum vv_status status = vv_rocksdb_put(rocksdb, (struct vv_str){key, sizeof key},
+                                           (struct vv_str){(char *)value, sizeof value}, error);
+    if (status == VV_OK) {
+        status = vv_rocksdb_flush(rocksdb, error);
+    }
+    if (status == VV_OK) {
+        pthread_mutex_lock(&rocksdb->lock);
+        rocksdb->bucket_ns_max = longest;
+        pthread_mutex_unlock(&rocksdb->lock);
+    }
+    return status;
+}
+
+static bool given(const struct vv_piece *pieces, size_t n, uint32_t part)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (pieces[i].part == part) {
+            return pieces[i].bytes.size > 0;
+        }
+    }
+    return false;
+}
+
+/* Removes the parts that one class has of the span of pieces[0], but for those that the first
+ * n_kept pieces overwrite. */
+static enum vv_status remove_parts(struct replacement *replacement,
+                                   const struct vv_rocksdb_class *class,
+                                   enum vv_rocksdb_phase phase, const struct vv_piece *pieces,
+                                   size_t n_kept, struct vv_error *error)
+{
+    struct vv_rocksdb_era *era;
+    struct vv_rocksdb_cursor *cursor;
+    enum vv_status status =
+        vv_rocksdb_finder_seek(&replacement->finder, class, &pieces[0].key, &era, &cursor, error);
+    if (status != VV_OK || !cursor) {
+        return status;
+    }
+    struct vv_rocksdb_change change = {phase, class->generation, era, true, {0}, {0}};
+    uint8_t span[VV_STORED_SPAN_SIZE];
+    memcpy(span, vv_rocksdb_cursor_key(cursor).data, sizeof span);
+    while (vv_rocksdb_on_span(cursor, span)) {
+        memcpy(change.key, vv_rocksdb_cursor_key(cursor).data, sizeof change.key);
+        if (!given(pieces, n_kept, vv_key_get_u32(change.key + VV_STORED_SPAN_SIZE))) {
+            vv_rocksdb_changes_add(&replacement->changes, &change);
+        }
+        rocksdb_iter_next(cursor->iterator);
+    }
+    return vv_rocksdb_cursor_status(cursor, error);
+}
+
+/* Adds the new parts of a span in its newest class. */
+static enum vv_status add_parts(struct replacement *replacement,
+                                const struct vv_rocksdb_class *class, const struct vv_piece *pieces,
+                                size_t n, struct vv_error *error)
+{
+    struct vv_rocksdb *rocksdb = replacement->rocksdb;
+    struct vv_era era = vv_era_of(class->retention_s, rocksdb->era_count, &pieces[0].key.partition);
+    struct vv_rocksdb_change change = {VV_PHASE_MAIN, class->generation, NULL, false, {0}, {0}};
+    enum vv_status status = vv_rocksdb_eras_make(rocksdb, &era, &change.era, error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        uint8_t key[VV_KEY_BLOCK_SIZE];
+        vv_key_from_block(&pieces[i], key);
+        vv_rocksdb_key_store(key, sizeof key, class->generation, change.key);
+        change.value = pieces[i].bytes;
+        vv_rocksdb_changes_add(&replacement->changes, &change);
+    }
+    return status;
+}
+
+static enum vv_status replace_span(struct replacement *replacement, const struct vv_piece *pieces,
+                                   size_t n, struct vv_error *error)
+{
+    uint32_t tenant = pieces[0].key.partition.tenant;
+    if (!replacement->has_tenant || replacement->tenant.tenant != tenant) {
+        vv_rocksdb_tenants_get(replacement->rocksdb, tenant, &replacement->tenant);
+        replacement->has_tenant = true;
+    }
+    const struct vv_rocksdb_tenant *where = &replacement->tenant;
+    const struct vv_rocksdb_class *newest = &where->classes[where->n - 1];
+    bool removed = pieces[0].bytes.size == 0;
+    enum vv_rocksdb_phase older = removed ? VV_PHASE_BEFORE : VV_PHASE_AFTER;
+    enum vv_status status =
+        remove_parts(replacement, newest, VV_PHASE_MAIN, pieces, removed ? 0 : n, error);
+    if (status == VV_OK && !removed) {
+        status = add_parts(replacement, newest, pieces, n, error);
+    }
+    for (uint32_t i = 0; i + 1 < where->n && status == VV_OK; i++) {
+        status = remove_parts(replacement, &where->classes[i], older, pieces, 0, error);
+    }
+    return status;
+}
+
+enum vv_status vv_rocksdb_put_blocks(struct vv_store *store, const struct vv_piece *pieces,
+                                     size_t n, struct vv_error *error)
+{
+    struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
+    enum vv_status status = vv_rocksdb_writable(rocksdb, error);
+    status = status == VV_OK ? vv_key_check_blocks(pieces, n, error) : status;
+    status = status == VV_OK ? raise_longest(rocksdb, pieces, n, error) : status;
+    struct replacement replacement = {.rocksdb = rocksdb, .finder = {.rocksdb = rocksdb}};
+    size_t begin = 0;
+    for (size_t i = 1; i <= n && status == VV_OK; i++) {
+        if (i == n || vv_span_key_compare(&pieces[i].key, &pieces[begin].key) != 0) {
+            status = replace_span(&replacement, &pieces[begin], i - begin, error);
+            begin = i;
+        }
+    }
+    vv_rocksdb_finder_deinit(&replacement.finder);
+    if (status == VV_OK) {
+        status = vv_rocksdb_changes_write(rocksdb, &replacement.changes, error);
+    }
+    vv_rocksdb_changes_deinit(&replacement.changes);
+    return status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Retention: which class a tenant's blocks go to, and dropping the eras that have expired. */
+#include "store/rocksdb/rocksdb.h"
+
+/* Whether the era holds any block of the tenant under the generation. */
+static enum vv_status era_has_blocks(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_era *era,
+                                     uint32_t tenant, uint32_t generation, bool *has_out,
+                                     struct vv_error *error)
+{
+    uint8_t prefix[VV_GENERATION_PREFIX_SIZE];
+    vv_rocksdb_key_generation(tenant, generation, prefix);
+    return vv_rocksdb_has_prefix(rocksdb, era->family,
+                                 (struct vv_str){(char *)prefix, sizeof prefix}, has_out, error);
+}
+
+enum vv_status vv_rocksdb_class_has_blocks(struct vv_rocksdb *rocksdb, uint32_t tenant,
+                                           const struct vv_rocksdb_class *class, bool *has_out,
+                                           struct vv_error *error)
+{
+    *has_out = false;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < rocksdb->eras.n && !*has_out && status == VV_OK; i++) {
+        const struct vv_rocksdb_era *era = rocksdb->eras.list[i];
+        if (era->era.retention_s == class->retention_s) {
+            status = era_has_blocks(rocksdb, era, tenant, class->generation, has_out, error);
+        }
+    }
+    return status;
+}
+
+enum vv_status vv_rocksdb_set_retention(struct vv_store *store, uint32_t tenant,
+                                        int64_t retention_ns, struct vv_error *error)
+{
+    struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
+    if (retention_ns < 0) {
+        return vv_error_set(error, VV_INVALID, "a retention must not be negative");
+    }
+    enum vv_status status = vv_rocksdb_writable(rocksdb, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    int64_t retention_s = vv_era_retention_s(retention_ns);
+    struct vv_rocksdb_tenant where;
+    vv_rocksdb_tenants_get(rocksdb, tenant, &where);
+    if (where.classes[where.n - 1].retention_s == retention_s) {
+        return VV_OK;
+    }
+    uint32_t generation = where.classes[where.n - 1].generation;
+    bool has;
+    status = vv_rocksdb_class_has_blocks(rocksdb, tenant, &where.classes[where.n - 1], &has, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!has) {
+        where.n--; /* nothing to be moved from there */
+    }
+    if (where.n > 0 && where.classes[where.n - 1].retention_s == retention_s) {
+        return vv_rocksdb_tenants_set(rocksdb, &where, error);
+    }
+    if (where.n == VV_CLASSES_MAX) {
+        return vv_error_set(error, VV_OVERLOAD,
+                            "tenant %u has blocks of %d former retentions that wait to be moved: "
+                            "change its retention later",
+                            tenant, VV_CLASSES_MAX - 1);
+    }
+    where.classes[where.n++] = (struct vv_rocksdb_class){generation + 1, retention_s};
+    return vv_rocksdb_tenants_set(rocksdb, &where, error);
+}
+
+/* Whether a tenant's blocks wait in the era to be moved to another class. */
+static enum vv_status is_awaited(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_era *era,
+                                 bool *awaited_out, struct vv_error *error)
+{
+    *awaited_out = false;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < rocksdb->tenants.n; i++) {
+        const struct vv_rocksdb_tenant *where = &rocksdb->tenants.list[i];
+        for (uint32_t j = 0; j + 1 < where->n && !*awaited_out && status == VV_OK; j++) {
+            if (where->classes[j].retention_s == era->era.retention_s) {
+                status = era_has_blocks(rocksdb, era, where->tenant, where->classes[j].generation,
+                                        awaited_out, error);
+            }
+        }
+    }
+    return status;
+}
+
+static enum vv_status drop_expired(struct vv_rocksdb *rocksdb, int64_t now_ns,
+                                   struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = rocksdb->eras.n; i > 0 && status == VV_OK; i--) {
+        struct vv_rocksdb_era *era = rocksdb->eras.list[i - 1];
+        bool awaited = false;
+        if (!vv_era_expired(&era->era, rocksdb->era_count, now_ns)) {
+            continue;
+        }
+        status = is_awaited(rocksdb, era, &awaited, error);
+        if (status == VV_OK && !awaited) {
+            status = vv_rocksdb_eras_drop(rocksdb, era, error);
+        }
+        if (status == VV_OK && !awaited) {
+            pthread_mutex_lock(&rocksdb->lock);
+            rocksdb->eras_expired++;
+            pthread_mutex_unlock(&rocksdb->lock);
+        }
+    }
+    return status;
+}
+
+enum vv_status vv_rocksdb_expire(struct vv_store *store, int64_t now_ns, uint64_t work_bytes,
+                                 bool *more_out, struct vv_error *error)
+{
+    struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
+    *more_out = false;
+    enum vv_status status = vv_rocksdb_writable(rocksdb, error);
+    uint64_t work_left = work_bytes;
+    for (size_t i = 0; i < rocksdb->tenants.n && status == VV_OK; i++) {
+        if (rocksdb->tenants.list[i].n > 1 && work_left > 0) {
+            uint32_t tenant = rocksdb->tenants.list[i].tenant;
+            status = vv_rocksdb_move(rocksdb, tenant, now_ns, &work_left, error);
+        }
+        *more_out |= rocksdb->tenants.list[i].n > 1;
+    }
+    return status == VV_OK ? drop_expired(rocksdb, now_ns, error) : status;
+}

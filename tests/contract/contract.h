@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract suite: what store.h promises, on every back-end of the table in backends.c. Each
+ * case is a cmocka test whose state is a struct contract with an open, empty store.
+ */
+#ifndef TESTS_CONTRACT_CONTRACT_H
+#define TESTS_CONTRACT_CONTRACT_H
+
+#include "store/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct backend;
+
+struct contract {
+    const struct backend *backend;
+    struct vv_store *store;
+    char folder[256];
+};
+
+#define BROKEN_SIZE 400000
+
+struct backend {
+    const char *name;
+    bool embedded; /* keeps a folder, which another process can open */
+    enum vv_status (*open)(const struct vv_store_options *options, struct vv_store **store_out,
+                           struct vv_error *error);
+    /* As after a crash of the process: what was not confirmed may be gone. */
+    void (*crash)(struct contract *contract, uint64_t seed);
+    /* Makes a put_blocks of BROKEN_SIZE bytes fail with VV_FULL or VV_IO; `heal_writes` lets it
+     * succeed again. */
+    void (*break_writes)(struct contract *contract);
+    void (*heal_writes)(struct contract *contract);
+};
+
+extern const struct backend *const backends[];
+extern const size_t n_backends;
+
+/* cmocka's setup and teardown; the setup's state is a const struct backend *. */
+int contract_setup(void **state);
+int contract_teardown(void **state);
+
+/* A new, empty folder's path; remove it with contract_remove_folder(). */
+void contract_make_folder(char *out, size_t size);
+void contract_remove_folder(const char *path);
+
+void contract_open(struct contract *contract);
+void contract_close(struct contract *contract);
+void contract_crash(struct contract *contract, uint64_t seed);
+
+#define assert_ok(status) assert_int_equal((status), VV_OK)
+
+/* ---- short forms of the store's calls; they assert success */
+
+/* A partition of a day's bucket, `day` days since 1970. */
+struct vv_partition partition_of(uint32_t tenant, uint32_t source, int64_t day);
+/* A span of measurement 1 in it, `hour` hours after the bucket's start. */
+struct vv_span_key span_of(uint32_t tenant, uint32_t source, int64_t day, int hour);
+
+void put_run(struct contract *contract, const struct vv_span_key *key, vv_stamp run, uint32_t part,
+             const char *text);
+void remove_run(struct contract *contract, const struct vv_span_key *key, vv_stamp run,
+                uint32_t part);
+/* One block per text, parts from 0. n 0: the span has no block any more. */
+void put_span(struct contract *contract, const struct vv_span_key *key, size_t n,
+              const char *const *texts);
+void put_block(struct contract *contract, const struct vv_span_key *key, const char *text);
+void put_mark(struct contract *contract, const struct vv_span_key *key, int64_t due_ns,
+              vv_stamp run);
+void retire_mark(struct contract *contract, const struct vv_span_key *key, int64_t due_ns,
+                 vv_stamp run);
+void put_meta(struct contract *contract, uint8_t kind, const char *key, const char *value);
+void remove_meta(struct contract *contract, uint8_t kind, const char *key);
+void confirm(struct contract *contract);
+void set_retention(struct contract *contract, uint32_t tenant, int64_t retention_ns);
+/* Until there is no more to do. */
+void expire(struct contract *contract, int64_t now_ns);
+
+/* Puts a block that fails because of break_writes(). */
+void fail_to_write(struct contract *contract);
+
+/* ---- what is there, as text to compare; static memory, valid until the next call */
+
+/* "R<span hour>.<run>.<part>=<bytes> … B<span hour>.<part>=<bytes>" of measurement 1. */
+const char *pieces_text(struct contract *contract, const struct vv_partition *partition);
+/* The same for spans that start in [from, to) only, and any measurement. */
+const char *read_text(struct contract *contract, const struct vv_store_read *read);
+/* "<due>/<source>.<span hour>=<run> …". */
+const char *marks_text(struct contract *contract, int64_t due_until, const struct vv_mark *after);
+/* "<key>=<value> …". */
+const char *meta_text(struct contract *contract, uint8_t kind, const char *prefix);
+bool has_block(struct contract *contract, const struct vv_span_key *key);
+
+/* ---- the cases, by file */
+struct contract_case {
+    const char *name;
+    CMUnitTestFunction function;
+    bool embedded_only;
+};
+
+#define CONTRACT_CASE(function)                                                                    \
+    {                                                                                              \
+#function, function, false                                                                 \
+    }
+#define CONTRACT_CASE_EMBEDDED(function)                                                           \
+    {                                                                                              \
+#function, function, true                                                                  \
+    }
+
+extern const struct contract_case write_cases[];
+extern const struct contract_case block_cases[];
+extern const struct contract_case retention_cases[];
+extern const struct contract_case nearest_cases[];
+extern const struct contract_case durability_cases[];
+extern const struct contract_case failure_cases[];
+extern const struct contract_case folder_cases[];
+extern const struct contract_case concurrent_cases[];
+extern const struct contract_case random_cases[];
+
+/* The child of the kill test: works on `folder` until it is killed. Returns the exit code. */
+int kill_child(const char *folder, const char *seed);
+
+#endif
