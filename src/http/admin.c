@@ -57,8 +57,8 @@ static bool is_tenant(struct vv_engine *engine, uint32_t tenant)
 static void finish_tenants(struct vv_exchange *exchange)
 {
     struct vv_engine *engine = exchange->http->engine;
-    vv_answer_begin(&exchange->answer, MHD_HTTP_OK, VV_TYPE_JSON);
-    struct vv_buffer *body = &exchange->answer.body;
+    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->reply.body;
     uint32_t n = vv_registry_tenant_count(vv_engine_query_context(engine)->registry);
     bool first = true;
     vv_buffer_text(body, "{\"tenants\":[");
@@ -218,7 +218,7 @@ static void work_flush(struct vv_exchange *exchange)
         vv_exchange_fail(exchange, status, error.message);
         return;
     }
-    vv_answer_empty(&exchange->answer, MHD_HTTP_NO_CONTENT);
+    vv_reply_empty(&exchange->reply, MHD_HTTP_NO_CONTENT);
 }
 
 static void finish_flush(struct vv_exchange *exchange)

@@ -20,7 +20,7 @@ static void run(struct vv_job *job, bool cancelled)
         vv_exchange_fail(exchange, VV_CANCELLED, "the server is stopping; try again soon");
     } else {
         blocking->work(exchange);
-        vv_invariant(exchange->answer.code);
+        vv_invariant(exchange->reply.code);
     }
     vv_exchange_resume(exchange);
 }

@@ -29,22 +29,21 @@ void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_sta
 
 void vv_changes_answer(struct vv_changes *changes)
 {
-    struct vv_answer *answer = &changes->exchange->answer;
+    struct vv_reply *reply = &changes->exchange->reply;
     if (changes->failed == 0) {
-        vv_answer_begin(answer, MHD_HTTP_OK, VV_TYPE_JSON);
-        vv_buffer_format(&answer->body, "{\"changed\":%" PRIu64 "}\n", changes->changed);
+        vv_reply_begin(reply, MHD_HTTP_OK, VV_TYPE_JSON);
+        vv_buffer_format(&reply->body, "{\"changed\":%" PRIu64 "}\n", changes->changed);
         vv_buffer_deinit(&changes->failures);
         return;
     }
     char where[256];
-    vv_answer_begin_error(answer, vv_answer_code(changes->first_status),
-                          vv_status_name(changes->first_status), vv_str_of(changes->first.message),
-                          vv_exchange_where(changes->exchange, where, sizeof where));
-    vv_buffer_format(&answer->body,
-                     ",\"changed\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"failed\":[",
+    vv_reply_begin_error(reply, vv_reply_code(changes->first_status),
+                         vv_status_name(changes->first_status), vv_str_of(changes->first.message),
+                         vv_exchange_where(changes->exchange, where, sizeof where));
+    vv_buffer_format(&reply->body, ",\"changed\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"failed\":[",
                      changes->changed, changes->failed);
-    vv_buffer_append(&answer->body, changes->failures.data, changes->failures.size);
-    vv_buffer_text(&answer->body, "]");
-    vv_answer_end_error(answer);
+    vv_buffer_append(&reply->body, changes->failures.data, changes->failures.size);
+    vv_buffer_text(&reply->body, "]");
+    vv_reply_end_error(reply);
     vv_buffer_deinit(&changes->failures);
 }

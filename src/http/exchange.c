@@ -95,9 +95,9 @@ static void refuse(struct vv_exchange *exchange, unsigned code, const char *word
                    struct vv_str message)
 {
     char where[256];
-    vv_answer_begin_error(&exchange->answer, code, word, message,
-                          vv_exchange_where(exchange, where, sizeof where));
-    vv_answer_end_error(&exchange->answer);
+    vv_reply_begin_error(&exchange->reply, code, word, message,
+                         vv_exchange_where(exchange, where, sizeof where));
+    vv_reply_end_error(&exchange->reply);
 }
 
 void vv_exchange_refuse(struct vv_exchange *exchange, unsigned code, const char *word,
@@ -113,11 +113,11 @@ void vv_exchange_refuse(struct vv_exchange *exchange, unsigned code, const char 
 
 void vv_exchange_fail(struct vv_exchange *exchange, enum vv_status status, const char *message)
 {
-    refuse(exchange, vv_answer_code(status), vv_status_name(status), vv_str_of(message));
+    refuse(exchange, vv_reply_code(status), vv_status_name(status), vv_str_of(message));
     unsigned turn = atomic_fetch_add_explicit(&exchange->http->turn, 1, memory_order_relaxed);
-    unsigned seconds = vv_answer_retry_seconds(status, turn);
+    unsigned seconds = vv_reply_retry_seconds(status, turn);
     if (seconds > 0) {
-        vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_RETRY_AFTER, "%u", seconds);
+        vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_RETRY_AFTER, "%u", seconds);
     }
 }
 
@@ -202,14 +202,14 @@ static void refuse_path(struct vv_exchange *exchange, unsigned methods)
         vv_exchange_refuse(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed",
                            "%.200s does not know the method %.20s; allowed: %s", exchange->path,
                            exchange->method, allowed);
-        vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_ALLOW, "%s", allowed);
+        vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_ALLOW, "%s", allowed);
         return;
     }
     char where[256];
-    vv_answer_begin_error(&exchange->answer, MHD_HTTP_NOT_FOUND, "not_found",
-                          VV_STR_LITERAL("there is nothing at this path; see \"paths\""),
-                          vv_exchange_where(exchange, where, sizeof where));
-    struct vv_buffer *body = &exchange->answer.body;
+    vv_reply_begin_error(&exchange->reply, MHD_HTTP_NOT_FOUND, "not_found",
+                         VV_STR_LITERAL("there is nothing at this path; see \"paths\""),
+                         vv_exchange_where(exchange, where, sizeof where));
+    struct vv_buffer *body = &exchange->reply.body;
     size_t n = 0;
     const char *const *paths = vv_route_paths(&n);
     vv_buffer_text(body, ",\"paths\":[");
@@ -217,7 +217,7 @@ static void refuse_path(struct vv_exchange *exchange, unsigned methods)
         vv_buffer_format(body, "%s\"%s\"", i ? "," : "", paths[i]);
     }
     vv_buffer_text(body, "]");
-    vv_answer_end_error(&exchange->answer);
+    vv_reply_end_error(&exchange->reply);
 }
 
 static void refuse_large_body(struct vv_exchange *exchange, uint64_t bytes_max)
@@ -250,7 +250,7 @@ static bool is_acceptable(struct vv_exchange *exchange)
             }
         }
     }
-    return exchange->answer.code == 0;
+    return exchange->reply.code == 0;
 }
 
 static struct vv_exchange *create(struct vv_http *http, struct MHD_Connection *connection,
@@ -279,21 +279,21 @@ static struct vv_exchange *create(struct vv_http *http, struct MHD_Connection *c
 
 /* ---- answering ---- */
 
-static struct MHD_Response *make_response(struct vv_answer *answer, struct vv_exchange *exchange)
+static struct MHD_Response *make_response(struct vv_reply *reply, struct vv_exchange *exchange)
 {
-    if (answer->stream) {
-        return vv_stream_response(answer->stream);
+    if (reply->stream) {
+        return vv_stream_response(reply->stream);
     }
-    if (vv_buffer_status(&answer->body) != VV_OK) {
-        vv_answer_empty(answer, MHD_HTTP_SERVICE_UNAVAILABLE); /* memory is out */
+    if (vv_buffer_status(&reply->body) != VV_OK) {
+        vv_reply_empty(reply, MHD_HTTP_SERVICE_UNAVAILABLE); /* memory is out */
     }
-    size_t size = answer->body.size;
+    size_t size = reply->body.size;
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, size ? answer->body.data : NULL,
+        MHD_create_response_from_buffer(size, size ? reply->body.data : NULL,
                                         size ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (response && size) {
-        answer->body.data = NULL; /* the response's now */
-        answer->body.size = answer->body.capacity = 0;
+        reply->body.data = NULL; /* the response's now */
+        reply->body.size = reply->body.capacity = 0;
         vv_traffic_add(&exchange->http->traffic.bytes_out, size);
     }
     return response;
@@ -301,12 +301,12 @@ static struct MHD_Response *make_response(struct vv_answer *answer, struct vv_ex
 
 static bool add_headers(struct vv_exchange *exchange, struct MHD_Response *response)
 {
-    struct vv_answer *answer = &exchange->answer;
-    bool added = !answer->type || MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-                                                          answer->type) == MHD_YES;
-    for (size_t i = 0; added && i < answer->n_headers; i++) {
-        added = MHD_add_response_header(response, answer->headers[i].name,
-                                        answer->headers[i].value) == MHD_YES;
+    struct vv_reply *reply = &exchange->reply;
+    bool added = !reply->type || MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                                                         reply->type) == MHD_YES;
+    for (size_t i = 0; added && i < reply->n_headers; i++) {
+        added = MHD_add_response_header(response, reply->headers[i].name,
+                                        reply->headers[i].value) == MHD_YES;
     }
     if (added && atomic_load_explicit(&exchange->http->stopping, memory_order_relaxed)) {
         added = MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
@@ -317,16 +317,16 @@ static bool add_headers(struct vv_exchange *exchange, struct MHD_Response *respo
 /* Hands the answer to libmicrohttpd, before the body or after it. */
 static enum MHD_Result deliver(struct vv_exchange *exchange)
 {
-    size_t size = exchange->answer.body.size;
-    struct MHD_Response *response = make_response(&exchange->answer, exchange);
+    size_t size = exchange->reply.body.size;
+    struct MHD_Response *response = make_response(&exchange->reply, exchange);
     if (!response) {
         return MHD_NO;
     }
     enum MHD_Result queued = MHD_NO;
     if (add_headers(exchange, response)) {
         vv_exchange_sending(exchange, size);
-        exchange->sent_code = exchange->answer.code;
-        queued = MHD_queue_response(exchange->connection, exchange->answer.code, response);
+        exchange->sent_code = exchange->reply.code;
+        queued = MHD_queue_response(exchange->connection, exchange->reply.code, response);
     }
     MHD_destroy_response(response);
     return queued;
@@ -336,22 +336,22 @@ static enum MHD_Result deliver(struct vv_exchange *exchange)
  * connection has been sent, so the answer can go to the socket; then the connection is closed. */
 static enum MHD_Result answer_midway(struct vv_exchange *exchange)
 {
-    struct vv_answer *answer = &exchange->answer;
+    struct vv_reply *reply = &exchange->reply;
     struct vv_buffer text = {0};
     vv_buffer_format(&text, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
-                     answer->code, vv_answer_phrase(answer->code), answer->body.size);
-    if (answer->type) {
-        vv_buffer_format(&text, "Content-Type: %s\r\n", answer->type);
+                     reply->code, vv_reply_phrase(reply->code), reply->body.size);
+    if (reply->type) {
+        vv_buffer_format(&text, "Content-Type: %s\r\n", reply->type);
     }
-    for (size_t i = 0; i < answer->n_headers; i++) {
-        vv_buffer_format(&text, "%s: %s\r\n", answer->headers[i].name, answer->headers[i].value);
+    for (size_t i = 0; i < reply->n_headers; i++) {
+        vv_buffer_format(&text, "%s: %s\r\n", reply->headers[i].name, reply->headers[i].value);
     }
     vv_buffer_text(&text, "\r\n");
-    vv_buffer_append(&text, answer->body.data, answer->body.size);
-    if (vv_buffer_status(&text) == VV_OK && vv_buffer_status(&answer->body) == VV_OK) {
+    vv_buffer_append(&text, reply->body.data, reply->body.size);
+    if (vv_buffer_status(&text) == VV_OK && vv_buffer_status(&reply->body) == VV_OK) {
         /* A few hundred bytes into an empty buffer: all or, for a client that is gone, nothing. */
         ssize_t sent = send(exchange->fd, text.data, text.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        exchange->sent_code = sent > 0 ? answer->code : 0;
+        exchange->sent_code = sent > 0 ? reply->code : 0;
         vv_guard_linger(exchange->http->guard, exchange->fd);
     }
     vv_buffer_deinit(&text);
@@ -379,7 +379,7 @@ static enum MHD_Result head(struct vv_exchange *exchange)
     bool large =
         exchange->body_declared != VV_BODY_UNKNOWN && exchange->body_declared > VV_DRAIN_BYTES_MAX;
     bool waits = exchange->body_declared > 0 && expects_continue(exchange);
-    if (exchange->answer.code && (large || waits)) {
+    if (exchange->reply.code && (large || waits)) {
         vv_guard_linger(exchange->http->guard, exchange->fd);
         return deliver(exchange);
     }
@@ -423,14 +423,14 @@ static enum MHD_Result body(struct vv_exchange *exchange, const char *bytes, siz
     exchange->phase = VV_PHASE_BODY;
     expect_progress(exchange, *size);
     size_t taken = 0;
-    if (!exchange->answer.code) {
+    if (!exchange->reply.code) {
         const struct vv_handler *handler = exchange->route->handler;
         taken = (handler->feed ? handler->feed : collect)(exchange, bytes, *size);
         exchange->body_bytes += taken;
         vv_traffic_add(&exchange->http->traffic.bytes_in, taken);
     }
     *size -= taken;
-    if (!exchange->answer.code) {
+    if (!exchange->reply.code) {
         return MHD_YES;
     }
     size_t rest = *size;
@@ -442,10 +442,10 @@ static enum MHD_Result end(struct vv_exchange *exchange)
 {
     exchange->phase = VV_PHASE_END;
     expect_nothing(exchange);
-    if (!exchange->answer.code) {
+    if (!exchange->reply.code) {
         exchange->route->handler->finish(exchange);
     }
-    return exchange->answer.code ? deliver(exchange) : MHD_YES;
+    return exchange->reply.code ? deliver(exchange) : MHD_YES;
 }
 
 enum MHD_Result vv_exchange_handle(void *context, struct MHD_Connection *connection,
@@ -479,11 +479,11 @@ void vv_exchange_completed(void *context, struct MHD_Connection *connection, voi
     }
     int64_t now = vv_http_now_ns();
     /* An answer that was given midway ends like an error. */
-    bool whole = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || !exchange->answer.stream;
+    bool whole = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || !exchange->reply.stream;
     vv_traffic_count(&http->traffic, vv_route_path_index(exchange->route),
                      whole ? exchange->sent_code : 0, now - exchange->begun_ns);
     set_deadline(exchange, now + patience(http));
-    vv_answer_deinit(&exchange->answer);
+    vv_reply_deinit(&exchange->reply);
     vv_buffer_deinit(&exchange->body);
     free(exchange);
     pthread_mutex_lock(&http->lock);

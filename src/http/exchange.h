@@ -9,8 +9,8 @@
 #ifndef VV_HTTP_EXCHANGE_H
 #define VV_HTTP_EXCHANGE_H
 
-#include "http/answer.h"
 #include "http/guard.h"
+#include "http/reply.h"
 #include "http/routes.h"
 
 #include <microhttpd.h>
@@ -41,7 +41,7 @@ struct vv_exchange {
     uint64_t body_declared; /* Content-Length; VV_BODY_UNKNOWN when chunked */
     uint64_t body_bytes;    /* come so far */
     uint64_t drained_bytes; /* of them, thrown away after the answer was known */
-    struct vv_answer answer;
+    struct vv_reply reply;
     unsigned sent_code;    /* of the answer that was handed to libmicrohttpd */
     void *state;           /* the handler's own; freed by its release */
     struct vv_buffer body; /* when the route collects it */
@@ -79,7 +79,7 @@ bool vv_exchange_client_gone(const struct vv_exchange *exchange);
 /* "POST /write", for errors; out holds at least 1 byte. */
 struct vv_str vv_exchange_where(const struct vv_exchange *exchange, char *out, size_t size);
 
-/* Answers with an error: status and code by the table in answer.c, with Retry-After where it
+/* Answers with an error: status and code by the table in reply.c, with Retry-After where it
  * helps. */
 void vv_exchange_fail(struct vv_exchange *exchange, enum vv_status status, const char *message);
 void vv_exchange_refuse(struct vv_exchange *exchange, unsigned code, const char *word,

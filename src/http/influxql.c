@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of InfluxQL's CREATE DATABASE and SHOW DATABASES. */
-#include "base/clock.h"
 #include "http/influxql.h"
+#include "base/clock.h"
 
 #include <strings.h>
 
@@ -121,6 +121,9 @@ static enum vv_status parse_with(struct vv_str *rest, struct vv_influxql_stateme
                                  struct vv_error *error)
 {
     struct token token = take(rest);
+    if (token.kind == TOKEN_END) {
+        return unexpected(token, "DURATION, REPLICATION, SHARD DURATION or NAME", error);
+    }
     while (token.kind != TOKEN_END) {
         enum vv_status status = VV_OK;
         int64_t ignored = 0;

@@ -115,9 +115,9 @@ static void answer(struct vv_exchange *exchange, struct vv_str query)
     }
     vv_buffer_text(&body, "]}\n");
     if (going) {
-        vv_answer_begin(&exchange->answer, MHD_HTTP_OK, VV_TYPE_JSON);
-        exchange->answer.body = body;
-        vv_answer_header(&exchange->answer, "X-Influxdb-Version", VV_INFLUX_VERSION);
+        vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+        exchange->reply.body = body;
+        vv_reply_header(&exchange->reply, "X-Influxdb-Version", VV_INFLUX_VERSION);
     } else {
         vv_buffer_deinit(&body);
     }

@@ -40,9 +40,9 @@ enum vv_status vv_listen_parse(const char *text, char *host_out, size_t host_siz
         return malformed(text, error);
     }
     struct vv_str host = {text, (size_t)(colon - text)};
-    bool bracketed = host.size > 2 && host.data[0] == '[' && host.data[host.size - 1] == ']';
-    if (bracketed) {
-        host = (struct vv_str){host.data + 1, host.size - 2};
+    if (host.size > 0 && host.data[0] == '[') {
+        bool closed = host.size > 2 && host.data[host.size - 1] == ']';
+        host = (struct vv_str){host.data + 1, closed ? host.size - 2 : 0};
     } else if (memchr(host.data, ':', host.size)) {
         return malformed(text, error); /* an IPv6 address needs its brackets */
     }

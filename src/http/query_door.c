@@ -94,7 +94,7 @@ static enum vv_status open_stream(struct vv_exchange *exchange, struct vv_stream
     status = vv_stream_open(exchange, (enum vv_request_kind)exchange->route->kind, request, format,
                             gzip, stream_out, error);
     if (status == VV_OK) {
-        exchange->answer.type = format == VV_FORMAT_CSV ? VV_TYPE_CSV : VV_TYPE_JSON;
+        exchange->reply.type = format == VV_FORMAT_CSV ? VV_TYPE_CSV : VV_TYPE_JSON;
     }
     return status;
 }
@@ -124,15 +124,15 @@ static void answer_query(struct vv_exchange *exchange)
         vv_exchange_fail(exchange, status, message);
         return;
     }
-    vv_answer_begin(&exchange->answer, MHD_HTTP_OK, exchange->answer.type);
+    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, exchange->reply.type);
     if (vv_stream_is_compressed(stream)) {
-        vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+        vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
     }
-    vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+    vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
     if (status == VV_DONE) {
-        vv_stream_take(stream, &exchange->answer.body);
+        vv_stream_take(stream, &exchange->reply.body);
     } else {
-        exchange->answer.stream = stream;
+        exchange->reply.stream = stream;
     }
 }
 

@@ -14,7 +14,7 @@ enum vv_method {
     VV_METHOD_PUT = 8,
 };
 
-/* What a route does. Each function may leave an answer in exchange->answer; after that none but
+/* What a route does. Each function may leave an answer in exchange->reply; after that none but
  * release is called. NULL: nothing to do. */
 struct vv_handler {
     /* The headers are there. */

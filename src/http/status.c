@@ -5,8 +5,8 @@
 
 static void finish_root(struct vv_exchange *exchange)
 {
-    vv_answer_begin(&exchange->answer, MHD_HTTP_OK, VV_TYPE_JSON);
-    struct vv_buffer *body = &exchange->answer.body;
+    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->reply.body;
     vv_buffer_text(body, "{\"name\":\"varve\",\"version\":\"" VARVE_VERSION "\",\n"
                          "\"about\":\"telemetry and time-series service; docs/http-api.md "
                          "describes the paths\",\n\"paths\":[");
@@ -26,10 +26,10 @@ static void finish_root(struct vv_exchange *exchange)
 /* InfluxDB's clients ask this before they write. */
 static void finish_ping(struct vv_exchange *exchange)
 {
-    vv_answer_empty(&exchange->answer, MHD_HTTP_NO_CONTENT);
-    vv_answer_header(&exchange->answer, "X-Influxdb-Version", VV_INFLUX_VERSION);
-    vv_answer_header(&exchange->answer, "X-Influxdb-Build", "Varve");
-    vv_answer_header(&exchange->answer, "X-Varve-Version", "%s", VARVE_VERSION);
+    vv_reply_empty(&exchange->reply, MHD_HTTP_NO_CONTENT);
+    vv_reply_header(&exchange->reply, "X-Influxdb-Version", VV_INFLUX_VERSION);
+    vv_reply_header(&exchange->reply, "X-Influxdb-Build", "Varve");
+    vv_reply_header(&exchange->reply, "X-Varve-Version", "%s", VARVE_VERSION);
 }
 
 static void finish_health(struct vv_exchange *exchange)
@@ -37,8 +37,8 @@ static void finish_health(struct vv_exchange *exchange)
     struct vv_engine_health health;
     vv_engine_read_health(exchange->http->engine, &health);
     unsigned code = health.live ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
-    vv_answer_begin(&exchange->answer, code, VV_TYPE_JSON);
-    struct vv_buffer *body = &exchange->answer.body;
+    vv_reply_begin(&exchange->reply, code, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->reply.body;
     vv_buffer_format(body, "{\"name\":\"varve\",\"status\":\"%s\",\"ready\":%s,\"message\":",
                      health.live ? "pass" : "fail", health.ready ? "true" : "false");
     vv_json_text(body, health.ready ? VV_STR_LITERAL("ready for queries and writes")
@@ -53,9 +53,9 @@ static void finish_ready(struct vv_exchange *exchange)
     vv_engine_read_health(http->engine, &health);
     bool stopping = atomic_load_explicit(&http->stopping, memory_order_relaxed);
     bool ready = health.ready && !stopping;
-    vv_answer_begin(&exchange->answer, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-                    VV_TYPE_JSON);
-    struct vv_buffer *body = &exchange->answer.body;
+    vv_reply_begin(&exchange->reply, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                   VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->reply.body;
     char started[VV_TIME_TEXT_SIZE];
     char up[VV_TIME_TEXT_SIZE];
     vv_time_format(http->started_wall_ns / VV_SECOND * VV_SECOND, started);
@@ -72,15 +72,15 @@ static void finish_ready(struct vv_exchange *exchange)
     }
     vv_buffer_text(body, "}\n");
     if (!ready) {
-        vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     }
 }
 
 static void finish_exposition(struct vv_exchange *exchange)
 {
     struct vv_http *http = exchange->http;
-    vv_answer_begin(&exchange->answer, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8");
-    struct vv_buffer *body = &exchange->answer.body;
+    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8");
+    struct vv_buffer *body = &exchange->reply.body;
     vv_engine_write_metrics(http->engine, body);
     size_t n = 0;
     const char *const *paths = vv_route_paths(&n);

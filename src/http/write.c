@@ -241,7 +241,7 @@ static size_t decode(struct vv_write *write, const char *bytes, size_t size, boo
     size_t at = 0;
     size_t made_in_turn = 0;
     *again_out = false;
-    while (!write->exchange->answer.code && !write->damaged) {
+    while (!write->exchange->reply.code && !write->damaged) {
         if (made_in_turn >= TURN_BYTES || batch_is_full(write)) {
             *again_out = true;
             break;
@@ -307,7 +307,7 @@ static size_t feed(struct vv_exchange *exchange, const char *bytes, size_t size)
     bool again = false;
     size_t taken = decode(write, bytes, size, &again);
     /* Suspending is only allowed while something is left to be called for. */
-    if (again && taken < size && !exchange->answer.code) {
+    if (again && taken < size && !exchange->reply.code) {
         pause_decoding(write);
     }
     return taken;
@@ -346,16 +346,16 @@ static void finish(struct vv_exchange *exchange)
     if (!write->parsed && !write->damaged && write->decoder.coding != VV_CODING_IDENTITY) {
         bool again = false;
         decode(write, "", 0, &again); /* what the decoder still holds */
-        if (again && !exchange->answer.code) {
+        if (again && !exchange->reply.code) {
             pause_decoding(write);
             return;
         }
     }
-    if (!write->parsed && !exchange->answer.code) {
+    if (!write->parsed && !exchange->reply.code) {
         finish_parsing(write);
     }
-    if (!exchange->answer.code && !submit(write)) {
-        vv_write_answer(write);
+    if (!exchange->reply.code && !submit(write)) {
+        vv_write_reply(write);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A write that is going on: private to write.c and write_answer.c. */
+/* A write that is going on: private to write.c and write_reply.c. */
 #ifndef VV_HTTP_WRITE_H
 #define VV_HTTP_WRITE_H
 
@@ -28,7 +28,7 @@ struct vv_write {
 };
 
 /* The answer when everything was handed in: 204, or 400 with what was refused. */
-void vv_write_answer(struct vv_write *write);
+void vv_write_reply(struct vv_write *write);
 /* A batch, or the request as a whole, failed; tells what was stored before. */
 void vv_write_fail(struct vv_write *write, enum vv_status status, const char *message);
 /* The same when there is no write yet. */

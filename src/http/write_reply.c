@@ -8,24 +8,24 @@
 
 static void end_refusal(struct vv_exchange *exchange, uint64_t stored)
 {
-    vv_buffer_format(&exchange->answer.body, ",\"accepted\":%" PRIu64, stored);
-    vv_answer_end_error(&exchange->answer);
-    vv_answer_header(&exchange->answer, "X-Influxdb-Version", VV_INFLUX_VERSION);
+    vv_buffer_format(&exchange->reply.body, ",\"accepted\":%" PRIu64, stored);
+    vv_reply_end_error(&exchange->reply);
+    vv_reply_header(&exchange->reply, "X-Influxdb-Version", VV_INFLUX_VERSION);
 }
 
 void vv_write_refuse(struct vv_exchange *exchange, enum vv_status status, const char *message,
                      uint64_t stored)
 {
     /* Nothing of the batch was stored, and the store may work again: that is worth a retry. */
-    unsigned code = status == VV_IO ? MHD_HTTP_SERVICE_UNAVAILABLE : vv_answer_code(status);
+    unsigned code = status == VV_IO ? MHD_HTTP_SERVICE_UNAVAILABLE : vv_reply_code(status);
     char where[256];
-    vv_answer_begin_error(&exchange->answer, code, vv_status_name(status), vv_str_of(message),
-                          vv_exchange_where(exchange, where, sizeof where));
+    vv_reply_begin_error(&exchange->reply, code, vv_status_name(status), vv_str_of(message),
+                         vv_exchange_where(exchange, where, sizeof where));
     end_refusal(exchange, stored);
     unsigned turn = atomic_fetch_add_explicit(&exchange->http->turn, 1, memory_order_relaxed);
-    unsigned seconds = vv_answer_retry_seconds(status, turn);
+    unsigned seconds = vv_reply_retry_seconds(status, turn);
     if (seconds > 0) {
-        vv_answer_header(&exchange->answer, MHD_HTTP_HEADER_RETRY_AFTER, "%u", seconds);
+        vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_RETRY_AFTER, "%u", seconds);
     }
 }
 
@@ -96,18 +96,18 @@ static void answer_refusals(struct vv_write *write)
                      staging->n_refusals ? first->detail : "");
     }
     char where[256];
-    vv_answer_begin_error(&exchange->answer, MHD_HTTP_BAD_REQUEST, "invalid",
-                          vv_str_of(error.message),
-                          vv_exchange_where(exchange, where, sizeof where));
-    write_reasons(staging, &exchange->answer.body);
-    write_lines(staging, &exchange->answer.body);
+    vv_reply_begin_error(&exchange->reply, MHD_HTTP_BAD_REQUEST, "invalid",
+                         vv_str_of(error.message),
+                         vv_exchange_where(exchange, where, sizeof where));
+    write_reasons(staging, &exchange->reply.body);
+    write_lines(staging, &exchange->reply.body);
     end_refusal(exchange, write->stored);
 }
 
 /* "string=12 unsigned=1 fields=a,b" */
-static void add_lenient(const struct vv_staging *staging, struct vv_answer *answer)
+static void add_lenient(const struct vv_staging *staging, struct vv_reply *reply)
 {
-    char text[VV_ANSWER_HEADER_SIZE] = "";
+    char text[VV_REPLY_HEADER_SIZE] = "";
     size_t at = 0;
     for (int reason = 0; reason < VV_REASON_COUNT; reason++) {
         if (staging->refused[reason] > 0 && at < sizeof text) {
@@ -117,20 +117,20 @@ static void add_lenient(const struct vv_staging *staging, struct vv_answer *answ
         }
     }
     if (at > 0) {
-        vv_answer_header(answer, "X-Varve-Refused", "%sfields=%s", text, staging->lenient_fields);
+        vv_reply_header(reply, "X-Varve-Refused", "%sfields=%s", text, staging->lenient_fields);
     }
 }
 
-void vv_write_answer(struct vv_write *write)
+void vv_write_reply(struct vv_write *write)
 {
     const struct vv_staging *staging = &write->staging;
     if (staging->refused_strict > 0 || write->damaged) {
         answer_refusals(write);
         return;
     }
-    struct vv_answer *answer = &write->exchange->answer;
-    vv_answer_empty(answer, MHD_HTTP_NO_CONTENT);
-    vv_answer_header(answer, "X-Varve-Accepted", "%" PRIu64, write->stored);
-    add_lenient(staging, answer);
-    vv_answer_header(answer, "X-Influxdb-Version", VV_INFLUX_VERSION);
+    struct vv_reply *reply = &write->exchange->reply;
+    vv_reply_empty(reply, MHD_HTTP_NO_CONTENT);
+    vv_reply_header(reply, "X-Varve-Accepted", "%" PRIu64, write->stored);
+    add_lenient(staging, reply);
+    vv_reply_header(reply, "X-Influxdb-Version", VV_INFLUX_VERSION);
 }

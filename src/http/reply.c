@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building of answers. */
-#include "http/answer.h"
+#include "http/reply.h"
 
 #include "http/json_text.h"
 
 #include <microhttpd.h>
 #include <stdio.h>
 
-void vv_answer_deinit(struct vv_answer *answer)
+void vv_reply_deinit(struct vv_reply *reply)
 {
-    vv_buffer_deinit(&answer->body);
-    answer->code = 0;
-    answer->type = NULL;
-    answer->n_headers = 0;
-    answer->stream = NULL;
+    vv_buffer_deinit(&reply->body);
+    reply->code = 0;
+    reply->type = NULL;
+    reply->n_headers = 0;
+    reply->stream = NULL;
 }
 
-void vv_answer_empty(struct vv_answer *answer, unsigned code)
+void vv_reply_empty(struct vv_reply *reply, unsigned code)
 {
-    vv_answer_deinit(answer);
-    answer->code = code;
+    vv_reply_deinit(reply);
+    reply->code = code;
 }
 
-void vv_answer_begin(struct vv_answer *answer, unsigned code, const char *type)
+void vv_reply_begin(struct vv_reply *reply, unsigned code, const char *type)
 {
-    vv_answer_deinit(answer);
-    answer->code = code;
-    answer->type = type;
+    vv_reply_deinit(reply);
+    reply->code = code;
+    reply->type = type;
 }
 
-void vv_answer_header(struct vv_answer *answer, const char *name, const char *format, ...)
+void vv_reply_header(struct vv_reply *reply, const char *name, const char *format, ...)
 {
-    vv_invariant(answer->n_headers < VV_ANSWER_HEADERS_MAX);
-    struct vv_answer_header *header = &answer->headers[answer->n_headers++];
+    vv_invariant(reply->n_headers < VV_REPLY_HEADERS_MAX);
+    struct vv_reply_header *header = &reply->headers[reply->n_headers++];
     header->name = name;
     va_list arguments;
     va_start(arguments, format);
@@ -45,11 +45,11 @@ void vv_answer_header(struct vv_answer *answer, const char *name, const char *fo
     }
 }
 
-void vv_answer_begin_error(struct vv_answer *answer, unsigned code, const char *word,
-                           struct vv_str message, struct vv_str where)
+void vv_reply_begin_error(struct vv_reply *reply, unsigned code, const char *word,
+                          struct vv_str message, struct vv_str where)
 {
-    vv_answer_begin(answer, code, VV_TYPE_JSON);
-    struct vv_buffer *body = &answer->body;
+    vv_reply_begin(reply, code, VV_TYPE_JSON);
+    struct vv_buffer *body = &reply->body;
     vv_buffer_text(body, "{\"code\":");
     vv_json_text(body, vv_str_of(word));
     vv_buffer_text(body, ",\"message\":");
@@ -60,12 +60,12 @@ void vv_answer_begin_error(struct vv_answer *answer, unsigned code, const char *
     vv_json_text(body, where);
 }
 
-void vv_answer_end_error(struct vv_answer *answer)
+void vv_reply_end_error(struct vv_reply *reply)
 {
-    vv_buffer_text(&answer->body, "}\n");
+    vv_buffer_text(&reply->body, "}\n");
 }
 
-unsigned vv_answer_code(enum vv_status status)
+unsigned vv_reply_code(enum vv_status status)
 {
     switch (status) {
     case VV_INVALID:
@@ -93,7 +93,7 @@ unsigned vv_answer_code(enum vv_status status)
     return MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
 
-unsigned vv_answer_retry_seconds(enum vv_status status, unsigned turn)
+unsigned vv_reply_retry_seconds(enum vv_status status, unsigned turn)
 {
     switch (status) {
     case VV_OVERLOAD:
@@ -109,7 +109,7 @@ unsigned vv_answer_retry_seconds(enum vv_status status, unsigned turn)
     }
 }
 
-const char *vv_answer_phrase(unsigned code)
+const char *vv_reply_phrase(unsigned code)
 {
     return MHD_get_reason_phrase_for(code);
 }
