@@ -26,10 +26,10 @@ struct vv_query_context {
 };
 
 struct vv_query_limits {
-    int64_t time_ns_max;        /* for one query, counted while it works or waits */
-    uint64_t memory_bytes_max;  /* for one query */
-    uint64_t series_max;        /* sources × metrics of one query */
-    int64_t future_ns_max;      /* accepted future of points: how far "newest" looks */
+    int64_t time_ns_max;       /* for one query, counted while it works or waits */
+    uint64_t memory_bytes_max; /* for one query */
+    uint64_t series_max;       /* sources × metrics of one query */
+    int64_t future_ns_max;     /* accepted future of points: how far "newest" looks */
 };
 
 /* What kind of answer: the paths of the API. */
@@ -99,14 +99,14 @@ void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv
 
 /* What an answer is; also in the answer itself (JSON: "facts"; CSV: trailing header or none). */
 struct vv_result_facts {
-    uint64_t rows;            /* given */
+    uint64_t rows; /* given */
     uint64_t points_read;
     uint64_t partitions_read;
-    uint64_t pieces_read;     /* runs and blocks opened */
-    uint64_t bytes_read;      /* of them, encoded */
+    uint64_t pieces_read; /* runs and blocks opened */
+    uint64_t bytes_read;  /* of them, encoded */
     int64_t duration_ns;
     bool complete;
-    double percentile_error;  /* relative bound; 0 when exact */
+    double percentile_error; /* relative bound; 0 when exact */
 };
 void vv_result_read_facts(const struct vv_result *result, struct vv_result_facts *facts_out);
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What answers with steps share: writing rows, the steps themselves and their labels. */
+#include "query/answer_rows.h"
+
+#define ROWS_AT_ONCE 256u
+
+bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
+                     const struct vv_writer_series *series)
+{
+    struct vv_writer *writer = &result->writer;
+    struct vv_cell cells[VV_AGGREGATES_MAX];
+    int64_t start;
+    unsigned rows = 0;
+    while (rows < ROWS_AT_ONCE && vv_sink_pull(sink, &start, cells)) {
+        if (!writer->in_series) {
+            vv_result_begin(result, buffer);
+            writer->ops->series_begin(writer, buffer, series);
+        }
+        writer->ops->row(writer, buffer, start, cells, result->request->n_aggregates);
+        rows++;
+    }
+    result->facts.rows += rows;
+    return rows > 0;
+}
+
+void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out)
+{
+    const struct vv_request *request = result->request;
+    vv_steps_init(steps_out, request->step_ns, request->zone, result->from, result->to);
+}
+
+int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time)
+{
+    const struct vv_request *request = result->request;
+    return request->step_ns > 0 || request->has_from ? start : first_time;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What answers with steps share: the steps themselves, the labels of their rows, and writing rows
+ * from a sink. Private to src/query. One thread at a time.
+ */
+#ifndef VV_QUERY_ANSWER_ROWS_H
+#define VV_QUERY_ANSWER_ROWS_H
+
+#include "query/result.h"
+#include "query/sink.h"
+
+/* The steps of the request, over the range that is read. */
+void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out);
+
+/* The label of a step's row: its start; of one step over the whole range `from`, or the time of the
+ * first point when `from` was not given. */
+int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time);
+
+/* Writes pending rows of a sink, a bounded number, with the series' head before the first one.
+ * Returns whether anything was written. */
+bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
+                     const struct vv_writer_series *series);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fold: the state of one step, from which its aggregates are read. Private to src/query. One
+ * thread at a time.
+ *
+ * Slices may be added in any order; each is folded by itself and merged into the state: sums are
+ * compensated (Neumaier) or exact (integers, 128 bits), moments are merged as Chan et al. do. NaN
+ * must not be among the values; infinities follow IEEE arithmetic.
+ */
+#ifndef VV_QUERY_FOLD_H
+#define VV_QUERY_FOLD_H
+
+#include "query/percentiles.h"
+#include "query/rate.h"
+#include "query/request.h"
+
+enum vv_cell_kind { VV_CELL_NULL, VV_CELL_DOUBLE, VV_CELL_INTEGER };
+
+struct vv_cell {
+    enum vv_cell_kind kind;
+    union {
+        double real;
+        int64_t integer;
+    };
+};
+
+static inline struct vv_cell vv_cell_double(double value)
+{
+    return (struct vv_cell){.kind = VV_CELL_DOUBLE, .real = value};
+}
+static inline struct vv_cell vv_cell_integer(int64_t value)
+{
+    return (struct vv_cell){.kind = VV_CELL_INTEGER, .integer = value};
+}
+
+/* What the folds of one metric share; borrowed by them. */
+struct vv_fold_spec {
+    enum vv_value_type type;
+    unsigned needs; /* of enum vv_need */
+    const struct vv_aggregate *aggregates;
+    size_t n_aggregates;
+    struct vv_percentile_budget *budget;
+};
+
+/* Zero-initialised is empty and valid. */
+struct vv_fold {
+    uint64_t count;
+    int64_t first_time;
+    int64_t last_time;
+    uint64_t first; /* bit patterns; of equal times, what was added first */
+    uint64_t last;
+    uint64_t min;
+    uint64_t max;
+    union {
+        __int128 integer;
+        struct {
+            double high;
+            double low; /* what rounding left */
+        } real;
+    } sum;
+    int64_t integer_reference; /* the moments of integers are of the distance to it */
+    double mean;
+    double squares; /* Σ (value − mean)² */
+    struct vv_percentiles percentiles;
+    struct vv_rate_sums rate;
+};
+
+/* Adds n ≥ 1 points that ascend in time. VV_NO_MEMORY. Rates are added by vv_rate_add. */
+VV_MUST_CHECK enum vv_status vv_fold_add(const struct vv_fold_spec *spec, struct vv_fold *fold,
+                                         const int64_t *times, const uint64_t *values, size_t n);
+/* One cell for each aggregate of the spec. */
+void vv_fold_read(const struct vv_fold_spec *spec, struct vv_fold *fold, struct vv_cell *cells_out);
+/* Empties it; some memory is kept. */
+void vv_fold_clear(const struct vv_fold_spec *spec, struct vv_fold *fold);
+void vv_fold_deinit(const struct vv_fold_spec *spec, struct vv_fold *fold);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A running query, and the kinds of answers. Private to src/query. One thread at a time.
+ *
+ * An answer is a state machine: advance() does one bounded piece of work and says whether more is
+ * to do. What it appends in one call is a whole number of rows or records.
+ */
+#ifndef VV_QUERY_RESULT_H
+#define VV_QUERY_RESULT_H
+
+#include "query/request.h"
+#include "query/writer.h"
+
+struct vv_answer;
+
+struct vv_answer_ops {
+    /* Allocates and resolves; fills the writer's layout. The result closes it, also on failure. */
+    enum vv_status (*open)(struct vv_result *, struct vv_error *);
+    /* VV_OK: call again; VV_DONE: all rows are written. */
+    enum vv_status (*advance)(struct vv_result *, struct vv_buffer *, struct vv_error *);
+    void (*close)(struct vv_result *);
+};
+
+/* Sources × metrics that a request asks for. */
+struct vv_selection {
+    uint32_t *sources;
+    size_t n_sources;
+    struct vv_metric_info *metrics; /* in the order of their names */
+    size_t n_metrics;
+};
+
+struct vv_result {
+    struct vv_query_context context;
+    struct vv_query_limits limits;
+    struct vv_request *request;
+    enum vv_format format;
+    uint32_t tenant;
+    int64_t from; /* what is read: [from, to) */
+    int64_t to;
+    struct vv_selection selection;
+    struct vv_writer_layout layout; /* filled by open() */
+    struct vv_writer writer;
+    struct vv_str next; /* of lists: where the next page begins */
+    const struct vv_answer_ops *ops;
+    struct vv_answer *answer; /* of the kind's own type; NULL until open() */
+    int64_t started_ns;
+    size_t memory_bytes; /* held by the answer, as far as it grows with the request */
+    struct vv_result_facts facts;
+    bool written; /* something was appended to a buffer */
+    bool ended;
+};
+
+extern const struct vv_answer_ops vv_answer_points;
+extern const struct vv_answer_ops vv_answer_steps;
+extern const struct vv_answer_ops vv_answer_groups;
+extern const struct vv_answer_ops vv_answer_latest;
+extern const struct vv_answer_ops vv_answer_sources;
+extern const struct vv_answer_ops vv_answer_metrics;
+extern const struct vv_answer_ops vv_answer_tags;
+
+/* ---- for answers ---- */
+
+/* Finds the metrics and, when `sources`, the sources. VV_NOT_FOUND, VV_TOO_LARGE, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_result_select(struct vv_result *result, bool sources,
+                                              struct vv_error *error);
+/* The request's selector for the registry. */
+struct vv_selector vv_result_selector(const struct vv_result *result);
+
+/* Memory that a scan may use now. */
+size_t vv_result_memory_left(const struct vv_result *result);
+
+/* Begins the answer if that was not done yet. */
+void vv_result_begin(struct vv_result *result, struct vv_buffer *buffer);
+
+/* The writer's head of a series: of a source with values for the group's tags, or of a group. */
+struct vv_writer_series vv_result_series(struct vv_str source, const struct vv_str *values,
+                                         const struct vv_metric_info *metric);
+
+/* The present values of the request's group tags, "" where the source does not have one; texts in
+ * the arena. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_result_group_values(const struct vv_result *result, uint32_t source,
+                                                    struct vv_arena *arena,
+                                                    struct vv_str *values_out);
+
+VV_MUST_CHECK enum vv_status vv_result_no_memory(struct vv_error *error);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutting slices at the bounds of steps, and keeping what changes need from step to step. */
+#include "query/walk.h"
+
+static enum vv_status open_range(struct vv_walk *walk, int64_t from, int64_t to, bool descending,
+                                 bool few)
+{
+    struct vv_feed_options options = walk->options;
+    options.from = from;
+    options.to = to;
+    options.descending = descending;
+    options.few = few;
+    walk->slice.n = 0;
+    return vv_feed_open(&walk->feed, walk->context, &options, walk->facts);
+}
+
+/* Before `from`, newest first: one point is wanted. */
+static enum vv_status open_lookback(struct vv_walk *walk)
+{
+    int64_t length =
+        walk->steps->length_ns > VV_LOOKBACK_NS_MIN ? walk->steps->length_ns : VV_LOOKBACK_NS_MIN;
+    int64_t to = walk->options.from;
+    int64_t from = to - VV_TIME_MIN > length ? to - length : VV_TIME_MIN;
+    return open_range(walk, from, to, true, true);
+}
+
+static enum vv_status open_main(struct vv_walk *walk)
+{
+    walk->phase = VV_WALK_READS;
+    return open_range(walk, walk->options.from, walk->options.to, walk->options.descending,
+                      walk->options.few);
+}
+
+enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context *context,
+                            const struct vv_feed_options *options, const struct vv_steps *steps,
+                            bool changes, struct vv_result_facts *facts)
+{
+    vv_walk_close(walk);
+    walk->context = context;
+    walk->options = *options;
+    walk->facts = facts;
+    walk->steps = steps;
+    walk->changes = changes;
+    walk->in_step = false;
+    walk->found = false;
+    walk->segment.n = 0;
+    walk->previous.n = 0;
+    if (!changes || options->descending) {
+        return open_main(walk);
+    }
+    walk->phase = VV_WALK_LOOKS_BACK;
+    return open_lookback(walk);
+}
+
+bool vv_walk_is_open(const struct vv_walk *walk)
+{
+    return vv_feed_is_open(&walk->feed);
+}
+
+void vv_walk_close(struct vv_walk *walk)
+{
+    vv_feed_close(&walk->feed);
+}
+
+void vv_walk_deinit(struct vv_walk *walk)
+{
+    vv_feed_deinit(&walk->feed);
+}
+
+/* ---- steps ---- */
+
+static struct vv_rate_segment last_point(const struct vv_walk *walk, const struct vv_slice *slice)
+{
+    size_t at = slice->n - 1;
+    return vv_rate_segment_of(walk->feed.type, slice->times + at, slice->values + at, 1);
+}
+
+static struct vv_walk_event end_step(struct vv_walk *walk, const struct vv_rate_segment *previous)
+{
+    struct vv_walk_event event = {.kind = VV_WALK_STEP, .start = walk->start};
+    if (walk->changes) {
+        event.segment = vv_rate_join(walk->feed.type, previous, &walk->segment);
+    }
+    walk->in_step = false;
+    walk->segment.n = 0;
+    return event;
+}
+
+/* Ends the step ascending: its last point is the one before the next step. */
+static struct vv_walk_event end_ascending(struct vv_walk *walk)
+{
+    struct vv_rate_segment previous = walk->previous;
+    if (walk->changes) {
+        walk->previous =
+            vv_rate_segment_of(walk->feed.type, &walk->segment.last_time, &walk->segment.last, 1);
+    }
+    return end_step(walk, &previous);
+}
+
+static void begin_step(struct vv_walk *walk, int64_t time)
+{
+    if (!walk->in_step) {
+        walk->start = vv_steps_start(walk->steps, time);
+        walk->end = vv_steps_next(walk->steps, walk->start);
+        walk->in_step = true;
+    }
+}
+
+static struct vv_walk_event take_ascending(struct vv_walk *walk)
+{
+    struct vv_slice *slice = &walk->slice;
+    if (walk->in_step && slice->times[0] >= walk->end) {
+        return end_ascending(walk);
+    }
+    begin_step(walk, slice->times[0]);
+    size_t n = vv_steps_count_before(slice->times, slice->n, walk->end);
+    struct vv_walk_event event = {
+        .kind = VV_WALK_PART, .start = walk->start, .part = {slice->times, slice->values, n}};
+    if (walk->changes) {
+        struct vv_rate_segment part =
+            vv_rate_segment_of(walk->feed.type, slice->times, slice->values, n);
+        walk->segment = vv_rate_join(walk->feed.type, &walk->segment, &part);
+    }
+    *slice = (struct vv_slice){slice->times + n, slice->values + n, slice->n - n};
+    return event;
+}
+
+static struct vv_walk_event take_descending(struct vv_walk *walk)
+{
+    struct vv_slice *slice = &walk->slice;
+    if (walk->in_step && slice->times[slice->n - 1] < walk->start) {
+        struct vv_rate_segment previous = last_point(walk, slice);
+        return end_step(walk, &previous);
+    }
+    begin_step(walk, slice->times[slice->n - 1]);
+    size_t n = vv_steps_count_from(slice->times, slice->n, walk->start);
+    size_t first = slice->n - n;
+    struct vv_walk_event event = {.kind = VV_WALK_PART,
+                                  .start = walk->start,
+                                  .part = {slice->times + first, slice->values + first, n}};
+    if (walk->changes) {
+        struct vv_rate_segment part =
+            vv_rate_segment_of(walk->feed.type, event.part.times, event.part.values, n);
+        walk->segment = vv_rate_join(walk->feed.type, &part, &walk->segment);
+    }
+    slice->n = first;
+    return event;
+}
+
+/* Whether no point of the open step can follow, and all that its end needs is known. */
+static bool is_passed(const struct vv_walk *walk)
+{
+    if (!walk->in_step) {
+        return false;
+    }
+    int64_t reached = vv_feed_reached(&walk->feed);
+    return walk->options.descending ? !walk->changes && reached <= walk->start
+                                    : reached >= walk->end;
+}
+
+/* ---- phases ---- */
+
+static enum vv_status look_back(struct vv_walk *walk, struct vv_error *error)
+{
+    struct vv_slice slice;
+    enum vv_status status = vv_feed_next(&walk->feed, &slice, error);
+    if (status == VV_OK && slice.n == 0) {
+        return VV_OK;
+    }
+    if (status != VV_OK && status != VV_DONE) {
+        return status;
+    }
+    if (status == VV_OK) {
+        walk->previous = last_point(walk, &slice);
+    }
+    return VV_DONE;
+}
+
+/* At the end of the range. */
+static enum vv_status finish(struct vv_walk *walk, struct vv_walk_event *event)
+{
+    if (!walk->in_step) {
+        walk->phase = VV_WALK_DONE;
+        event->kind = VV_WALK_END;
+        return VV_OK;
+    }
+    if (walk->changes && walk->options.descending) {
+        walk->phase = VV_WALK_LOOKS_BACK_LAST;
+        walk->previous.n = 0;
+        return open_lookback(walk);
+    }
+    *event = end_ascending(walk);
+    return VV_OK;
+}
+
+static enum vv_status read_on(struct vv_walk *walk, struct vv_walk_event *event,
+                              struct vv_error *error)
+{
+    if (walk->slice.n > 0) {
+        *event = walk->options.descending ? take_descending(walk) : take_ascending(walk);
+        return VV_OK;
+    }
+    if (is_passed(walk)) {
+        *event = walk->options.descending ? end_step(walk, &walk->previous) : end_ascending(walk);
+        return VV_OK;
+    }
+    enum vv_status status = vv_feed_next(&walk->feed, &walk->slice, error);
+    walk->found = walk->found || vv_scan_found(walk->feed.scan);
+    return status == VV_DONE ? finish(walk, event) : status;
+}
+
+enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_out,
+                            struct vv_error *error)
+{
+    enum vv_status status;
+    *event_out = (struct vv_walk_event){.kind = VV_WALK_WORK};
+    switch (walk->phase) {
+    case VV_WALK_LOOKS_BACK:
+        status = look_back(walk, error);
+        walk->found = walk->found || vv_scan_found(walk->feed.scan);
+        return status == VV_DONE ? open_main(walk) : status;
+    case VV_WALK_READS:
+        return read_on(walk, event_out, error);
+    case VV_WALK_LOOKS_BACK_LAST:
+        status = look_back(walk, error);
+        if (status == VV_DONE) {
+            *event_out = end_step(walk, &walk->previous);
+            walk->phase = VV_WALK_DONE;
+            return VV_OK;
+        }
+        return status;
+    default:
+        event_out->kind = VV_WALK_END;
+        return VV_OK;
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk: the points of one series cut into steps, ascending or descending. Private to src/query.
+ * One thread at a time.
+ *
+ * For each step that has points come its parts, then its end. With changes (rate, increase, delta)
+ * the end carries the step's segment, joined to the last point before the step; at the range's
+ * start that point is looked for before `from`, as far as the lookback goes.
+ */
+#ifndef VV_QUERY_WALK_H
+#define VV_QUERY_WALK_H
+
+#include "query/feed.h"
+#include "query/rate.h"
+#include "query/steps.h"
+
+#define VV_LOOKBACK_NS_MIN VV_HOUR
+
+enum vv_walk_kind {
+    VV_WALK_WORK, /* nothing yet: call again */
+    VV_WALK_PART, /* points of the step that begins at `start` */
+    VV_WALK_STEP, /* that step is complete */
+    VV_WALK_END,
+};
+
+struct vv_walk_event {
+    enum vv_walk_kind kind;
+    int64_t start;
+    struct vv_slice part;
+    struct vv_rate_segment segment;
+};
+
+enum vv_walk_phase { VV_WALK_LOOKS_BACK, VV_WALK_READS, VV_WALK_LOOKS_BACK_LAST, VV_WALK_DONE };
+
+/* Zero-initialised is closed. May be opened again. */
+struct vv_walk {
+    const struct vv_query_context *context;
+    struct vv_feed_options options;
+    struct vv_result_facts *facts;
+    const struct vv_steps *steps;
+    bool changes;
+    enum vv_walk_phase phase;
+    struct vv_feed feed;
+    struct vv_slice slice; /* what of it is left */
+    bool in_step;
+    int64_t start; /* of the step */
+    int64_t end;
+    struct vv_rate_segment segment;  /* of the step so far */
+    struct vv_rate_segment previous; /* ascending: the last point before it */
+    bool found;                      /* head or store had something of the measurement */
+};
+
+/* The context, facts and steps are borrowed for the walk's life. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_walk_open(struct vv_walk *walk,
+                                          const struct vv_query_context *context,
+                                          const struct vv_feed_options *options,
+                                          const struct vv_steps *steps, bool changes,
+                                          struct vv_result_facts *facts);
+bool vv_walk_is_open(const struct vv_walk *walk);
+void vv_walk_close(struct vv_walk *walk);
+void vv_walk_deinit(struct vv_walk *walk);
+
+/* The next event; parts are valid until the next call. Errors of the feed. */
+VV_MUST_CHECK enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_out,
+                                          struct vv_error *error);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers as CSV: RFC 4180's quoting, lines that end with a line feed. */
+#include "query/writer.h"
+
+#define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + VV_CELL_TEXT_SIZE + 8)
+#define ROWS_AT_ONCE 64u
+
+static bool needs_quotes(struct vv_str text)
+{
+    if (text.size > 0 && (text.data[0] == ' ' || text.data[text.size - 1] == ' ')) {
+        return true;
+    }
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == ',' || c == '"' || c == '\n' || c == '\r') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_text(struct vv_buffer *buffer, struct vv_str text)
+{
+    if (!needs_quotes(text)) {
+        vv_buffer_str(buffer, text);
+        return;
+    }
+    vv_buffer_u8(buffer, '"');
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '"') {
+            vv_buffer_u8(buffer, '"');
+        }
+        vv_buffer_u8(buffer, (uint8_t)text.data[i]);
+    }
+    vv_buffer_u8(buffer, '"');
+}
+
+/* ---- series ---- */
+
+static void begin_list(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    for (size_t i = 0; i < writer->layout.n_columns; i++) {
+        vv_buffer_format(buffer, "%s%s", i > 0 ? "," : "", writer->layout.columns[i]);
+    }
+}
+
+static void begin_series(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    const struct vv_writer_layout *layout = &writer->layout;
+    vv_buffer_text(buffer, "source");
+    for (size_t i = 0; i < layout->n_group_tags; i++) {
+        vv_buffer_u8(buffer, ',');
+        write_text(buffer, layout->group_tags[i]);
+    }
+    vv_buffer_text(buffer, ",metric,time");
+    if (layout->n_aggregates == 0) {
+        vv_buffer_text(buffer, ",value");
+    }
+    for (size_t i = 0; i < layout->n_aggregates; i++) {
+        vv_buffer_u8(buffer, ',');
+        write_text(buffer, layout->aggregates[i].name);
+    }
+}
+
+static void begin(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    if (writer->layout.name) {
+        begin_list(writer, buffer);
+    } else {
+        begin_series(writer, buffer);
+    }
+    vv_buffer_u8(buffer, '\n');
+    writer->begun = true;
+}
+
+static void series_begin(struct vv_writer *writer, struct vv_buffer *buffer,
+                         const struct vv_writer_series *series)
+{
+    (void)buffer;
+    struct vv_buffer *prefix = &writer->prefix;
+    vv_buffer_clear(prefix);
+    write_text(prefix, series->source);
+    for (size_t i = 0; i < writer->layout.n_group_tags; i++) {
+        vv_buffer_u8(prefix, ',');
+        write_text(prefix, series->values[i]);
+    }
+    vv_buffer_u8(prefix, ',');
+    write_text(prefix, series->metric);
+    vv_buffer_u8(prefix, ',');
+    writer->failed = writer->failed || vv_buffer_status(prefix) != VV_OK;
+    writer->in_series = true;
+}
+
+static size_t write_point(struct vv_writer *writer, char *out, int64_t time, struct vv_cell cell)
+{
+    size_t size = writer->prefix.size;
+    memcpy(out, writer->prefix.data, size);
+    size += vv_time_write(&writer->times, time, out + size);
+    out[size++] = ',';
+    size += vv_cell_write(cell, false, out + size);
+    out[size++] = '\n';
+    return size;
+}
+
+static void points(struct vv_writer *writer, struct vv_buffer *buffer, const struct vv_slice *slice,
+                   enum vv_value_type type, size_t first, size_t n, bool backwards)
+{
+    size_t row_size = writer->prefix.size + ROW_TEXT_MAX;
+    for (size_t done = 0; done < n && !writer->failed;) {
+        size_t part = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
+        char *out = (char *)vv_buffer_reserve(buffer, part * row_size);
+        if (!out) {
+            return;
+        }
+        size_t size = 0;
+        for (size_t i = done; i < done + part; i++) {
+            size_t at = backwards ? first + n - 1 - i : first + i;
+            size += write_point(writer, out + size, slice->times[at],
+                                vv_cell_of_point(type, slice->values[at]));
+        }
+        buffer->size += size;
+        done += part;
+    }
+}
+
+static void row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time,
+                const struct vv_cell *cells, size_t n)
+{
+    size_t row_size = writer->prefix.size + ROW_TEXT_MAX + n * (VV_CELL_TEXT_SIZE + 1);
+    char *out = writer->failed ? NULL : (char *)vv_buffer_reserve(buffer, row_size);
+    if (!out) {
+        return;
+    }
+    size_t size = writer->prefix.size;
+    memcpy(out, writer->prefix.data, size);
+    size += vv_time_write(&writer->times, time, out + size);
+    for (size_t i = 0; i < n; i++) {
+        out[size++] = ',';
+        size += vv_cell_write(cells[i], false, out + size);
+    }
+    out[size++] = '\n';
+    buffer->size += size;
+}
+
+static void series_end(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    (void)buffer;
+    writer->in_series = false;
+}
+
+/* ---- lists ---- */
+
+static void record_begin(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    (void)buffer;
+    writer->in_record = true;
+    writer->field = 0;
+}
+
+static void separate(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    vv_invariant(writer->field < writer->layout.n_columns);
+    if (writer->field++ > 0) {
+        vv_buffer_u8(buffer, ',');
+    }
+}
+
+static void field_text(struct vv_writer *writer, struct vv_buffer *buffer, struct vv_str text)
+{
+    separate(writer, buffer);
+    write_text(buffer, text);
+}
+
+static void field_cell(struct vv_writer *writer, struct vv_buffer *buffer, struct vv_cell cell)
+{
+    char text[VV_CELL_TEXT_SIZE];
+    separate(writer, buffer);
+    vv_buffer_append(buffer, text, vv_cell_write(cell, false, text));
+}
+
+static void field_time(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time, bool known)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    separate(writer, buffer);
+    vv_buffer_append(buffer, text, known ? vv_time_write(&writer->times, time, text) : 0);
+}
+
+/* A key or value inside the tags' one field: commas, equals signs and backslashes are escaped. */
+static void write_part(struct vv_buffer *buffer, struct vv_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == ',' || c == '=' || c == '\\') {
+            vv_buffer_u8(buffer, '\\');
+        }
+        vv_buffer_u8(buffer, (uint8_t)c);
+    }
+}
+
+static void field_tags(struct vv_writer *writer, struct vv_buffer *buffer,
+                       const struct vv_tag *tags, size_t n)
+{
+    struct vv_buffer text = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0) {
+            vv_buffer_u8(&text, ',');
+        }
+        write_part(&text, tags[i].key);
+        vv_buffer_u8(&text, '=');
+        write_part(&text, tags[i].value);
+    }
+    writer->failed = writer->failed || vv_buffer_status(&text) != VV_OK;
+    field_text(writer, buffer, (struct vv_str){(const char *)text.data, text.size});
+    vv_buffer_deinit(&text);
+}
+
+static void field_history(struct vv_writer *writer, struct vv_buffer *buffer,
+                          const struct vv_tag_version *versions, size_t n)
+{
+    vv_invariant(n == 1);
+    field_time(writer, buffer, versions[0].from_ns, versions[0].from_ns > VV_TIME_MIN);
+}
+
+static void record_end(struct vv_writer *writer, struct vv_buffer *buffer)
+{
+    vv_buffer_u8(buffer, '\n');
+    writer->in_record = false;
+}
+
+/* ---- the end ---- */
+
+static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
+                      const struct vv_writer_end *end)
+{
+    if (!writer->begun) {
+        begin(writer, buffer);
+    }
+    if (writer->in_record) {
+        record_end(writer, buffer);
+    }
+    writer->in_series = false;
+    if (end->status != VV_OK) {
+        vv_buffer_format(buffer, "# error: %s: ", vv_status_name(end->status));
+        for (const char *at = end->message; *at; at++) {
+            vv_buffer_u8(buffer, (uint8_t)(*at == '\n' || *at == '\r' ? ' ' : *at));
+        }
+        vv_buffer_u8(buffer, '\n');
+    }
+}
+
+const struct vv_writer_ops vv_writer_csv = {
+    .begin = begin,
+    .series_begin = series_begin,
+    .points = points,
+    .row = row,
+    .series_end = series_end,
+    .record_begin = record_begin,
+    .field_text = field_text,
+    .field_cell = field_cell,
+    .field_time = field_time,
+    .field_tags = field_tags,
+    .field_history = field_history,
+    .record_end = record_end,
+    .end = write_end,
+};
