@@ -9,8 +9,8 @@
 static enum vv_status open_store(struct vv_engine *engine, const struct vv_engine_options *options,
                                  struct vv_error *error)
 {
-    if (options->take_store) {
-        engine->store = options->take_store;
+    if (options->store) {
+        engine->store = options->store;
         return VV_OK;
     }
     enum vv_status status = vv_folder_open(engine->settings.data, &engine->folder, error);
@@ -23,7 +23,9 @@ static enum vv_status open_store(struct vv_engine *engine, const struct vv_engin
         .write_buffer_bytes = (uint64_t)engine->settings.store_write_buffer_bytes,
         .eras = (int)engine->settings.store_eras,
     };
-    return vv_store_rocksdb_open(&store_options, &engine->store, error);
+    status = vv_store_rocksdb_open(&store_options, &engine->store, error);
+    engine->owns_store = status == VV_OK;
+    return status;
 }
 
 static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *error)
@@ -75,8 +77,21 @@ static void init_locks(struct vv_engine *engine)
     pthread_condattr_destroy(&monotonic);
 }
 
+/* Only with manual operation can anything wait still: the committer ends with an empty queue. */
+static void cancel_waiting(struct vv_engine *engine)
+{
+    while (engine->queue_first) {
+        struct vv_submission *submission = engine->queue_first;
+        engine->queue_first = submission->next;
+        submission->done(submission->context, VV_CANCELLED, "the server is stopping");
+        vv_batch_destroy(submission->batch);
+        free(submission);
+    }
+}
+
 static void destroy(struct vv_engine *engine)
 {
+    cancel_waiting(engine);
     while (engine->job_first) { /* what was not flushed is in the journal */
         struct vv_job *job = engine->job_first;
         engine->job_first = job->next;
@@ -88,7 +103,7 @@ static void destroy(struct vv_engine *engine)
     vv_sealer_destroy(engine->sealer);
     vv_head_destroy(engine->head);
     vv_registry_destroy(engine->registry);
-    if (engine->store) {
+    if (engine->owns_store) {
         engine->store->ops->close(engine->store);
     }
     vv_folder_close(engine->folder);

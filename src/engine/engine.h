@@ -28,7 +28,7 @@ struct vv_engine_options {
     const struct vv_settings *settings; /* copied */
     struct vv_disk *disk;               /* NULL: the real one */
     struct vv_clock *clock;             /* NULL: the machine's */
-    struct vv_store *take_store;        /* NULL: the embedded store in the data folder */
+    struct vv_store *store;             /* borrowed until close; NULL: the embedded one */
     bool manual;
 };
 

@@ -99,6 +99,7 @@ struct vv_engine {
     struct vv_seal_figures seal_figures; /* as of the last step; under lock */
     _Atomic(struct vv_account_cell *) accounts[VV_ACCOUNT_PAGES];
     bool manual;
+    bool owns_store;
 
     pthread_mutex_t lock;
     pthread_cond_t committer_wakes;

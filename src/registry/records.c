@@ -399,6 +399,16 @@ enum vv_status vv_registry_reserve(struct vv_registry *registry, enum vv_registr
     return VV_OK;
 }
 
+enum vv_status vv_registry_record_number(enum vv_registry_kind kind, struct vv_str record,
+                                         uint32_t *number_out)
+{
+    (void)kind; /* the head is the same for all kinds */
+    struct vv_reader reader = vv_reader_of(record.data, record.size);
+    uint8_t form = vv_reader_u8(&reader);
+    *number_out = read_number(&reader);
+    return reader.failed || form != FORM_VERSION ? VV_CORRUPT : VV_OK;
+}
+
 void vv_registry_key(uint32_t number, uint8_t key_out[4])
 {
     for (int i = 0; i < 4; i++) {

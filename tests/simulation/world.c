@@ -18,11 +18,6 @@ void world_fail(struct world *world, const char *format, ...)
     va_end(arguments);
 }
 
-static void keep_open(struct vv_store *store)
-{
-    (void)store; /* the engine closes it; the world keeps it for the next engine */
-}
-
 static void init_settings(struct world *world)
 {
     struct vv_settings *settings = &world->settings;
@@ -53,10 +48,6 @@ void world_init(struct world *world, uint64_t seed, bool story)
     vv_invariant(disk->ops->sync_folder(disk, "/", NULL) == VV_OK);
     struct vv_store_options options = {.folder = "/data/store", .eras = 24};
     vv_invariant(vv_store_memory_open(&options, &world->store, NULL) == VV_OK);
-    world->memory_ops = world->store->ops;
-    world->store_ops = *world->store->ops;
-    world->store_ops.close = keep_open;
-    world->store->ops = &world->store_ops;
     init_settings(world);
     world->next_value = 1;
     world->next_sequence = 1;
@@ -76,7 +67,7 @@ void world_deinit(struct world *world)
 {
     vv_engine_close(world->engine);
     drop_waiting(world);
-    world->memory_ops->close(world->store);
+    world->store->ops->close(world->store);
     vv_sim_disk_destroy(world->disk);
 }
 
@@ -86,7 +77,7 @@ bool world_start(struct world *world)
         .settings = &world->settings,
         .disk = vv_sim_disk_interface(world->disk),
         .clock = &world->clock.clock,
-        .take_store = world->store,
+        .store = world->store,
         .manual = true,
     };
     struct vv_error error = {0};

@@ -34,8 +34,6 @@ struct world {
     struct vv_sim_clock clock;
     struct vv_sim_disk *disk;
     struct vv_store *store;
-    struct vv_store_ops store_ops; /* the memory store's, but for close */
-    struct vv_store_ops const *memory_ops;
     struct vv_engine *engine;
     struct vv_settings settings;
     struct model model;
