@@ -48,6 +48,8 @@ int vv_latest_run(const struct vv_arguments *arguments);
 int vv_sources_run(const struct vv_arguments *arguments);
 int vv_metrics_run(const struct vv_arguments *arguments);
 int vv_tags_run(const struct vv_arguments *arguments);
+/* `varve metrics` without set. */
+int vv_metrics_list(const struct vv_arguments *arguments);
 int vv_tenants_run(const struct vv_arguments *arguments);
 int vv_flush_run(const struct vv_arguments *arguments);
 int vv_health_run(const struct vv_arguments *arguments);

@@ -52,7 +52,7 @@ void vv_csv_columns_clear(struct vv_csv_lines *lines)
     lines->n = 0;
 }
 
-bool vv_csv_columns_are_names(const struct vv_csv *csv)
+bool vv_csv_columns_are_names(const struct vv_csv_reader *csv)
 {
     for (size_t i = 0; i < csv->n; i++) {
         char number[VV_CSV_NUMBER_SIZE];
@@ -63,7 +63,7 @@ bool vv_csv_columns_are_names(const struct vv_csv *csv)
     return true;
 }
 
-static enum vv_status name_columns(struct vv_csv_lines *lines, const struct vv_csv *csv,
+static enum vv_status name_columns(struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                                    bool is_header)
 {
     lines->columns = calloc(csv->n ? csv->n : 1, sizeof *lines->columns);
@@ -251,7 +251,7 @@ static enum vv_status set_roles(struct vv_csv_lines *lines, struct vv_error *err
     return status == VV_OK ? set_rest(lines, error) : status;
 }
 
-enum vv_status vv_csv_columns_read(struct vv_csv_lines *lines, const struct vv_csv *csv,
+enum vv_status vv_csv_columns_read(struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                                    bool is_header, struct vv_error *error)
 {
     enum vv_status status = name_columns(lines, csv, is_header);

@@ -35,11 +35,11 @@ struct vv_csv_lines {
 
 /* Names the columns by the first record and gives them their roles. */
 VV_MUST_CHECK enum vv_status vv_csv_columns_read(struct vv_csv_lines *lines,
-                                                 const struct vv_csv *csv, bool is_header,
+                                                 const struct vv_csv_reader *csv, bool is_header,
                                                  struct vv_error *error);
 void vv_csv_columns_clear(struct vv_csv_lines *lines);
 /* Whether a first record looks like names: it has no numbers in it, while data always has some. */
-bool vv_csv_columns_are_names(const struct vv_csv *csv);
+bool vv_csv_columns_are_names(const struct vv_csv_reader *csv);
 
 /* Appends text with a backslash before each of the special bytes. */
 void vv_csv_escape(struct vv_buffer *buffer, struct vv_str text, const char *special);

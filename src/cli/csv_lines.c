@@ -72,7 +72,7 @@ void vv_csv_lines_destroy(struct vv_csv_lines *lines)
     }
 }
 
-enum vv_status vv_csv_lines_begin(struct vv_csv_lines *lines, const struct vv_csv *csv,
+enum vv_status vv_csv_lines_begin(struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                                   bool *is_header_out, struct vv_error *error)
 {
     const char *header = vv_arguments_text(lines->arguments, "header", "auto");
@@ -99,7 +99,7 @@ const char *vv_csv_lines_left_out(struct vv_csv_lines *lines)
 
 /* ---- rows ---- */
 
-static void append_tags(struct vv_csv_lines *lines, const struct vv_csv *csv,
+static void append_tags(struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                         struct vv_buffer *buffer)
 {
     vv_buffer_append(buffer, lines->prefix.data, lines->prefix.size);
@@ -138,7 +138,7 @@ static void refuse_cell(struct vv_csv_line *line, const struct vv_csv_column *co
                        shown, cell.data, column->role == VV_CSV_INT ? "whole number" : "number");
 }
 
-static void append_fields(struct vv_csv_lines *lines, const struct vv_csv *csv,
+static void append_fields(struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                           struct vv_buffer *buffer, struct vv_csv_line *line)
 {
     for (size_t i = 0; i < lines->n; i++) {
@@ -161,7 +161,7 @@ static void append_fields(struct vv_csv_lines *lines, const struct vv_csv *csv,
 }
 
 /* What forbids the whole record; false: nothing. */
-static bool refuse_record(const struct vv_csv_lines *lines, const struct vv_csv *csv,
+static bool refuse_record(const struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                           struct vv_csv_line *line)
 {
     line->refused = 1;
@@ -187,7 +187,7 @@ static bool refuse_record(const struct vv_csv_lines *lines, const struct vv_csv 
 }
 
 /* A tag's value that line protocol cannot hold. */
-static bool refuse_tags(const struct vv_csv_lines *lines, const struct vv_csv *csv,
+static bool refuse_tags(const struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                         struct vv_csv_line *line)
 {
     for (size_t i = 0; i < lines->n; i++) {
@@ -205,7 +205,7 @@ static bool refuse_tags(const struct vv_csv_lines *lines, const struct vv_csv *c
     return false;
 }
 
-enum vv_status vv_csv_lines_append(struct vv_csv_lines *lines, const struct vv_csv *csv,
+enum vv_status vv_csv_lines_append(struct vv_csv_lines *lines, const struct vv_csv_reader *csv,
                                    struct vv_buffer *buffer, struct vv_csv_line *line_out)
 {
     int64_t time = 0;

@@ -11,7 +11,7 @@
 #define VV_CLI_CSV_LINES_H
 
 #include "cli/arguments.h"
-#include "cli/csv.h"
+#include "cli/csv_reader.h"
 #include "cli/time_form.h"
 
 struct vv_csv_lines;
@@ -27,8 +27,8 @@ void vv_csv_lines_destroy(struct vv_csv_lines *lines);
 /* Takes the file's first record: names columns by it, or by numbers. *is_header_out: it holds no
  * data. VV_INVALID when a column that an option names is not there, or none is left for fields. */
 VV_MUST_CHECK enum vv_status vv_csv_lines_begin(struct vv_csv_lines *lines,
-                                                const struct vv_csv *csv, bool *is_header_out,
-                                                struct vv_error *error);
+                                                const struct vv_csv_reader *csv,
+                                                bool *is_header_out, struct vv_error *error);
 
 struct vv_csv_line {
     size_t series_size; /* measurement and tags, at the beginning of the line */
@@ -43,7 +43,8 @@ struct vv_csv_line {
 /* Appends the line of a record, without newline and with the time in ns. What is wrong with it is
  * in line_out. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_csv_lines_append(struct vv_csv_lines *lines,
-                                                 const struct vv_csv *csv, struct vv_buffer *buffer,
+                                                 const struct vv_csv_reader *csv,
+                                                 struct vv_buffer *buffer,
                                                  struct vv_csv_line *line_out);
 
 /* The name of the next column that was found to hold text and is left out; NULL. For a note. */

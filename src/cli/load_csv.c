@@ -8,7 +8,7 @@ struct csv_load {
     struct vv_load *load;
     struct vv_text_reader *reader;
     struct vv_csv_lines *lines;
-    struct vv_csv csv;
+    struct vv_csv_reader csv;
     struct vv_buffer line;
     bool begun; /* the columns are known */
 };
@@ -95,7 +95,7 @@ static enum vv_status take_record(struct csv_load *state, struct vv_error *error
 static enum vv_status take_window(struct csv_load *state, struct vv_str window, bool at_end,
                                   struct vv_error *error)
 {
-    enum vv_status status = vv_csv_read(&state->csv, window, at_end);
+    enum vv_status status = vv_csv_reader_next(&state->csv, window, at_end);
     if (status != VV_OK) {
         return status == VV_DONE ? VV_DONE : vv_error_set(error, status, "out of memory");
     }
@@ -141,7 +141,7 @@ enum vv_status vv_load_csv(struct vv_load *load, struct vv_text_reader *reader,
     if (status != VV_OK) {
         return status;
     }
-    status = vv_csv_init(&state.csv, delimiter);
+    status = vv_csv_reader_init(&state.csv, delimiter);
     if (status != VV_OK) {
         (void)vv_error_set(error, status, "out of memory");
     } else {
@@ -150,7 +150,7 @@ enum vv_status vv_load_csv(struct vv_load *load, struct vv_text_reader *reader,
     if (status == VV_OK) {
         status = read_records(&state, error);
     }
-    vv_csv_deinit(&state.csv);
+    vv_csv_reader_deinit(&state.csv);
     vv_buffer_deinit(&state.line);
     vv_csv_lines_destroy(state.lines);
     return status;

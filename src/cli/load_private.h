@@ -4,7 +4,7 @@
 #define VV_CLI_LOAD_PRIVATE_H
 
 #include "cli/arguments.h"
-#include "cli/csv.h"
+#include "cli/csv_reader.h"
 #include "cli/load_report.h"
 #include "cli/progress.h"
 #include "cli/sender.h"

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cutting records into cells. */
-#include "cli/csv.h"
+#include "cli/csv_reader.h"
 
 #include <stdlib.h>
 
 struct cutter {
-    struct vv_csv *csv;
+    struct vv_csv_reader *csv;
     struct vv_str bytes;
     size_t at;
     bool open; /* a quote does not end */
 };
 
-enum vv_status vv_csv_init(struct vv_csv *csv, char delimiter)
+enum vv_status vv_csv_reader_init(struct vv_csv_reader *csv, char delimiter)
 {
-    *csv = (struct vv_csv){.delimiter = delimiter};
+    *csv = (struct vv_csv_reader){.delimiter = delimiter};
     csv->cells = calloc(VV_CSV_CELLS_MAX, sizeof *csv->cells);
     return csv->cells ? VV_OK : VV_NO_MEMORY;
 }
 
-void vv_csv_deinit(struct vv_csv *csv)
+void vv_csv_reader_deinit(struct vv_csv_reader *csv)
 {
     free(csv->cells);
     vv_buffer_deinit(&csv->scratch);
-    *csv = (struct vv_csv){0};
+    *csv = (struct vv_csv_reader){0};
 }
 
 static bool is_end(const struct cutter *cutter)
@@ -30,7 +30,7 @@ static bool is_end(const struct cutter *cutter)
     return cutter->at >= cutter->bytes.size || cutter->bytes.data[cutter->at] == '\n';
 }
 
-static void add_cell(struct vv_csv *csv, const char *start, size_t size)
+static void add_cell(struct vv_csv_reader *csv, const char *start, size_t size)
 {
     if (csv->n == VV_CSV_CELLS_MAX) {
         csv->problem = "more than 4096 cells";
@@ -138,7 +138,7 @@ static void give_up(struct cutter *cutter)
     cutter->csv->problem = "a quote that does not end";
 }
 
-enum vv_status vv_csv_read(struct vv_csv *csv, struct vv_str bytes, bool at_end)
+enum vv_status vv_csv_reader_next(struct vv_csv_reader *csv, struct vv_str bytes, bool at_end)
 {
     struct cutter cutter = {.csv = csv, .bytes = bytes};
     csv->n = 0;
