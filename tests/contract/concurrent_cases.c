@@ -202,12 +202,12 @@ static void run_readers(struct contract *c, uint64_t rounds,
 
 static void readers_see_what_was_written_while_it_is_sealed(void **state)
 {
-    run_readers(*state, 3000, NULL);
+    run_readers(*state, 1000, NULL);
 }
 
 static void readers_are_safe_while_eras_go_and_tenants_move(void **state)
 {
-    run_readers(*state, 3000, churn);
+    run_readers(*state, 1000, churn);
 }
 
 /* Everything is confirmed before the failure, so that readers may go on counting. */
@@ -226,7 +226,7 @@ static void fail_and_recover(struct shared *shared, uint64_t round)
 
 static void readers_are_safe_while_the_store_recovers(void **state)
 {
-    run_readers(*state, 1500, fail_and_recover);
+    run_readers(*state, 1000, fail_and_recover);
 }
 
 const struct contract_case concurrent_cases[] = {

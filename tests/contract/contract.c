@@ -54,6 +54,13 @@ void contract_crash(struct contract *contract, uint64_t seed)
     contract->backend->crash(contract, seed);
 }
 
+void contract_reset(struct contract *contract)
+{
+    contract_close(contract);
+    contract_remove_folder(contract->folder);
+    contract_open(contract);
+}
+
 int contract_setup(void **state)
 {
     const struct backend *backend = *state;

@@ -54,6 +54,8 @@ void contract_remove_folder(const char *path);
 void contract_open(struct contract *contract);
 void contract_close(struct contract *contract);
 void contract_crash(struct contract *contract, uint64_t seed);
+/* An empty store again. */
+void contract_reset(struct contract *contract);
 
 #define assert_ok(status) assert_int_equal((status), VV_OK)
 
@@ -125,6 +127,6 @@ extern const struct contract_case concurrent_cases[];
 extern const struct contract_case random_cases[];
 
 /* The child of the kill test: works on `folder` until it is killed. Returns the exit code. */
-int kill_child(const char *folder, const char *seed);
+int kill_child(const char *folder, const char *arguments);
 
 #endif

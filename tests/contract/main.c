@@ -9,8 +9,8 @@
 #define NAME_SIZE 96
 
 static const struct contract_case *const groups[] = {
-    write_cases,      block_cases,   retention_cases, nearest_cases,
-    durability_cases, failure_cases, folder_cases,    concurrent_cases,
+    write_cases,   block_cases,  retention_cases, nearest_cases,    durability_cases,
+    failure_cases, folder_cases, random_cases,    concurrent_cases,
 };
 
 static char names[TESTS_MAX][NAME_SIZE];
@@ -38,6 +38,9 @@ int main(int argc, char **argv)
 {
     /* A file that grows beyond its limit must fail to be written, not end the process. */
     signal(SIGXFSZ, SIG_IGN);
+    if (argc == 4 && strcmp(argv[1], "--child") == 0) {
+        return kill_child(argv[2], argv[3]);
+    }
     for (size_t i = 0; i < n_backends; i++) {
         for (size_t j = 0; j < sizeof groups / sizeof groups[0]; j++) {
             for (const struct contract_case *one = groups[j]; one->name; one++) {

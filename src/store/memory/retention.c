@@ -82,17 +82,12 @@ static struct vv_partition partition_of(const struct vv_memory_node *block)
     return piece.key.partition;
 }
 
-static bool same_span(const struct vv_memory_node *a, const struct vv_memory_node *b)
-{
-    return memcmp(a->key.data, b->key.data, VV_KEY_SPAN_SIZE) == 0;
-}
-
 /* Puts whole spans into their tenant's class until the work is done; drops what is too old for it.
  * Returns whether there is more. */
 static bool move_blocks(struct vv_memory_store *memory, int64_t now_ns, uint64_t work_bytes)
 {
     uint64_t done = 0;
-    const struct vv_memory_node *last = NULL; /* of a span that is being moved */
+    char span[VV_KEY_SPAN_SIZE] = {0}; /* that is being moved, once something is done */
     struct vv_memory_node *next;
     for (struct vv_memory_node *node = memory->blocks.first[0]; node; node = next) {
         next = node->next[0];
@@ -101,16 +96,16 @@ static bool move_blocks(struct vv_memory_store *memory, int64_t now_ns, uint64_t
         if (node->retention_s == retention_s) {
             continue;
         }
-        if (done >= work_bytes && !(last && same_span(last, node))) {
+        bool begun = done > 0 && memcmp(node->key.data, span, sizeof span) == 0;
+        if (done >= work_bytes && !begun) {
             return true;
         }
         done += node->key.size + node->value.size;
+        memcpy(span, node->key.data, sizeof span);
         if (vv_era_bucket_expired(&partition, retention_s, now_ns)) {
             free(vv_memory_map_unlink(&memory->blocks, node->key));
-            last = NULL;
         } else {
             node->retention_s = retention_s;
-            last = node;
         }
     }
     return false;

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model: its universe, its changes, and how a store is compared with it. */
+#include "model.h"
+
+#include "base/random.h"
+#include "store/era.h"
+
+#include <string.h>
+
+#define VALUE_SIZE_MAX 400
+#define FIRST_DAY      100
+
+/* ---- the universe */
+
+/* Ascending by key: 2 tenants, 2 sources; 2 hours and 4 days as buckets; 1 or 2 spans; 2
+ * measurements. */
+static struct vv_span_key span_key(uint32_t index)
+{
+    static struct vv_span_key keys[MODEL_SPANS];
+    static bool made;
+    if (!made) {
+        made = true;
+        size_t n = 0;
+        for (uint32_t owner = 0; owner < 4; owner++) {
+            for (uint32_t i = 0; i < 20; i++) {
+                bool hour = i >= 16;
+                int64_t length = hour ? VV_HOUR : VV_DAY;
+                int64_t start = FIRST_DAY * VV_DAY + (hour ? i / 2 % 2 : i / 4) * length;
+                int64_t span = hour ? start : start + i / 2 % 2 * 5 * VV_HOUR;
+                keys[n++] = (struct vv_span_key){
+                    {1 + owner / 2, 1 + owner % 2, start, length, 0}, 1 + i % 2, span};
+            }
+        }
+        for (size_t i = 1; i < n; i++) {
+            for (size_t j = i; j > 0 && vv_span_key_compare(&keys[j], &keys[j - 1]) < 0; j--) {
+                struct vv_span_key swap = keys[j];
+                keys[j] = keys[j - 1];
+                keys[j - 1] = swap;
+            }
+        }
+    }
+    return keys[index];
+}
+
+static uint32_t span_index(const struct vv_span_key *key)
+{
+    for (uint32_t i = 0; i < MODEL_SPANS; i++) {
+        struct vv_span_key other = span_key(i);
+        if (vv_span_key_compare(&other, key) == 0) {
+            return i;
+        }
+    }
+    return MODEL_SPANS;
+}
+
+static int64_t due_of(uint32_t span)
+{
+    return (int64_t)(span * 7 % 40) - 5;
+}
+
+static int64_t bucket_end(uint32_t span)
+{
+    struct vv_span_key key = span_key(span);
+    return key.partition.bucket_start + key.partition.bucket_ns;
+}
+
+/* The bytes of a value's part: never the same for two, and never empty. */
+static struct vv_str value_bytes(uint32_t value, uint32_t part, char *out)
+{
+    size_t size = 12 + value * 37 % (VALUE_SIZE_MAX - 12);
+    memset(out, 'a' + (int)(value % 26), size);
+    vv_invariant(snprintf(out, 12, "%u.%u", value, part) > 0);
+    return (struct vv_str){out, size};
+}
+
+/* 0 when the bytes are no value's part. */
+static uint32_t value_of(struct vv_str bytes, uint32_t part)
+{
+    char head[12] = "";
+    char expected[VALUE_SIZE_MAX];
+    if (bytes.size < 12) {
+        return 0;
+    }
+    memcpy(head, bytes.data, 11);
+    uint32_t value = (uint32_t)strtoul(head, NULL, 10);
+    return vv_str_equal(bytes, value_bytes(value, part, expected)) ? value : 0;
+}
+
+/* ---- changes */
+
+static enum change_kind random_kind(struct vv_random *random)
+{
+    static const struct {
+        enum change_kind kind;
+        uint32_t weight;
+    } weights[] = {
+        {CHANGE_PUT_RUN, 25},    {CHANGE_REMOVE_RUN, 10}, {CHANGE_PUT_MARK, 15},
+        {CHANGE_RETIRE_MARK, 8}, {CHANGE_PUT_META, 10},   {CHANGE_REMOVE_META, 4},
+        {CHANGE_CONFIRM, 4},     {CHANGE_PUT_BLOCKS, 14}, {CHANGE_SET_RETENTION, 3},
+        {CHANGE_EXPIRE, 7},
+    };
+    uint32_t at = (uint32_t)vv_random_below(random, 100);
+    size_t i = 0;
+    while (at >= weights[i].weight) {
+        at -= weights[i++].weight;
+    }
+    return weights[i].kind;
+}
+
+struct change model_change(uint64_t seed, uint32_t number)
+{
+    static const int64_t retentions[] = {0, 2 * VV_HOUR, VV_DAY, 3 * VV_DAY, 10 * VV_DAY};
+    struct vv_random random = {.state = seed * 1000003 + number};
+    struct change change = {.kind = random_kind(&random), .value = number + 1};
+    change.span = (uint32_t)vv_random_below(&random, MODEL_SPANS);
+    change.run = 1 + (uint32_t)vv_random_below(&random, MODEL_RUNS);
+    change.part = (uint32_t)vv_random_below(&random, 2);
+    change.meta_kind = (uint32_t)vv_random_below(&random, MODEL_KINDS);
+    change.meta_key = (uint32_t)vv_random_below(&random, MODEL_KEYS);
+    for (uint32_t span = change.span; span < MODEL_SPANS && change.n_spans < 4;
+         span += 1 + (uint32_t)vv_random_below(&random, 30)) {
+        change.n_parts[change.n_spans] = (uint32_t)vv_random_below(&random, MODEL_PARTS + 1);
+        change.spans[change.n_spans++] = span;
+    }
+    change.tenant = (uint32_t)vv_random_below(&random, MODEL_TENANTS);
+    change.retention_ns = retentions[vv_random_below(&random, 5)];
+    change.now_ns = (FIRST_DAY - 2) * VV_DAY + (int64_t)vv_random_below(&random, 8 * 24) * VV_HOUR;
+    change.work_bytes = vv_random_below(&random, 2000);
+    return change;
+}
+
+static enum vv_status put_blocks(struct vv_store *store, const struct change *change)
+{
+    struct vv_piece pieces[4 * MODEL_PARTS];
+    char bytes[4 * MODEL_PARTS][VALUE_SIZE_MAX];
+    size_t n = 0;
+    for (uint32_t i = 0; i < change->n_spans; i++) {
+        for (uint32_t part = 0; part < change->n_parts[i] || part == 0; part++) {
+            struct vv_str value = value_bytes(change->value, part, bytes[n]);
+            value = change->n_parts[i] > 0 ? value : (struct vv_str){0};
+            pieces[n++] =
+                (struct vv_piece){VV_PIECE_BLOCK, span_key(change->spans[i]), 0, part, value};
+        }
+    }
+    return store->ops->put_blocks(store, pieces, n, NULL);
+}
+
+struct outcome model_change_store(struct vv_store *store, const struct change *change)
+{
+    char bytes[VALUE_SIZE_MAX];
+    char name[2] = {(char)('a' + change->meta_key), 0};
+    const struct vv_piece run = {VV_PIECE_RUN, span_key(change->span), change->run, change->part,
+                                 value_bytes(change->value, 0, bytes)};
+    const struct vv_mark mark = {due_of(change->span), span_key(change->span), VV_HOUR,
+                                 change->run};
+    struct outcome outcome = {VV_OK, false};
+    switch (change->kind) {
+    case CHANGE_PUT_RUN:
+        outcome.status = store->ops->put_run(store, &run, NULL);
+        break;
+    case CHANGE_REMOVE_RUN:
+        outcome.status = store->ops->remove_runs(store, &run, 1, NULL);
+        break;
+    case CHANGE_PUT_MARK:
+        outcome.status = store->ops->put_mark(store, &mark, NULL);
+        break;
+    case CHANGE_RETIRE_MARK:
+        outcome.status = store->ops->retire_mark(store, &mark, NULL);
+        break;
+    case CHANGE_PUT_META:
+        outcome.status = store->ops->put_meta(store, (uint8_t)change->meta_kind, vv_str_of(name),
+                                              run.bytes, NULL);
+        break;
+    case CHANGE_REMOVE_META:
+        outcome.status =
+            store->ops->remove_meta(store, (uint8_t)change->meta_kind, vv_str_of(name), NULL);
+        break;
+    case CHANGE_CONFIRM:
+        outcome.status = store->ops->confirm(store, NULL);
+        break;
+    case CHANGE_PUT_BLOCKS:
+        outcome.status = put_blocks(store, change);
+        break;
+    case CHANGE_SET_RETENTION:
+        outcome.status =
+            store->ops->set_retention(store, 1 + change->tenant, change->retention_ns, NULL);
+        break;
+    case CHANGE_EXPIRE:
+        outcome.status =
+            store->ops->expire(store, change->now_ns, change->work_bytes, &outcome.more, NULL);
+        break;
+    }
+    return outcome;
+}
+
+/* ---- the model's side */
+
+static void change_state(struct model_state *state, const struct change *change)
+{
+    uint32_t *mark = &state->marks[change->span];
+    switch (change->kind) {
+    case CHANGE_PUT_RUN:
+        state->runs[change->span][change->run - 1][change->part] = change->value;
+        break;
+    case CHANGE_REMOVE_RUN:
+        state->runs[change->span][change->run - 1][change->part] = 0;
+        break;
+    case CHANGE_PUT_MARK:
+        *mark = change->run > *mark ? change->run : *mark;
+        break;
+    case CHANGE_RETIRE_MARK:
+        *mark = change->run >= *mark ? 0 : *mark;
+        break;
+    case CHANGE_PUT_META:
+        state->meta[change->meta_kind][change->meta_key] = change->value;
+        break;
+    case CHANGE_REMOVE_META:
+        state->meta[change->meta_kind][change->meta_key] = 0;
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t tenant_of(uint32_t span)
+{
+    return span_key(span).partition.tenant - 1;
+}
+
+/* May be gone: as old as the retention. Must be gone: older by an era. */
+static void expire_blocks(struct model *model, int64_t now_ns, bool done)
+{
+    for (uint32_t span = 0; span < MODEL_SPANS; span++) {
+        struct model_block *block = &model->blocks[span];
+        int64_t retention = model->retention_ns[tenant_of(span)];
+        int64_t era = vv_era_length_s(vv_era_retention_s(retention), 8) * VV_SECOND;
+        if (retention > 0 && now_ns >= bucket_end(span) + retention) {
+            block->may_be_gone = true;
+        }
+        if (retention > 0 && done && now_ns >= bucket_end(span) + retention + era) {
+            *block = (struct model_block){0};
+        }
+    }
+}
+
+void model_change_model(struct model *model, const struct change *change, struct outcome outcome)
+{
+    bool refused = change->kind == CHANGE_SET_RETENTION && outcome.status == VV_OVERLOAD;
+    assert_true(outcome.status == VV_OK || refused);
+    if (refused) {
+        return;
+    }
+    switch (change->kind) {
+    case CHANGE_CONFIRM:
+        model->confirmed = model->current;
+        model->n_pending = 0;
+        break;
+    case CHANGE_PUT_BLOCKS:
+        for (uint32_t i = 0; i < change->n_spans; i++) {
+            model->blocks[change->spans[i]] = (struct model_block){
+                .value = change->n_parts[i] ? change->value : 0, .n_parts = change->n_parts[i]};
+        }
+        break;
+    case CHANGE_SET_RETENTION:
+        model->retention_ns[change->tenant] = change->retention_ns;
+        break;
+    case CHANGE_EXPIRE:
+        expire_blocks(model, change->now_ns, !outcome.more);
+        break;
+    default:
+        assert_true(model->n_pending < MODEL_PENDING_MAX);
+        model->pending[model->n_pending++] = *change;
+        change_state(&model->current, change);
+        break;
+    }
+}
+
+void model_change_unknown(struct model *model, const struct change *change)
+{
+    if (change->kind == CHANGE_EXPIRE) {
+        expire_blocks(model, change->now_ns, false);
+    } else if (change->kind < CHANGE_CONFIRM) {
+        model_change_model(model, change, (struct outcome){VV_OK, false});
+    }
+}
+
+/* ---- what the store holds */
+
+struct holding {
+    struct model_state state;
+    struct model_block blocks[MODEL_SPANS];
+    int64_t last_due;
+    const char *wrong; /* the first thing that was; a visitor must return, so it asserts nothing */
+};
+
+static bool expect(struct holding *holding, bool condition, const char *wrong)
+{
+    if (!condition && !holding->wrong) {
+        holding->wrong = wrong;
+    }
+    return condition;
+}
+
+static enum vv_status hold_piece(void *context, const struct vv_piece *piece)
+{
+    struct holding *holding = context;
+    uint32_t span = span_index(&piece->key);
+    uint32_t value = value_of(piece->bytes, piece->kind == VV_PIECE_RUN ? 0 : piece->part);
+    if (!expect(holding, span < MODEL_SPANS, "a piece's span was never put") ||
+        !expect(holding, value != 0, "a piece's bytes were never put")) {
+        return VV_OK;
+    }
+    if (piece->kind == VV_PIECE_RUN) {
+        if (expect(holding, piece->run >= 1 && piece->run <= MODEL_RUNS && piece->part < 2,
+                   "a run was never put")) {
+            holding->state.runs[span][piece->run - 1][piece->part] = value;
+        }
+        return VV_OK;
+    }
+    struct model_block *block = &holding->blocks[span];
+    expect(holding, piece->part == block->n_parts, "a part of a block is missing or twice there");
+    expect(holding, block->n_parts == 0 || block->value == value, "a block's parts are mixed");
+    block->value = value;
+    block->n_parts++;
+    return VV_OK;
+}
+
+static enum vv_status hold_mark(void *context, const struct vv_mark *mark)
+{
+    struct holding *holding = context;
+    uint32_t span = span_index(&mark->key);
+    if (expect(holding, span < MODEL_SPANS, "a mark's span was never put")) {
+        expect(holding, mark->due_ns >= holding->last_due, "marks are out of order");
+        expect(holding, mark->due_ns == due_of(span) && mark->span_ns == VV_HOUR,
+               "a mark is wrong");
+        holding->last_due = mark->due_ns;
+        holding->state.marks[span] = (uint32_t)mark->run;
+    }
+    return VV_OK;
+}
+
+struct held_kind {
+    struct holding *holding;
+    uint32_t kind;
+};
+
+static enum vv_status hold_meta(void *context, struct vv_str key, struct vv_str value)
+{
+    const struct held_kind *held = context;
+    bool known = key.size == 1 && key.data[0] >= 'a' && key.data[0] < 'a' + MODEL_KEYS;
+    if (expect(held->holding, known, "a key was never put")) {
+        held->holding->state.meta[held->kind][key.data[0] - 'a'] = value_of(value, 0);
+    }
+    return VV_OK;
+}
+
+static void look(struct vv_store *store, struct holding *holding)
+{
+    memset(holding, 0, sizeof *holding);
+    holding->last_due = INT64_MIN;
+    for (uint32_t span = 0; span < MODEL_SPANS; span++) {
+        struct vv_span_key key = span_key(span);
+        const struct vv_store_read read = {key.partition, key.measurement, key.span_start,
+                                           key.span_start + 1};
+        assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
+    }
+    assert_ok(store->ops->scan_marks(store, INT64_MAX, NULL, hold_mark, holding, NULL));
+    for (uint32_t kind = 0; kind < MODEL_KINDS; kind++) {
+        struct held_kind held = {holding, kind};
+        assert_ok(
+            store->ops->scan_meta(store, (uint8_t)kind, vv_str_of(""), hold_meta, &held, NULL));
+    }
+    if (holding->wrong) {
+        fail_msg("%s", holding->wrong);
+    }
+}
+
+static void verify_blocks(const struct holding *holding, struct model *model)
+{
+    for (uint32_t span = 0; span < MODEL_SPANS; span++) {
+        struct model_block *expected = &model->blocks[span];
+        const struct model_block *held = &holding->blocks[span];
+        if (expected->may_be_gone && held->value == 0) {
+            *expected = (struct model_block){0}; /* gone, and it must stay so */
+        }
+        assert_int_equal(held->value, expected->value);
+        assert_int_equal(held->n_parts, expected->n_parts);
+    }
+}
+
+void model_verify(struct vv_store *store, struct model *model)
+{
+    static struct holding holding;
+    look(store, &holding);
+    assert_memory_equal(&holding.state, &model->current, sizeof model->current);
+    verify_blocks(&holding, model);
+}
+
+/* Takes from what is there which of the spans the unknown put_blocks has replaced. */
+static void learn_blocks(const struct holding *holding, struct model *model,
+                         const struct change *unknown)
+{
+    for (uint32_t i = 0; i < unknown->n_spans; i++) {
+        const struct model_block *held = &holding->blocks[unknown->spans[i]];
+        const struct model_block made = {unknown->n_parts[i] ? unknown->value : 0,
+                                         unknown->n_parts[i], false};
+        if (held->value == made.value && held->n_parts == made.n_parts) {
+            model->blocks[unknown->spans[i]] = made;
+        }
+    }
+}
+
+void model_after_crash(struct vv_store *store, struct model *model, const struct change *unknown)
+{
+    static struct holding holding;
+    if (unknown) {
+        model_change_unknown(model, unknown);
+    }
+    look(store, &holding);
+    struct model_state state = model->confirmed;
+    size_t kept = 0;
+    while (kept < model->n_pending && memcmp(&holding.state, &state, sizeof state) != 0) {
+        change_state(&state, &model->pending[kept++]);
+    }
+    if (memcmp(&holding.state, &state, sizeof state) != 0) {
+        fail_msg("what is there is no prefix of %zu changes", model->n_pending);
+    }
+    model->confirmed = state;
+    model->current = state;
+    model->n_pending = 0;
+    if (unknown && unknown->kind == CHANGE_PUT_BLOCKS) {
+        learn_blocks(&holding, model, unknown);
+    }
+    verify_blocks(&holding, model);
+}
