@@ -37,21 +37,21 @@ static enum vv_status open_session(const struct vv_arguments *arguments, struct 
     return status;
 }
 
-/* One request of a whole command; *reply_out is only for VV_EXIT_OK, and deinited by the caller in
- * any case. */
+/* One request of a whole command; *response_out is only for VV_EXIT_OK, and deinited by the caller
+ * in any case. */
 static int call_once(const struct vv_arguments *arguments, const struct vv_call *call,
-                     struct vv_reply *reply_out)
+                     struct vv_response *response_out)
 {
     struct session session;
     struct vv_error error = {0};
-    *reply_out = (struct vv_reply){0};
+    *response_out = (struct vv_response){0};
     enum vv_status status = open_session(arguments, &session, &error);
     if (status == VV_OK) {
-        status = vv_client_call(session.client, call, reply_out, &error);
+        status = vv_client_call(session.client, call, response_out, &error);
     }
-    int code = status != VV_OK              ? vv_client_fail(&session.options, status, &error)
-               : reply_out->code / 100 != 2 ? vv_reply_fail(reply_out)
-                                            : VV_EXIT_OK;
+    int code = status != VV_OK                 ? vv_client_fail(&session.options, status, &error)
+               : response_out->code / 100 != 2 ? vv_response_fail(response_out)
+                                               : VV_EXIT_OK;
     vv_client_destroy(session.client);
     return code;
 }
@@ -122,7 +122,7 @@ static int set_metrics(const struct vv_arguments *arguments)
     char path[1100];
     struct vv_error error = {0};
     struct vv_buffer body = {0};
-    struct vv_reply reply = {0};
+    struct vv_response response = {0};
     const char *file = vv_arguments_text(arguments, "file", NULL);
     bool described =
         vv_arguments_flag(arguments, "unit") || vv_arguments_flag(arguments, "description");
@@ -147,9 +147,9 @@ static int set_metrics(const struct vv_arguments *arguments)
         .content_type = file ? "text/csv" : "application/json",
         .body = {(const char *)body.data, body.size},
     };
-    int code = call_once(arguments, &call, &reply);
+    int code = call_once(arguments, &call, &response);
     vv_buffer_deinit(&body);
-    vv_reply_deinit(&reply);
+    vv_response_deinit(&response);
     return code;
 }
 
@@ -225,15 +225,15 @@ static enum vv_status print_tenants(json_t *tenants)
 
 static int list_tenants(const struct vv_arguments *arguments)
 {
-    struct vv_reply reply;
+    struct vv_response response;
     const struct vv_call call = {.method = "GET", .path = "/api/v1/tenants"};
     const char *format = vv_arguments_text(arguments, "format", "table");
-    int code = call_once(arguments, &call, &reply);
+    int code = call_once(arguments, &call, &response);
     if (code == VV_EXIT_OK && strcmp(format, "json") == 0) {
-        fwrite(reply.body.data, 1, reply.body.size, stdout);
+        fwrite(response.body.data, 1, response.body.size, stdout);
     } else if (code == VV_EXIT_OK) {
-        const char *text = (const char *)reply.body.data;
-        json_t *root = json_loadb(text ? text : "", reply.body.size, 0, NULL);
+        const char *text = (const char *)response.body.data;
+        json_t *root = json_loadb(text ? text : "", response.body.size, 0, NULL);
         json_t *tenants = json_object_get(root, "tenants");
         if (!json_is_array(tenants) || print_tenants(tenants) != VV_OK) {
             vv_say_error("the answer of the server cannot be read");
@@ -241,13 +241,13 @@ static int list_tenants(const struct vv_arguments *arguments)
         }
         json_decref(root);
     }
-    vv_reply_deinit(&reply);
+    vv_response_deinit(&response);
     return code;
 }
 
 static int set_tenant(const struct vv_arguments *arguments)
 {
-    struct vv_reply reply = {0};
+    struct vv_response response = {0};
     const char *retention = vv_arguments_text(arguments, "retention", NULL);
     json_t *object =
         json_pack("{s:s, s:s*}", "tenant", arguments->words[1], "retention", retention);
@@ -263,9 +263,9 @@ static int set_tenant(const struct vv_arguments *arguments)
         .content_type = "application/json",
         .body = vv_str_of(text),
     };
-    int code = call_once(arguments, &call, &reply);
+    int code = call_once(arguments, &call, &response);
     free(text);
-    vv_reply_deinit(&reply);
+    vv_response_deinit(&response);
     return code;
 }
 
@@ -285,12 +285,12 @@ int vv_tenants_run(const struct vv_arguments *arguments)
 
 int vv_flush_run(const struct vv_arguments *arguments)
 {
-    struct vv_reply reply;
+    struct vv_response response;
     bool seal = vv_arguments_flag(arguments, "seal");
     const struct vv_call call = {.method = "POST",
                                  .path = seal ? "/api/v1/flush?seal=true" : "/api/v1/flush"};
-    int code = call_once(arguments, &call, &reply);
-    vv_reply_deinit(&reply);
+    int code = call_once(arguments, &call, &response);
+    vv_response_deinit(&response);
     return code;
 }
 
@@ -303,34 +303,34 @@ static int64_t now_ns(void)
 }
 
 /* The server's word for how it is, and why, if it is not ready. */
-static void read_health(const struct vv_reply *reply, struct vv_error *text_out)
+static void read_health(const struct vv_response *response, struct vv_error *text_out)
 {
-    const char *body = (const char *)reply->body.data;
-    json_t *root = json_loadb(body ? body : "", reply->body.size, 0, NULL);
+    const char *body = (const char *)response->body.data;
+    json_t *root = json_loadb(body ? body : "", response->body.size, 0, NULL);
     const char *reason = json_string_value(json_object_get(root, "reason"));
-    if (reply->code == 200) {
+    if (response->code == 200) {
         (void)vv_error_set(text_out, VV_OK, "ready");
     } else if (reason) {
         (void)vv_error_set(text_out, VV_OK, "not ready: %s", reason);
     } else {
-        vv_reply_message(reply, text_out);
+        vv_response_message(response, text_out);
     }
     json_decref(root);
 }
 
 /* Asks until it is ready or the time is over. */
-static enum vv_status wait_ready(struct session *session, int64_t wait_ns, struct vv_reply *reply,
-                                 struct vv_error *error)
+static enum vv_status wait_ready(struct session *session, int64_t wait_ns,
+                                 struct vv_response *response, struct vv_error *error)
 {
     const struct vv_call call = {.method = "GET", .path = "/ready"};
     int64_t until = now_ns() + wait_ns;
     for (;;) {
-        enum vv_status status = vv_client_call(session->client, &call, reply, error);
-        bool ready = status == VV_OK && reply->code == 200;
+        enum vv_status status = vv_client_call(session->client, &call, response, error);
+        bool ready = status == VV_OK && response->code == 200;
         if (ready || now_ns() >= until || vv_interrupted()) {
             return status;
         }
-        vv_reply_deinit(reply);
+        vv_response_deinit(response);
         nanosleep(&(struct timespec){.tv_nsec = 100 * VV_MILLISECOND}, NULL);
     }
 }
@@ -340,24 +340,24 @@ int vv_health_run(const struct vv_arguments *arguments)
     struct session session;
     struct vv_error error = {0};
     struct vv_error text = {0};
-    struct vv_reply reply = {0};
+    struct vv_response response = {0};
     int64_t wait_ns = 0;
     if (vv_arguments_duration(arguments, "wait", 0, VV_DAY, &wait_ns, &error) != VV_OK) {
         return vv_usage_fail(arguments->command, error.message, NULL);
     }
     enum vv_status status = open_session(arguments, &session, &error);
     if (status == VV_OK) {
-        status = wait_ready(&session, wait_ns, &reply, &error);
+        status = wait_ready(&session, wait_ns, &response, &error);
     }
     int code;
     if (status != VV_OK) {
         code = vv_client_fail(&session.options, status, &error);
     } else {
-        read_health(&reply, &text);
+        read_health(&response, &text);
         printf("%s: %s\n", session.options.server, text.message);
-        code = reply.code == 200 ? VV_EXIT_OK : VV_EXIT_FAILED;
+        code = response.code == 200 ? VV_EXIT_OK : VV_EXIT_FAILED;
     }
-    vv_reply_deinit(&reply);
+    vv_response_deinit(&response);
     vv_client_destroy(session.client);
     return code;
 }

@@ -30,7 +30,7 @@ struct vv_client {
 struct transfer {
     CURL *curl;
     const struct vv_call *call;
-    struct vv_reply *reply;
+    struct vv_response *response;
     enum vv_status sink_status;
 };
 
@@ -108,7 +108,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *context)
         transfer->sink_status = transfer->call->sink(transfer->call->context, bytes, size);
         return transfer->sink_status == VV_OK ? size : CURL_WRITEFUNC_ERROR;
     }
-    vv_buffer_append(&transfer->reply->body, bytes, size);
+    vv_buffer_append(&transfer->response->body, bytes, size);
     return size;
 }
 
@@ -139,14 +139,14 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *context)
     struct vv_str value;
     int64_t number;
     if (header_value(line, "X-Varve-Refused", &value)) {
-        snprintf(transfer->reply->refused, sizeof transfer->reply->refused, "%.*s",
+        snprintf(transfer->response->refused, sizeof transfer->response->refused, "%.*s",
                  VV_STR_ARG(value));
     } else if (header_value(line, "X-Varve-Accepted", &value) && vv_int_parse(value, &number) &&
                number >= 0) {
-        transfer->reply->accepted = number;
+        transfer->response->accepted = number;
     } else if (header_value(line, "Retry-After", &value) && vv_int_parse(value, &number) &&
                number >= 0 && number <= RETRY_SECONDS_MAX) {
-        transfer->reply->retry_ns = number * VV_SECOND;
+        transfer->response->retry_ns = number * VV_SECOND;
     }
     return line.size;
 }
@@ -242,12 +242,12 @@ static enum vv_status explain(const struct vv_client *client, CURLcode code,
 }
 
 enum vv_status vv_client_call(struct vv_client *client, const struct vv_call *call,
-                              struct vv_reply *reply_out, struct vv_error *error)
+                              struct vv_response *response_out, struct vv_error *error)
 {
     char url[4096];
     struct curl_slist *headers = NULL;
-    struct transfer transfer = {.curl = client->curl, .call = call, .reply = reply_out};
-    *reply_out = (struct vv_reply){.accepted = -1, .body = {.limit = REPLY_BYTES_MAX}};
+    struct transfer transfer = {.curl = client->curl, .call = call, .response = response_out};
+    *response_out = (struct vv_response){.accepted = -1, .body = {.limit = REPLY_BYTES_MAX}};
     int size = snprintf(url, sizeof url, "%s%s", client->options.server, call->path);
     if (size < 0 || (size_t)size >= sizeof url) {
         return vv_error_set(error, VV_INVALID, "the address of the request is too long");
@@ -258,20 +258,20 @@ enum vv_status vv_client_call(struct vv_client *client, const struct vv_call *ca
         prepare(client, &transfer, url, headers);
         code = curl_easy_perform(client->curl);
     }
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply_out->code);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &response_out->code);
     curl_slist_free_all(headers);
     return explain(client, code, &transfer, error);
 }
 
-void vv_reply_deinit(struct vv_reply *reply)
+void vv_response_deinit(struct vv_response *response)
 {
-    vv_buffer_deinit(&reply->body);
+    vv_buffer_deinit(&response->body);
 }
 
-void vv_reply_message(const struct vv_reply *reply, struct vv_error *error_out)
+void vv_response_message(const struct vv_response *response, struct vv_error *error_out)
 {
-    const char *text = (const char *)reply->body.data;
-    json_t *root = json_loadb(text ? text : "", reply->body.size, 0, NULL);
+    const char *text = (const char *)response->body.data;
+    json_t *root = json_loadb(text ? text : "", response->body.size, 0, NULL);
     const char *message = json_string_value(json_object_get(root, "message"));
     if (!message) {
         message = json_string_value(json_object_get(root, "error"));
@@ -281,7 +281,7 @@ void vv_reply_message(const struct vv_reply *reply, struct vv_error *error_out)
     } else {
         (void)vv_error_set(error_out, VV_OK,
                            "the server answered %ld, not in the words of Varve's API; is it one?",
-                           reply->code);
+                           response->code);
     }
     json_decref(root);
 }
@@ -302,12 +302,12 @@ int vv_client_fail(const struct vv_client_options *options, enum vv_status statu
     return status == VV_INVALID ? VV_EXIT_USAGE : VV_EXIT_FAILED;
 }
 
-int vv_reply_fail(const struct vv_reply *reply)
+int vv_response_fail(const struct vv_response *response)
 {
     struct vv_error error = {0};
-    vv_reply_message(reply, &error);
+    vv_response_message(response, &error);
     vv_say_error("%s", error.message);
-    return reply->code == 400 ? VV_EXIT_USAGE : VV_EXIT_FAILED;
+    return response->code == 400 ? VV_EXIT_USAGE : VV_EXIT_FAILED;
 }
 
 void vv_form_add(struct vv_buffer *form, const char *name, struct vv_str value)

@@ -36,11 +36,11 @@ struct vv_call {
     const char *content_type; /* of the body; NULL: none */
     const char *accept;       /* NULL: any */
     struct vv_str body;
-    vv_client_sink sink; /* for the body of a 2xx answer; NULL: it is kept in the reply */
+    vv_client_sink sink; /* for the body of a 2xx answer; NULL: it is kept in the response */
     void *context;
 };
 
-struct vv_reply {
+struct vv_response {
     long code;             /* of HTTP */
     char refused[512];     /* the header X-Varve-Refused: "string=12 fields=a,b" */
     int64_t accepted;      /* the header X-Varve-Accepted: points; -1: none */
@@ -51,20 +51,21 @@ struct vv_reply {
 /*
  * One request and its whole answer. VV_OK: an answer came, whatever its code. VV_IO: the server was
  * not reached, nothing was sent. VV_UNKNOWN: the connection broke, the request may have been done.
- * VV_CANCELLED: interrupted. What the sink returned. reply_out is deinited by the caller in any
+ * VV_CANCELLED: interrupted. What the sink returned. response_out is deinited by the caller in any
  * case.
  */
 VV_MUST_CHECK enum vv_status vv_client_call(struct vv_client *client, const struct vv_call *call,
-                                            struct vv_reply *reply_out, struct vv_error *error);
-void vv_reply_deinit(struct vv_reply *reply);
+                                            struct vv_response *response_out,
+                                            struct vv_error *error);
+void vv_response_deinit(struct vv_response *response);
 /* The message of an answer that is no success: of its JSON, else its code in words. */
-void vv_reply_message(const struct vv_reply *reply, struct vv_error *error_out);
+void vv_response_message(const struct vv_response *response, struct vv_error *error_out);
 
 /* Says what went wrong with a call, with a hint; returns the exit code. */
 int vv_client_fail(const struct vv_client_options *options, enum vv_status status,
                    const struct vv_error *error);
 /* The same for an answer that is no success. */
-int vv_reply_fail(const struct vv_reply *reply);
+int vv_response_fail(const struct vv_response *response);
 
 /* Appends name=value to a form or query string, with & between, percent-encoded. */
 void vv_form_add(struct vv_buffer *form, const char *name, struct vv_str value);

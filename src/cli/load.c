@@ -222,14 +222,14 @@ static void set_stamp(struct vv_load *load)
 static enum vv_status reach_server(struct vv_load *load, struct vv_error *error)
 {
     struct vv_client *client;
-    struct vv_reply reply;
+    struct vv_response response;
     const struct vv_call call = {.method = "GET", .path = "/ping"};
     enum vv_status status = vv_client_create(&load->client, &client);
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory");
     }
-    status = vv_client_call(client, &call, &reply, error);
-    vv_reply_deinit(&reply);
+    status = vv_client_call(client, &call, &response, error);
+    vv_response_deinit(&response);
     vv_client_destroy(client);
     return status;
 }

@@ -77,13 +77,14 @@ static uint64_t count_lenient(const char *header, const char *file, struct vv_lo
     return points;
 }
 
-static enum vv_verdict judge_success(const struct vv_parcel *parcel, const struct vv_reply *reply,
+static enum vv_verdict judge_success(const struct vv_parcel *parcel,
+                                     const struct vv_response *response,
                                      struct vv_load_report *report)
 {
-    uint64_t lenient = count_lenient(reply->refused, parcel->file, report);
+    uint64_t lenient = count_lenient(response->refused, parcel->file, report);
     uint64_t accepted = parcel->points > lenient ? parcel->points - lenient : 0;
-    if (reply->accepted >= 0) {
-        accepted = (uint64_t)reply->accepted;
+    if (response->accepted >= 0) {
+        accepted = (uint64_t)response->accepted;
     }
     vv_load_report_accept(report, accepted);
     return VV_VERDICT_DONE;
@@ -109,11 +110,12 @@ static void keep_examples(const struct vv_parcel *parcel, json_t *lines,
 }
 
 /* A 400 that tells what was stored and what not. */
-static enum vv_verdict judge_partial(const struct vv_parcel *parcel, const struct vv_reply *reply,
+static enum vv_verdict judge_partial(const struct vv_parcel *parcel,
+                                     const struct vv_response *response,
                                      struct vv_load_report *report, struct vv_error *error)
 {
-    const char *text = (const char *)reply->body.data;
-    json_t *root = json_loadb(text ? text : "", reply->body.size, 0, NULL);
+    const char *text = (const char *)response->body.data;
+    json_t *root = json_loadb(text ? text : "", response->body.size, 0, NULL);
     json_t *accepted = json_object_get(root, "accepted");
     json_t *refused = json_object_get(root, "refused");
     enum vv_verdict verdict = VV_VERDICT_FATAL;
@@ -128,22 +130,23 @@ static enum vv_verdict judge_partial(const struct vv_parcel *parcel, const struc
         keep_examples(parcel, json_object_get(root, "lines"), report);
         verdict = VV_VERDICT_DONE;
     } else {
-        vv_reply_message(reply, error);
+        vv_response_message(response, error);
     }
     json_decref(root);
     return verdict;
 }
 
-enum vv_verdict vv_parcel_judge(const struct vv_parcel *parcel, const struct vv_reply *reply,
+enum vv_verdict vv_parcel_judge(const struct vv_parcel *parcel, const struct vv_response *response,
                                 struct vv_load_report *report, struct vv_error *error)
 {
-    if (reply->code >= 200 && reply->code < 300) {
-        return judge_success(parcel, reply, report);
+    if (response->code >= 200 && response->code < 300) {
+        return judge_success(parcel, response, report);
     }
-    if (reply->code == 400) {
-        return judge_partial(parcel, reply, report, error);
+    if (response->code == 400) {
+        return judge_partial(parcel, response, report, error);
     }
-    vv_reply_message(reply, error);
-    return reply->code == 408 || reply->code == 429 || reply->code >= 500 ? VV_VERDICT_AGAIN
-                                                                          : VV_VERDICT_FATAL;
+    vv_response_message(response, error);
+    return response->code == 408 || response->code == 429 || response->code >= 500
+               ? VV_VERDICT_AGAIN
+               : VV_VERDICT_FATAL;
 }

@@ -28,7 +28,7 @@ enum vv_verdict {
     VV_VERDICT_FATAL, /* trying again will not help; error says why */
 };
 /* What an answer to the parcel means. */
-enum vv_verdict vv_parcel_judge(const struct vv_parcel *parcel, const struct vv_reply *reply,
+enum vv_verdict vv_parcel_judge(const struct vv_parcel *parcel, const struct vv_response *response,
                                 struct vv_load_report *report, struct vv_error *error);
 
 #endif

@@ -133,13 +133,13 @@ static enum vv_status end_answer(struct answer *answer)
 
 static enum vv_status ask(struct vv_client *client, const struct question *question,
                           const struct vv_buffer *form, vv_client_sink sink, void *context,
-                          struct vv_reply *reply_out, struct vv_error *error)
+                          struct vv_response *response_out, struct vv_error *error)
 {
     char path[3600];
     struct vv_str parameters = {(const char *)form->data, form->size};
     int size = snprintf(path, sizeof path, "%s%s%.*s", question->path, question->in_url ? "?" : "",
                         question->in_url ? (int)form->size : 0, parameters.data);
-    *reply_out = (struct vv_reply){0};
+    *response_out = (struct vv_response){0};
     if (size < 0 || (size_t)size >= sizeof path) {
         return vv_error_set(error, VV_INVALID, "too many words for one request");
     }
@@ -151,18 +151,18 @@ static enum vv_status ask(struct vv_client *client, const struct question *quest
         .sink = sink,
         .context = context,
     };
-    return vv_client_call(client, &call, reply_out, error);
+    return vv_client_call(client, &call, response_out, error);
 }
 
 /* The list of metrics in CSV, for their units; without it the table has none. */
 static void ask_units(struct vv_client *client, const struct question *question, const char *tenant,
-                      struct vv_reply *reply_out)
+                      struct vv_response *response_out)
 {
     const struct question metrics = {.path = "/api/v1/metrics", .in_url = true};
     const char *metric;
     struct vv_buffer form = {0};
     struct vv_error error = {0};
-    *reply_out = (struct vv_reply){0};
+    *response_out = (struct vv_response){0};
     vv_form_add(&form, "tenant", vv_str_of(tenant));
     vv_form_add(&form, "format", VV_STR_LITERAL("csv"));
     for (size_t i = 0; i < question->arguments->n_words; i++) {
@@ -172,14 +172,14 @@ static void ask_units(struct vv_client *client, const struct question *question,
         vv_form_add(&form, "metric", vv_str_of(metric));
     }
     if (vv_buffer_status(&form) != VV_OK ||
-        ask(client, &metrics, &form, NULL, NULL, reply_out, &error) != VV_OK ||
-        reply_out->code != 200 || vv_buffer_status(&reply_out->body) != VV_OK) {
-        vv_buffer_clear(&reply_out->body);
+        ask(client, &metrics, &form, NULL, NULL, response_out, &error) != VV_OK ||
+        response_out->code != 200 || vv_buffer_status(&response_out->body) != VV_OK) {
+        vv_buffer_clear(&response_out->body);
     }
     vv_buffer_deinit(&form);
 }
 
-static enum vv_status make_view(struct answer *answer, const struct vv_reply *units)
+static enum vv_status make_view(struct answer *answer, const struct vv_response *units)
 {
     const struct vv_view_options options = {
         .file = stdout,
@@ -205,23 +205,24 @@ static int ask_and_print(struct vv_client *client, const struct vv_client_option
                          const struct question *question, struct answer *answer)
 {
     struct vv_buffer form = {0};
-    struct vv_reply reply = {0};
+    struct vv_response response = {0};
     add_parameters(question, options->tenant, answer->form == FORM_JSON ? "json" : "csv", &form);
     enum vv_status status = vv_buffer_status(&form);
     if (status == VV_OK) {
-        status = ask(client, question, &form, on_bytes, answer, &reply, &answer->error);
+        status = ask(client, question, &form, on_bytes, answer, &response, &answer->error);
     } else {
         (void)vv_error_set(&answer->error, status, "out of memory");
     }
     vv_buffer_deinit(&form);
     int code = VV_EXIT_OK;
-    if (status == VV_OK && reply.code / 100 != 2) {
-        code = vv_reply_fail(&reply);
+    if (status == VV_OK && response.code / 100 != 2) {
+        code = vv_response_fail(&response);
     } else {
         status = status == VV_OK ? end_answer(answer) : status;
-        code = status == VV_OK ? VV_EXIT_OK : explain(options, status, reply.code, &answer->error);
+        code =
+            status == VV_OK ? VV_EXIT_OK : explain(options, status, response.code, &answer->error);
     }
-    vv_reply_deinit(&reply);
+    vv_response_deinit(&response);
     return code;
 }
 
@@ -229,7 +230,7 @@ static int run(const struct question *question)
 {
     struct vv_client_options options;
     struct vv_client *client = NULL;
-    struct vv_reply units = {0};
+    struct vv_response units = {0};
     struct answer answer = {.form = read_form(question->arguments)};
     int code;
     vv_interrupt_catch();
@@ -252,7 +253,7 @@ static int run(const struct question *question)
         code = vv_client_fail(&options, status, &answer.error);
     }
     vv_view_destroy(answer.view);
-    vv_reply_deinit(&units);
+    vv_response_deinit(&units);
     vv_client_destroy(client);
     return code;
 }

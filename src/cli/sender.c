@@ -114,22 +114,22 @@ static enum vv_verdict try_parcel(struct lane *lane, const struct vv_parcel *par
         .content_type = "text/plain; charset=utf-8",
         .body = {(const char *)parcel->text.data, parcel->text.size},
     };
-    struct vv_reply reply;
+    struct vv_response response;
     int64_t begun = now_ns();
-    enum vv_status status = vv_client_call(lane->client, &call, &reply, error);
+    enum vv_status status = vv_client_call(lane->client, &call, &response, error);
     enum vv_verdict verdict = VV_VERDICT_AGAIN;
     *status_out = status;
     if (status == VV_OK) {
-        verdict = vv_parcel_judge(parcel, &reply, sender->options.report, error);
+        verdict = vv_parcel_judge(parcel, &response, sender->options.report, error);
         *status_out = verdict == VV_VERDICT_FATAL ? VV_INVALID : VV_OVERLOAD;
-        *pause_out = reply.retry_ns > *pause_out ? reply.retry_ns : *pause_out;
+        *pause_out = response.retry_ns > *pause_out ? response.retry_ns : *pause_out;
     } else if (status != VV_IO && status != VV_UNKNOWN) {
         verdict = VV_VERDICT_FATAL;
     }
     if (verdict == VV_VERDICT_DONE && sender->options.answered) {
         sender->options.answered(sender->options.answered_context, now_ns() - begun);
     }
-    vv_reply_deinit(&reply);
+    vv_response_deinit(&response);
     return verdict;
 }
 
