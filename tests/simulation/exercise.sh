@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Breaks a copy of the write path in each of the ways listed in README.md and shows that the
+# simulation finds it. Not part of `make test`: it builds the simulation once for each break.
+# usage: tests/simulation/exercise.sh [SECONDS for each]
+set -u
+seconds=${1:-60}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/varve-exercise-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+survived=0
+
+# try NAME FILE PYTHON-EXPRESSION over the text `s`: the expression is the broken text.
+try() {
+  local name=$1 file=$2 expression=$3
+  rm -rf "$work/tree"
+  mkdir "$work/tree"
+  tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$work/tree" -xf -
+  python3 - "$work/tree/$file" "$expression" <<'PYTHON' || { echo "$name: cannot be applied any more"; survived=1; return; }
+import sys
+path, expression = sys.argv[1:]
+text = open(path).read()
+broken = eval(expression, {"s": text})
+if broken == text:
+    sys.exit(1)
+open(path, "w").write(broken)
+PYTHON
+  cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DVARVE_WERROR=OFF >/dev/null || exit 1
+  ninja -C "$work/build" test_simulation >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
+  if "$work/build/tests/simulation/test_simulation" --seconds "$seconds" >"$work/log" 2>&1; then
+    echo "$name: SURVIVED ($(tail -n 1 "$work/log"))"
+    survived=1
+  else
+    echo "$name: found: $(grep -m 1 -E 'failed|invariant' "$work/log")"
+  fi
+}
+
+commit=src/engine/commit.c
+try "acknowledge before the sync" $commit \
+  's.replace("    enum vv_status status = round.n_records ? journal", "    complete(engine, &round, &error);\n    round.n = 0;\n    enum vv_status status = round.n_records ? journal")'
+try "drop the last record of a commit" $commit \
+  's.replace("round->records, round->n_records, &end", "round->records, round->n_records - 1, &end")'
+try "apply out of order" $commit \
+  's.replace("round.submissions[i]->status = prepare(engine, &round, round.submissions[i]);", "round.submissions[round.n - 1 - i]->status = prepare(engine, &round, round.submissions[round.n - 1 - i]);")'
+try "publish although the journal refused" $commit \
+  's.replace("        vv_head_forget(engine->head);\n", "        vv_head_publish(engine->head);\n")'
+try "forget a mark" src/flush/flush.c \
+  's.replace("        status = store->ops->put_mark(store, &mark, flush->error);", "        status = flush->run % 3 ? store->ops->put_mark(store, &mark, flush->error) : VV_OK;")'
+try "release a segment before the store has it" src/engine/storage.c \
+  's.replace("    int64_t start = now_of(engine);\n    status = vv_job_store", "    (void)!vv_journal_release(engine->journal, job->position, error);\n    int64_t start = now_of(engine);\n    status = vv_job_store")'
+try "count replayed batches again" src/engine/recover.c \
+  's.replace("record->stamp > replaying->flushed ?", "true ?")'
+try "the older value wins" src/model/merge_buffer.c \
+  's.replace("for (size_t i = end; i-- > first;)", "for (size_t i = first; i < end; i++)")'
+try "remove runs before the block is durable" src/seal/sealer.c \
+  's.replace("status = store->ops->put_blocks(store,", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : store->ops->put_blocks(store,")'
+exit $survived
