@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One point in JSON: its shape is checked in full before the first field is staged. */
 #include "base/clock.h"
+#include "ingest/decimal.h"
 #include "ingest/json_private.h"
-#include "ingest/number.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ static bool check_time(struct vv_json_parser *parser, const struct point *point,
         return true;
     }
     if (json_is_integer(point->time)) {
-        *time_out = vv_number_scale(json_integer_value(point->time), parser->unit_ns);
+        *time_out = vv_decimal_scale(json_integer_value(point->time), parser->unit_ns);
         return true;
     }
     if (!json_is_string(point->time)) {

@@ -8,8 +8,8 @@
  * '\' in strings; before anything else it stands for itself. So in names a special byte counts
  * unless a backslash is right before it, and two backslashes are just two backslashes.
  */
+#include "ingest/decimal.h"
 #include "ingest/line_private.h"
-#include "ingest/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,16 +233,16 @@ static enum vv_line_outcome read_word(struct vv_line *line, const char **at, str
 static inline enum vv_line_outcome read_number(struct vv_line *line, const char **at,
                                                struct value *value)
 {
-    struct vv_number number;
-    *at = vv_number_parse(*at, line->end, &number);
+    struct vv_decimal number;
+    *at = vv_decimal_parse(*at, line->end, &number);
     switch (number.kind) {
-    case VV_NUMBER_FLOAT:
+    case VV_DECIMAL_FLOAT:
         value->kind = VV_FIELD_FLOAT;
         break;
-    case VV_NUMBER_INT:
+    case VV_DECIMAL_INT:
         value->kind = VV_FIELD_INT;
         break;
-    case VV_NUMBER_ABOVE_INT:
+    case VV_DECIMAL_ABOVE_INT:
         value->kind = VV_FIELD_NONE;
         value->reason = VV_REASON_UNSIGNED;
         return VV_LINE_DONE;
@@ -405,7 +405,7 @@ static enum vv_line_outcome read_time(struct vv_line_parser *parser, struct vv_l
     if (!*present_out) {
         return VV_LINE_DONE;
     }
-    const char *time_end = vv_number_time(at, line->end, parser->unit_ns, time_out);
+    const char *time_end = vv_decimal_time(at, line->end, parser->unit_ns, time_out);
     if (!time_end) {
         return fail(line, at, "not a time: a whole number in the request's precision");
     }

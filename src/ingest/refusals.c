@@ -139,20 +139,22 @@ static bool list_has(const char *list, const char *name, size_t size)
     return false;
 }
 
-/* Adds a name to those that were refused leniently, when it is new and fits. */
-static void list_lenient(struct vv_staging *staging, struct vv_str name)
+/* Adds a name to those that were refused leniently, when it fits; false when it is there. */
+static bool list_lenient(struct vv_staging *staging, struct vv_str name)
 {
     char clean[sizeof staging->lenient_fields];
     size_t size = clean_copy(clean, sizeof clean, name);
     size_t used = strlen(staging->lenient_fields);
-    if (list_has(staging->lenient_fields, clean, size) ||
-        used + size + 2 > sizeof staging->lenient_fields) {
-        return;
+    if (list_has(staging->lenient_fields, clean, size)) {
+        return false;
     }
-    if (used > 0) {
-        staging->lenient_fields[used++] = ',';
+    if (used + size + 2 <= sizeof staging->lenient_fields) {
+        if (used > 0) {
+            staging->lenient_fields[used++] = ',';
+        }
+        memcpy(staging->lenient_fields + used, clean, size + 1);
     }
-    memcpy(staging->lenient_fields + used, clean, size + 1);
+    return true;
 }
 
 /* What is wrong with a field, behind its name. */
@@ -178,12 +180,12 @@ void vv_refuse_miss(struct vv_staging *staging, const struct vv_miss *miss, cons
     struct vv_slot *slot = &staging->row->shape->slots[miss->slot];
     bool lenient = vv_reason_is_lenient(miss->reason);
     vv_refuse_points(staging, miss->reason, 1);
-    if (lenient) {
-        if (slot->listed) {
-            return; /* the first of each name is enough */
-        }
+    if (lenient) { /* the first of each name is enough */
+        bool known = slot->listed;
         slot->listed = true;
-        list_lenient(staging, slot->name);
+        if (known || !list_lenient(staging, slot->name)) {
+            return;
+        }
     }
     if (!has_place(staging, miss->reason)) {
         return;

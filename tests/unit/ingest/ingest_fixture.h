@@ -36,7 +36,7 @@ static inline struct vv_registry *fixture_registry(void)
         .tenants_max = 100,
         .sources_max = 10000,
         .metrics_max = 10000,
-        .cache_bytes = 1 << 20,
+        .cache_bytes = 1 << 16,
     };
     struct vv_registry *registry = NULL;
     assert_int_equal(vv_registry_create(&options, &registry), VV_OK);

@@ -7,7 +7,7 @@
  * kept in the lowest bit, so that the conversion to double rounds once;
  *   - everything else goes to strtod, from a bounded copy in the C locale.
  */
-#include "ingest/number.h"
+#include "ingest/decimal.h"
 
 #include <locale.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 #define EXPONENT_MAX         INT64_C(100000)     /* beyond, every text is zero or infinite */
 
 /* The parts of a number's text. */
-struct decimal {
+struct parts {
     const char *digits; /* where they begin; there may be one '.' among them */
     const char *digits_end;
     size_t n_digits;
@@ -163,7 +163,7 @@ static double round_quotient(uint64_t mantissa, int64_t fives)
     return (double)(quotient | cut) * power_of_two(divisor_shift - mantissa_shift - 63 - fives);
 }
 
-enum vv_status vv_number_round(uint64_t mantissa, int64_t exponent, double *value_out)
+enum vv_status vv_decimal_round(uint64_t mantissa, int64_t exponent, double *value_out)
 {
     if (mantissa == 0) {
         *value_out = 0.0;
@@ -187,12 +187,12 @@ enum vv_status vv_number_round(uint64_t mantissa, int64_t exponent, double *valu
 
 /* Writes the digits that decide, without leading zeros; returns how many, and in *skipped_out how
  * many powers of ten those that were left out stand for. */
-static size_t deciding_digits(const struct decimal *decimal, char *out, int64_t *skipped_out)
+static size_t deciding_digits(const struct parts *parts, char *out, int64_t *skipped_out)
 {
     size_t n = 0;
     int64_t skipped = 0;
     bool rest = false;
-    for (const char *at = decimal->digits; at < decimal->digits_end; at++) {
+    for (const char *at = parts->digits; at < parts->digits_end; at++) {
         if (*at == '.' || (n == 0 && *at == '0')) {
             continue;
         }
@@ -211,15 +211,15 @@ static size_t deciding_digits(const struct decimal *decimal, char *out, int64_t 
     return n;
 }
 
-static double round_long(const struct decimal *decimal)
+static double round_long(const struct parts *parts)
 {
     char text[DECIDING_DIGITS + 32];
     int64_t skipped = 0;
-    size_t n = deciding_digits(decimal, text, &skipped);
+    size_t n = deciding_digits(parts, text, &skipped);
     if (n == 0) {
         return 0.0;
     }
-    int64_t exponent = decimal->exponent + skipped;
+    int64_t exponent = parts->exponent + skipped;
     exponent = exponent > EXPONENT_MAX ? EXPONENT_MAX : exponent;
     exponent = exponent < -EXPONENT_MAX ? -EXPONENT_MAX : exponent;
     snprintf(text + n, sizeof text - n, "e%lld", (long long)exponent);
@@ -230,87 +230,86 @@ static double round_long(const struct decimal *decimal)
 }
 
 /* The digits without zeros in front, which do not count. */
-static size_t significant_digits(const struct decimal *decimal)
+static size_t significant_digits(const struct parts *parts)
 {
-    size_t n = decimal->n_digits;
-    const char *at = decimal->digits;
+    size_t n = parts->n_digits;
+    const char *at = parts->digits;
     for (; n > WORD_DIGITS_MAX && (*at == '0' || *at == '.'); at++) {
         n -= *at == '0';
     }
     return n;
 }
 
-static const char *finish_float(const struct decimal *decimal, const char *at,
-                                struct vv_number *number)
+static const char *finish_float(const struct parts *parts, const char *at,
+                                struct vv_decimal *number)
 {
     double value = 0.0;
-    if (significant_digits(decimal) > WORD_DIGITS_MAX ||
-        vv_number_round(decimal->mantissa, decimal->exponent, &value) != VV_OK) {
-        value = round_long(decimal);
+    if (significant_digits(parts) > WORD_DIGITS_MAX ||
+        vv_decimal_round(parts->mantissa, parts->exponent, &value) != VV_OK) {
+        value = round_long(parts);
     }
     if (isinf(value)) {
-        number->kind = VV_NUMBER_BAD;
+        number->kind = VV_DECIMAL_BAD;
         number->problem = "a float beyond ±1.797e308";
-        return decimal->digits;
+        return parts->digits;
     }
-    value = decimal->negative ? -value : value;
-    number->kind = VV_NUMBER_FLOAT;
+    value = parts->negative ? -value : value;
+    number->kind = VV_DECIMAL_FLOAT;
     memcpy(&number->bits, &value, sizeof value);
     return at;
 }
 
 /* The digits as one word; false when it overflows. */
-static bool exact_word(const struct decimal *decimal, uint64_t *value_out)
+static bool exact_word(const struct parts *parts, uint64_t *value_out)
 {
-    const char *at = decimal->digits;
-    while (at < decimal->digits_end && *at == '0') {
+    const char *at = parts->digits;
+    while (at < parts->digits_end && *at == '0') {
         at++;
     }
-    size_t n = (size_t)(decimal->digits_end - at);
-    *value_out = decimal->mantissa;
+    size_t n = (size_t)(parts->digits_end - at);
+    *value_out = parts->mantissa;
     if (n <= WORD_DIGITS_MAX) {
         return true;
     }
     /* Twenty digits fit when they did not wrap around: then there is a 1 in front. */
     return n == WORD_DIGITS_MAX + 1 && *at == '1' &&
-           decimal->mantissa >= UINT64_C(10000000000000000000);
+           parts->mantissa >= UINT64_C(10000000000000000000);
 }
 
-static const char *finish_int(const struct decimal *decimal, const char *at,
-                              struct vv_number *number)
+static const char *finish_int(const struct parts *parts, const char *at, struct vv_decimal *number)
 {
     uint64_t value = 0;
-    uint64_t limit = (uint64_t)INT64_MAX + decimal->negative;
-    if (!exact_word(decimal, &value) || value > limit) {
-        number->kind = VV_NUMBER_BAD;
+    uint64_t limit = (uint64_t)INT64_MAX + parts->negative;
+    if (!exact_word(parts, &value) || value > limit) {
+        number->kind = VV_DECIMAL_BAD;
         number->problem = "an integer beyond int64 (-9223372036854775808 to 9223372036854775807)";
-        return decimal->digits;
+        return parts->digits;
     }
-    number->kind = VV_NUMBER_INT;
-    number->bits = decimal->negative ? 0 - value : value;
+    number->kind = VV_DECIMAL_INT;
+    number->bits = parts->negative ? 0 - value : value;
     return at;
 }
 
-static const char *finish_unsigned(const struct decimal *decimal, const char *at,
-                                   struct vv_number *number)
+static const char *finish_unsigned(const struct parts *parts, const char *at,
+                                   struct vv_decimal *number)
 {
     uint64_t value = 0;
-    bool fits = exact_word(decimal, &value);
-    if (decimal->negative || !fits) {
-        number->kind = VV_NUMBER_BAD;
-        number->problem = decimal->negative
+    bool fits = exact_word(parts, &value);
+    if (parts->negative || !fits) {
+        number->kind = VV_DECIMAL_BAD;
+        number->problem = parts->negative
                               ? "an unsigned integer with a minus sign"
                               : "an unsigned integer beyond uint64 (0 to 18446744073709551615)";
-        return decimal->digits;
+        return parts->digits;
     }
-    number->kind = value > INT64_MAX ? VV_NUMBER_ABOVE_INT : VV_NUMBER_INT;
+    number->kind = value > INT64_MAX ? VV_DECIMAL_ABOVE_INT : VV_DECIMAL_INT;
     number->bits = value;
     return at;
 }
 
-static const char *bad(struct vv_number *number, const char *at, const char *problem)
+static const char *bad(struct vv_decimal *number, const char *at, const char *problem)
 {
-    number->kind = VV_NUMBER_BAD;
+    number->kind = VV_DECIMAL_BAD;
     number->problem = problem;
     return at;
 }
@@ -332,48 +331,48 @@ static const char *read_exponent(const char *at, const char *end, int64_t *expon
     return at == digits ? NULL : at;
 }
 
-const char *vv_number_parse(const char *text, const char *end, struct vv_number *number_out)
+const char *vv_decimal_parse(const char *text, const char *end, struct vv_decimal *number_out)
 {
-    struct decimal decimal = {.digits = text};
+    struct parts parts = {.digits = text};
     const char *at = text;
     if (at < end && *at == '-') {
-        decimal.negative = true;
-        decimal.digits = ++at;
+        parts.negative = true;
+        parts.digits = ++at;
     }
-    at = read_digits(at, end, &decimal.mantissa);
-    decimal.n_digits = (size_t)(at - decimal.digits);
+    at = read_digits(at, end, &parts.mantissa);
+    parts.n_digits = (size_t)(at - parts.digits);
     if (at < end && *at == '.') {
         const char *fraction = ++at;
-        decimal.is_float = true;
-        at = read_digits(at, end, &decimal.mantissa);
-        decimal.n_digits += (size_t)(at - fraction);
-        decimal.exponent = fraction - at;
+        parts.is_float = true;
+        at = read_digits(at, end, &parts.mantissa);
+        parts.n_digits += (size_t)(at - fraction);
+        parts.exponent = fraction - at;
     }
-    decimal.digits_end = at;
-    if (decimal.n_digits == 0) {
+    parts.digits_end = at;
+    if (parts.n_digits == 0) {
         return bad(number_out, text,
                    "not a value: write 1.5, 12i, 12u, true or \"text\" (NaN and infinity cannot be "
                    "stored)");
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
-        const char *exponent_end = read_exponent(at + 1, end, &decimal.exponent);
+        const char *exponent_end = read_exponent(at + 1, end, &parts.exponent);
         if (!exponent_end) {
             return bad(number_out, at, "an exponent without digits");
         }
-        decimal.is_float = true;
+        parts.is_float = true;
         at = exponent_end;
     }
     if (at < end && (*at == 'i' || *at == 'u')) {
-        if (decimal.is_float) {
+        if (parts.is_float) {
             return bad(number_out, at, "an integer with a fraction or an exponent");
         }
-        return *at == 'i' ? finish_int(&decimal, at + 1, number_out)
-                          : finish_unsigned(&decimal, at + 1, number_out);
+        return *at == 'i' ? finish_int(&parts, at + 1, number_out)
+                          : finish_unsigned(&parts, at + 1, number_out);
     }
-    return finish_float(&decimal, at, number_out);
+    return finish_float(&parts, at, number_out);
 }
 
-int64_t vv_number_scale(int64_t value, int64_t unit)
+int64_t vv_decimal_scale(int64_t value, int64_t unit)
 {
     int64_t scaled;
     if (__builtin_mul_overflow(value, unit, &scaled)) {
@@ -382,24 +381,24 @@ int64_t vv_number_scale(int64_t value, int64_t unit)
     return scaled;
 }
 
-const char *vv_number_time(const char *text, const char *end, int64_t unit, int64_t *time_out)
+const char *vv_decimal_time(const char *text, const char *end, int64_t unit, int64_t *time_out)
 {
-    struct decimal decimal = {.digits = text};
+    struct parts parts = {.digits = text};
     if (text < end && *text == '-') {
-        decimal.negative = true;
-        decimal.digits = text + 1;
+        parts.negative = true;
+        parts.digits = text + 1;
     }
-    const char *at = read_digits(decimal.digits, end, &decimal.mantissa);
-    if (at == decimal.digits) {
+    const char *at = read_digits(parts.digits, end, &parts.mantissa);
+    if (at == parts.digits) {
         return NULL;
     }
-    decimal.digits_end = at;
-    struct vv_number number = {0};
-    finish_int(&decimal, at, &number);
-    if (number.kind == VV_NUMBER_BAD) {
-        *time_out = decimal.negative ? INT64_MIN : INT64_MAX;
+    parts.digits_end = at;
+    struct vv_decimal number = {0};
+    finish_int(&parts, at, &number);
+    if (number.kind == VV_DECIMAL_BAD) {
+        *time_out = parts.negative ? INT64_MIN : INT64_MAX;
     } else {
-        *time_out = vv_number_scale((int64_t)number.bits, unit);
+        *time_out = vv_decimal_scale((int64_t)number.bits, unit);
     }
     return at;
 }

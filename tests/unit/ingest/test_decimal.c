@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of line protocol: the grammar, the limits, and floats against the C library's. */
-#include "ingest/number.h"
+#include "ingest/decimal.h"
 
 #include "base/random.h"
 
@@ -21,14 +21,14 @@
 #define SEED 20240611
 
 /* Parses from a copy without anything behind it, so that a sanitizer sees reads beyond the end. */
-static struct vv_number parse(const char *text, size_t *used_out)
+static struct vv_decimal parse(const char *text, size_t *used_out)
 {
     size_t size = strlen(text);
     char *copy = malloc(size ? size : 1);
     assert_non_null(copy);
     memcpy(copy, text, size);
-    struct vv_number number = {0};
-    const char *end = vv_number_parse(copy, copy + size, &number);
+    struct vv_decimal number = {0};
+    const char *end = vv_decimal_parse(copy, copy + size, &number);
     assert_true(end >= copy && end <= copy + size);
     *used_out = (size_t)(end - copy);
     free(copy);
@@ -45,9 +45,9 @@ static uint64_t bits_of(double value)
 static void assert_float(const char *text)
 {
     size_t used = 0;
-    struct vv_number number = parse(text, &used);
+    struct vv_decimal number = parse(text, &used);
     double expected = strtod(text, NULL);
-    if (number.kind != VV_NUMBER_FLOAT || used != strlen(text) ||
+    if (number.kind != VV_DECIMAL_FLOAT || used != strlen(text) ||
         number.bits != bits_of(expected)) {
         fail_msg("'%s': kind %d, used %zu, bits %016llx, expected %016llx", text, number.kind, used,
                  (unsigned long long)number.bits, (unsigned long long)bits_of(expected));
@@ -109,47 +109,47 @@ static void test_integers(void **state)
     (void)state;
     static const struct {
         const char *text;
-        enum vv_number_kind kind;
+        enum vv_decimal_kind kind;
         int64_t value;
     } cases[] = {
-        {"0i", VV_NUMBER_INT, 0},
-        {"-0i", VV_NUMBER_INT, 0},
-        {"12i", VV_NUMBER_INT, 12},
-        {"-12i", VV_NUMBER_INT, -12},
-        {"0000000000000000000000000012i", VV_NUMBER_INT, 12},
-        {"12345678i", VV_NUMBER_INT, 12345678},
-        {"1234567890123456i", VV_NUMBER_INT, 1234567890123456},
-        {"9223372036854775807i", VV_NUMBER_INT, INT64_MAX},
-        {"-9223372036854775808i", VV_NUMBER_INT, INT64_MIN},
-        {"9223372036854775807u", VV_NUMBER_INT, INT64_MAX},
-        {"0u", VV_NUMBER_INT, 0},
-        {"9223372036854775808u", VV_NUMBER_ABOVE_INT, 0},
-        {"18446744073709551615u", VV_NUMBER_ABOVE_INT, 0},
-        {"00018446744073709551615u", VV_NUMBER_ABOVE_INT, 0},
-        {"9223372036854775808i", VV_NUMBER_BAD, 0},
-        {"-9223372036854775809i", VV_NUMBER_BAD, 0},
-        {"18446744073709551616i", VV_NUMBER_BAD, 0},
-        {"18446744073709551617u", VV_NUMBER_BAD, 0},
-        {"18446744073709551616u", VV_NUMBER_BAD, 0},
-        {"99999999999999999999u", VV_NUMBER_BAD, 0},
-        {"20000000000000000000u", VV_NUMBER_BAD, 0},
-        {"100000000000000000000000u", VV_NUMBER_BAD, 0},
-        {"-1u", VV_NUMBER_BAD, 0},
-        {"1.0i", VV_NUMBER_BAD, 0},
-        {"1e3i", VV_NUMBER_BAD, 0},
-        {"1.5u", VV_NUMBER_BAD, 0},
+        {"0i", VV_DECIMAL_INT, 0},
+        {"-0i", VV_DECIMAL_INT, 0},
+        {"12i", VV_DECIMAL_INT, 12},
+        {"-12i", VV_DECIMAL_INT, -12},
+        {"0000000000000000000000000012i", VV_DECIMAL_INT, 12},
+        {"12345678i", VV_DECIMAL_INT, 12345678},
+        {"1234567890123456i", VV_DECIMAL_INT, 1234567890123456},
+        {"9223372036854775807i", VV_DECIMAL_INT, INT64_MAX},
+        {"-9223372036854775808i", VV_DECIMAL_INT, INT64_MIN},
+        {"9223372036854775807u", VV_DECIMAL_INT, INT64_MAX},
+        {"0u", VV_DECIMAL_INT, 0},
+        {"9223372036854775808u", VV_DECIMAL_ABOVE_INT, 0},
+        {"18446744073709551615u", VV_DECIMAL_ABOVE_INT, 0},
+        {"00018446744073709551615u", VV_DECIMAL_ABOVE_INT, 0},
+        {"9223372036854775808i", VV_DECIMAL_BAD, 0},
+        {"-9223372036854775809i", VV_DECIMAL_BAD, 0},
+        {"18446744073709551616i", VV_DECIMAL_BAD, 0},
+        {"18446744073709551617u", VV_DECIMAL_BAD, 0},
+        {"18446744073709551616u", VV_DECIMAL_BAD, 0},
+        {"99999999999999999999u", VV_DECIMAL_BAD, 0},
+        {"20000000000000000000u", VV_DECIMAL_BAD, 0},
+        {"100000000000000000000000u", VV_DECIMAL_BAD, 0},
+        {"-1u", VV_DECIMAL_BAD, 0},
+        {"1.0i", VV_DECIMAL_BAD, 0},
+        {"1e3i", VV_DECIMAL_BAD, 0},
+        {"1.5u", VV_DECIMAL_BAD, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t used = 0;
-        struct vv_number number = parse(cases[i].text, &used);
+        struct vv_decimal number = parse(cases[i].text, &used);
         if (number.kind != cases[i].kind) {
             fail_msg("'%s': kind %d, expected %d", cases[i].text, number.kind, cases[i].kind);
         }
-        if (number.kind == VV_NUMBER_INT) {
+        if (number.kind == VV_DECIMAL_INT) {
             assert_int_equal((int64_t)number.bits, cases[i].value);
             assert_int_equal(used, strlen(cases[i].text));
         }
-        assert_true((number.kind == VV_NUMBER_BAD) == (number.problem != NULL));
+        assert_true((number.kind == VV_DECIMAL_BAD) == (number.problem != NULL));
     }
 }
 
@@ -161,8 +161,8 @@ static void test_not_numbers(void **state)
                                         "1e999", "-1e999", "x",    "i",        "-i", "--1"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         size_t used = 0;
-        struct vv_number number = parse(texts[i], &used);
-        if (number.kind != VV_NUMBER_BAD) {
+        struct vv_decimal number = parse(texts[i], &used);
+        if (number.kind != VV_DECIMAL_BAD) {
             fail_msg("'%s' was taken for a number", texts[i]);
         }
         assert_true(strlen(number.problem) > 0);
@@ -179,8 +179,8 @@ static void test_stops_behind_the_number(void **state)
                  {"12345678x", 8}, {"1e5e5", 3}, {"7ui", 2},  {"0x1F", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t used = 0;
-        struct vv_number number = parse(cases[i].text, &used);
-        assert_int_not_equal(number.kind, VV_NUMBER_BAD);
+        struct vv_decimal number = parse(cases[i].text, &used);
+        assert_int_not_equal(number.kind, VV_DECIMAL_BAD);
         assert_int_equal(used, cases[i].used);
     }
 }
@@ -292,14 +292,14 @@ static void test_round(void **state)
 {
     (void)state;
     double value = 1;
-    assert_int_equal(vv_number_round(0, 500, &value), VV_OK);
+    assert_int_equal(vv_decimal_round(0, 500, &value), VV_OK);
     assert_true(value == 0.0);
-    assert_int_equal(vv_number_round(UINT64_MAX, 27, &value), VV_OK);
+    assert_int_equal(vv_decimal_round(UINT64_MAX, 27, &value), VV_OK);
     assert_true(value == 18446744073709551615e27);
-    assert_int_equal(vv_number_round(UINT64_MAX, -27, &value), VV_OK);
+    assert_int_equal(vv_decimal_round(UINT64_MAX, -27, &value), VV_OK);
     assert_true(value == 18446744073709551615e-27);
-    assert_int_equal(vv_number_round(1, 28, &value), VV_INVALID);
-    assert_int_equal(vv_number_round(1, -28, &value), VV_INVALID);
+    assert_int_equal(vv_decimal_round(1, 28, &value), VV_INVALID);
+    assert_int_equal(vv_decimal_round(1, -28, &value), VV_INVALID);
 }
 
 static void test_times(void **state)
@@ -327,14 +327,14 @@ static void test_times(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *text = cases[i].text;
         int64_t time = 0;
-        const char *end = vv_number_time(text, text + strlen(text), cases[i].unit, &time);
+        const char *end = vv_decimal_time(text, text + strlen(text), cases[i].unit, &time);
         assert_ptr_equal(end, text + cases[i].used);
         assert_int_equal(time, cases[i].time);
     }
     int64_t time = 0;
-    assert_null(vv_number_time("", "", 1, &time));
+    assert_null(vv_decimal_time("", "", 1, &time));
     const char *minus = "-";
-    assert_null(vv_number_time(minus, minus + 1, 1, &time));
+    assert_null(vv_decimal_time(minus, minus + 1, 1, &time));
 }
 
 int main(void)
