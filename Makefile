@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# The usual ways in; the build itself is CMake (see CMakePresets.json).
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+.DEFAULT_GOAL := help
+.PHONY: help build test bench demo install format lint clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+build: ## the optimised program, build/release/varve
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target varve
+
+test: ## everything that checks the project; installs missing packages as root
+	@tools/run-tests.sh
+
+bench: ## measure beside VictoriaMetrics and InfluxDB; results in bench/results
+	@tools/run-bench.sh
+
+demo: build ## load real series, ask five questions, leave a server running
+	@examples/demo.sh
+
+install: build ## program, completion and man page below PREFIX
+	@cmake --install build/release --prefix $(PREFIX)
+
+format: ## put the C sources into their form
+	@tools/lint.sh format
+
+lint: ## clang-format, clang-tidy, shellcheck
+	@tools/lint.sh
+
+clean: ## remove all that was built
+	rm -rf build
