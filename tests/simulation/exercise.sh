@@ -9,13 +9,12 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/varve-exercise-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 survived=0
+mkdir "$work/tree"
+tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$work/tree" -xf -
 
 # try NAME FILE PYTHON-EXPRESSION over the text `s`: the expression is the broken text.
 try() {
   local name=$1 file=$2 expression=$3
-  rm -rf "$work/tree"
-  mkdir "$work/tree"
-  tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$work/tree" -xf -
   python3 - "$work/tree/$file" "$expression" <<'PYTHON' || { echo "$name: cannot be applied any more"; survived=1; return; }
 import sys
 path, expression = sys.argv[1:]
@@ -34,6 +33,7 @@ PYTHON
   else
     echo "$name: found: $(grep -m 1 -E 'failed|invariant' "$work/log")"
   fi
+  cat "$root/$file" >"$work/tree/$file" # whole again, and newer than its object file
 }
 
 commit=src/engine/commit.c
