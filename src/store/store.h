@@ -152,6 +152,9 @@ VV_MUST_CHECK enum vv_status vv_store_memory_open(const struct vv_store_options 
 void vv_store_memory_crash(struct vv_store *store, uint64_t seed);
 /* The next `n` changing calls fail with status (0: stop failing). */
 void vv_store_memory_fail(struct vv_store *store, enum vv_status status, uint32_t n);
+/* The same, after `wait` changing calls that succeed. */
+void vv_store_memory_fail_later(struct vv_store *store, enum vv_status status, uint32_t wait,
+                                uint32_t n);
 
 /* rocksdb/: the embedded store. VV_LOCKED when another process has it open, VV_NEWER for a format
  * of a newer version. */

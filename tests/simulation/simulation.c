@@ -67,7 +67,9 @@ static void break_something(struct world *world)
         break;
     case 4:
         tell(world, "the store will fail");
-        vv_store_memory_fail(world->store, VV_IO, (uint32_t)vv_random_below(&world->random, 5));
+        vv_store_memory_fail_later(world->store, VV_IO,
+                                   (uint32_t)vv_random_below(&world->random, 12),
+                                   (uint32_t)vv_random_below(&world->random, 5));
         break;
     default:
         tell(world, "healed");

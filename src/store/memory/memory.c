@@ -6,6 +6,10 @@
 
 static enum vv_status fail_if_told(struct vv_memory_store *memory, struct vv_error *error)
 {
+    if (memory->fail_left > 0 && memory->fail_wait > 0) {
+        memory->fail_wait--;
+        return VV_OK;
+    }
     if (memory->fail_left == 0) {
         return VV_OK;
     }
@@ -165,10 +169,17 @@ void vv_store_memory_crash(struct vv_store *store, uint64_t seed)
 
 void vv_store_memory_fail(struct vv_store *store, enum vv_status status, uint32_t n)
 {
+    vv_store_memory_fail_later(store, status, 0, n);
+}
+
+void vv_store_memory_fail_later(struct vv_store *store, enum vv_status status, uint32_t wait,
+                                uint32_t n)
+{
     struct vv_memory_store *memory = vv_memory_of(store);
     vv_invariant(store->ops == &memory_ops);
     pthread_rwlock_wrlock(&memory->lock);
     memory->fail_status = status;
     memory->fail_left = n;
+    memory->fail_wait = wait;
     pthread_rwlock_unlock(&memory->lock);
 }

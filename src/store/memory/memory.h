@@ -41,7 +41,8 @@ struct vv_memory_store {
     struct vv_memory_tenant *tenants; /* with a retention; in no order */
     size_t n_tenants;
     size_t tenants_capacity;
-    uint32_t fail_left; /* so many changing calls fail with fail_status */
+    uint32_t fail_wait; /* so many changing calls still succeed, … */
+    uint32_t fail_left; /* … then so many fail with fail_status */
     enum vv_status fail_status;
     bool broken; /* a call failed: nothing is written until recover() */
     bool moving; /* blocks may lie in another class than their tenant's */
