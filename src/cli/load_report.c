@@ -112,9 +112,9 @@ void vv_load_report_print(struct vv_load_report *report, size_t files, double se
     char rate[VV_COUNT_TEXT_SIZE];
     pthread_mutex_lock(&report->lock);
     double per_second = seconds > 0 ? (double)report->accepted / seconds : 0;
-    fprintf(file, "stored %s points of %s lines from %zu file%s in %.1f s (%s points/s)\n",
+    fprintf(file, "stored %s points of %s lines from %zu file%s in %.*f s (%s points/s)\n",
             vv_count_text(report->accepted, points), vv_count_text(report->lines, lines), files,
-            files == 1 ? "" : "s", seconds, vv_rate_text(per_second, rate));
+            files == 1 ? "" : "s", seconds < 10 ? 2 : 0, seconds, vv_rate_text(per_second, rate));
     if (report->refused > 0) {
         fprintf(file, "refused %s points\n", vv_count_text(report->refused, points));
     }

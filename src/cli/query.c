@@ -183,7 +183,7 @@ static enum vv_status make_view(struct answer *answer, const struct vv_response 
 {
     const struct vv_view_options options = {
         .file = stdout,
-        .terminal = vv_terminal_is(stdout),
+        .columns = vv_terminal_is(stdout) ? vv_terminal_columns(stdout) : 0,
         .units = {(const char *)units->body.data, units->body.size},
     };
     return vv_view_create(&options, &answer->view);

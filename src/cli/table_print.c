@@ -297,29 +297,42 @@ static void print_text(FILE *file, const struct vv_table *table, const struct co
     }
 }
 
-static void print_cells(struct vv_table *table, const struct vv_str *cells, bool header)
+/* The last column of a row that is not empty: nothing is filled up behind it. */
+static size_t last_column(const struct vv_table *table, const struct vv_str *cells)
 {
-    FILE *file = table->options.file;
     size_t last = table->n;
     for (size_t i = 0; i < table->n; i++) {
-        last = table->columns[i].in_caption ? last : i;
+        if (!table->columns[i].in_caption && (last == table->n || cells[i].size > 0)) {
+            last = i;
+        }
     }
+    return last;
+}
+
+static void print_cell(struct vv_table *table, size_t i, struct vv_str cell, bool header, bool last)
+{
+    FILE *file = table->options.file;
+    const struct column *column = &table->columns[i];
+    char number[VV_TABLE_NUMBER_SIZE];
+    if (!header && column->is_number && vv_table_number(cell, number)) {
+        print_number(file, column, number, last);
+    } else {
+        print_text(file, table, column, cell, last);
+    }
+}
+
+static void print_cells(struct vv_table *table, const struct vv_str *cells, bool header)
+{
+    size_t last = last_column(table, cells);
     bool first = true;
-    for (size_t i = 0; i < table->n; i++) {
-        const struct column *column = &table->columns[i];
-        char number[VV_TABLE_NUMBER_SIZE];
-        if (column->in_caption) {
-            continue;
-        }
-        fprintf(file, "%*s", first ? 0 : GAP, "");
-        first = false;
-        if (!header && column->is_number && vv_table_number(cells[i], number)) {
-            print_number(file, column, number, i == last);
-        } else {
-            print_text(file, table, column, cells[i], i == last);
+    for (size_t i = 0; i < table->n && i <= last; i++) {
+        if (!table->columns[i].in_caption) {
+            fprintf(table->options.file, "%*s", first ? 0 : GAP, "");
+            print_cell(table, i, cells[i], header, i == last);
+            first = false;
         }
     }
-    fputc('\n', file);
+    fputc('\n', table->options.file);
 }
 
 /* The values that all rows share, in one line. */

@@ -11,14 +11,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ERROR_MARK     "# error: "
-#define SERIES_MAX     24 /* that get a sparkline */
-#define LABEL_BYTES    160
-#define LABEL_COLUMNS  36
-#define SPARK_COLUMNS  60
-#define SPARK_VALUES   3 /* fewer make no line */
-#define CELL_BYTES_MAX (1u << 20)
-#define NONE           SIZE_MAX
+#define ERROR_MARK       "# error: "
+#define SERIES_MAX       24 /* that get a sparkline */
+#define LABEL_BYTES      160
+#define LABEL_COLUMNS    36
+#define SPARK_COLUMNS    60
+#define COLUMNS_OF_FILES 100 /* when it is not printed to a terminal */
+#define SPARK_VALUES     3   /* fewer make no line */
+#define CELL_BYTES_MAX   (1u << 20)
+#define NONE             SIZE_MAX
 
 struct series {
     char label[LABEL_BYTES];
@@ -40,6 +41,7 @@ struct vv_view {
     size_t value;
     bool with_units;
     struct vv_str *cells; /* of a row, with the unit */
+    char value_name[32];  /* of the column that sparklines show */
     struct series *series;
     size_t n_series;
     uint64_t series_seen;
@@ -56,9 +58,9 @@ enum vv_status vv_view_create(const struct vv_view_options *options, struct vv_v
     if (status == VV_OK) {
         status = vv_units_read(&view->units, options->units);
     }
-    if (status == VV_OK && options->terminal) {
-        view->series = calloc(SERIES_MAX, sizeof *view->series);
-        status = view->series ? VV_OK : VV_NO_MEMORY;
+    view->series = calloc(SERIES_MAX, sizeof *view->series);
+    if (status == VV_OK && !view->series) {
+        status = VV_NO_MEMORY;
     }
     if (status != VV_OK) {
         vv_view_destroy(view);
@@ -121,6 +123,8 @@ static enum vv_status begin_table(struct vv_view *view)
     if (view->time != NONE && view->time + 1 < csv->n) {
         bool count = vv_str_equal(csv->cells[view->time + 1], VV_STR_LITERAL("count"));
         view->value = view->time + 1 + (count && view->time + 2 < csv->n);
+        snprintf(view->value_name, sizeof view->value_name, "%.*s",
+                 VV_STR_ARG(csv->cells[view->value]));
     }
     view->with_units = view->metric != NONE && view->units.any && find_cell(csv, "unit") == NONE;
     view->cells = calloc(csv->n + 1, sizeof *view->cells);
@@ -130,7 +134,7 @@ static enum vv_status begin_table(struct vv_view *view)
     size_t n = spread_cells(view, VV_STR_LITERAL("unit"));
     const struct vv_table_options options = {
         .file = view->options.file,
-        .columns = view->options.terminal ? vv_terminal_columns(view->options.file) : 0,
+        .columns = view->options.columns,
         .captioned = view->time == NONE ? 0 : view->time + view->with_units,
     };
     return vv_table_create(&options, view->cells, n, &view->table);
@@ -209,7 +213,7 @@ static enum vv_status take_record(struct vv_view *view, struct vv_error *error)
         unit = vv_units_find(&view->units, view->csv.cells[view->metric]);
     }
     spread_cells(view, unit);
-    if (view->series && view->value != NONE) {
+    if (view->value != NONE) {
         add_to_spark(view);
     }
     return vv_table_row(view->table, view->cells);
@@ -304,7 +308,7 @@ static void print_series(const struct vv_view *view, const struct series *series
     char begin[16];
     char end[16];
     bool backwards = strcmp(series->first_time, series->last_time) > 0;
-    size_t columns = vv_terminal_columns(file);
+    size_t columns = view->options.columns ? view->options.columns : COLUMNS_OF_FILES;
     size_t taken = (labelled ? LABEL_COLUMNS + 2 : 0) + 28; /* the range */
     size_t room = columns > taken + 10 ? columns - taken : 10;
     vv_spark_draw(&series->spark, room < SPARK_COLUMNS ? room : SPARK_COLUMNS, backwards,
@@ -313,6 +317,7 @@ static void print_series(const struct vv_view *view, const struct series *series
         vv_table_print_cut(file, vv_str_of(series->label), LABEL_COLUMNS);
         fputs("  ", file);
     }
+    fprintf(file, "%s  ", view->value_name);
     fprintf(file, "%s%.*s%s", vv_terminal_colour(file, VV_COLOUR_CYAN, begin), (int)bars.size,
             bars.data ? (const char *)bars.data : "", vv_terminal_colour(file, NULL, end));
     print_range(view, series);

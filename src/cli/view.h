@@ -14,7 +14,7 @@ struct vv_view;
 
 struct vv_view_options {
     FILE *file;
-    bool terminal;       /* cut to its width, with sparklines */
+    size_t columns;      /* of the terminal: long texts are cut to fit; 0: no terminal */
     struct vv_str units; /* an answer of /api/v1/metrics in CSV; empty: none. Borrowed */
 };
 
