@@ -20,7 +20,7 @@ static enum vv_status open_lookback(struct vv_walk *walk)
     int64_t length =
         walk->steps->length_ns > VV_LOOKBACK_NS_MIN ? walk->steps->length_ns : VV_LOOKBACK_NS_MIN;
     int64_t to = walk->options.from;
-    int64_t from = to - VV_TIME_MIN > length ? to - length : VV_TIME_MIN;
+    int64_t from = VV_TIME_MIN + length < to ? to - length : VV_TIME_MIN;
     return open_range(walk, from, to, true, true);
 }
 
