@@ -78,7 +78,14 @@ static struct window clip_to_source(const struct vv_query_context *context,
     if (!vv_registry_source_times(context->registry, options->source, &first, &last)) {
         return (struct window){range.from, range.from};
     }
-    return intersect(range, (struct window){first, last < INT64_MAX ? last + 1 : last});
+    range = intersect(range, (struct window){first, last < INT64_MAX ? last + 1 : last});
+    int64_t retention = vv_registry_retention(context->registry, options->tenant);
+    if (retention > 0) { /* expired data may still be on disk: whole eras go later */
+        int64_t now = context->clock->wall_ns(context->clock);
+        int64_t oldest = now > VV_TIME_MIN + retention ? now - retention : VV_TIME_MIN;
+        range.from = range.from > oldest ? range.from : oldest;
+    }
+    return range;
 }
 
 enum vv_status vv_scan_open(const struct vv_query_context *context,
