@@ -101,6 +101,10 @@ enum vv_status vv_request_time(struct vv_str text, int64_t now_ns, int64_t unit_
         *time_out = clamp(*time_out);
         return VV_OK;
     }
+    bool is_date = text.size >= 10 && text.data[4] == '-' && text.data[7] == '-';
+    if (is_date && is_digit(text.data[0])) {
+        return vv_time_parse(text, time_out, error); /* says what is wrong with it */
+    }
     char shown[VV_SHOWN_SIZE];
     return vv_error_set(error, VV_INVALID,
                         "'%s' is not a time: write RFC 3339 (2013-12-02T21:15:00Z), an integer "

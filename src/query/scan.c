@@ -115,16 +115,22 @@ static void count_figures(struct vv_scan *scan)
     scan->counted = now;
 }
 
-void vv_scan_close(struct vv_scan *scan)
+static void drop_merge(struct vv_scan *scan)
 {
-    if (!scan) {
-        return;
-    }
     if (scan->merge) {
         count_figures(scan);
         vv_merge_destroy(scan->merge);
+        scan->merge = NULL;
+        scan->counted = (struct vv_merge_figures){0};
     }
-    free(scan);
+}
+
+void vv_scan_close(struct vv_scan *scan)
+{
+    if (scan) {
+        drop_merge(scan);
+        free(scan);
+    }
 }
 
 int64_t vv_scan_reached(const struct vv_scan *scan)
@@ -452,15 +458,20 @@ static enum vv_status explain(const struct vv_scan *scan, enum vv_status status,
                            (int)(id.size < 100 ? id.size : 100), id.data, time);
 }
 
-/* The window did not fit: a narrower one is tried from where rows were given last. */
+/* The window did not fit: a narrower one is tried from where rows were given last, with a new merge,
+ * since the old one keeps the memory that was too much. */
 static enum vv_status shrink(struct vv_scan *scan, struct vv_error *error)
 {
+    drop_merge(scan);
     struct window rest = intersect(scan->left, scan->window);
     if (is_empty(rest)) {
         return VV_OK;
     }
     if (length_of(rest) == 1) {
         return explain(scan, VV_TOO_LARGE, error);
+    }
+    if (error) {
+        error->message[0] = '\0'; /* it did not end in an error after all */
     }
     scan->width = length_of(rest) / 2;
     scan->narrowed = true;
