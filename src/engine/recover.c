@@ -211,8 +211,10 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     vv_journal_read_figures(engine->journal, &figures);
     double ms = (double)(engine->clock->monotonic_ns(engine->clock) - start) / 1e6;
     vv_log(figures.damaged ? VV_LOG_WARN : VV_LOG_INFO, "recovered",
-           "batches=%llu points=%llu records=%llu damaged=%llu duration_ms=%.1f",
+           "batches=%llu points=%llu records=%llu bytes=%llu damaged=%llu duration_ms=%.1f",
            (unsigned long long)replaying.batches, (unsigned long long)replaying.points,
-           (unsigned long long)figures.replayed, (unsigned long long)figures.damaged, ms);
+           (unsigned long long)figures.replayed,
+           (unsigned long long)atomic_load(&engine->replay_done),
+           (unsigned long long)figures.damaged, ms);
     return VV_OK;
 }
