@@ -383,8 +383,11 @@ static void verify_blocks(const struct holding *holding, struct model *model)
         if (expected->may_be_gone && held->value == 0) {
             *expected = (struct model_block){0}; /* gone, and it must stay so */
         }
-        assert_int_equal(held->value, expected->value);
-        assert_int_equal(held->n_parts, expected->n_parts);
+        if (held->value != expected->value || held->n_parts != expected->n_parts) {
+            fail_msg("span %u has %u parts of value %u instead of %u of %u%s", span, held->n_parts,
+                     held->value, expected->n_parts, expected->value,
+                     expected->may_be_gone ? " or none" : "");
+        }
     }
 }
 

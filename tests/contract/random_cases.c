@@ -9,9 +9,19 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SEED_FIRST 4711
+
+/* More seeds than usual by VARVE_TEST_SEEDS, for a long search. */
+static uint64_t seed_count(uint64_t usual)
+{
+    const char *wanted = getenv("VARVE_TEST_SEEDS");
+    uint64_t count = wanted ? strtoull(wanted, NULL, 10) : usual;
+    print_message("seeds %d … %llu\n", SEED_FIRST, (unsigned long long)(SEED_FIRST + count - 1));
+    return count;
+}
 
 static void run_seed(struct contract *c, uint64_t seed, uint32_t changes)
 {
@@ -42,9 +52,8 @@ static void run_seed(struct contract *c, uint64_t seed, uint32_t changes)
 static void any_changes_leave_what_the_model_says(void **state)
 {
     struct contract *c = *state;
-    uint64_t seeds = c->backend->embedded ? 4 : 60;
+    uint64_t seeds = seed_count(c->backend->embedded ? 4 : 60);
     for (uint64_t seed = SEED_FIRST; seed < SEED_FIRST + seeds; seed++) {
-        print_message("seed %llu\n", (unsigned long long)seed);
         run_seed(c, seed, 700);
         contract_reset(c);
     }
@@ -127,10 +136,31 @@ static bool hear(int output, struct report *report_out)
     return true;
 }
 
-/* Follows a child and kills it when it begins `last`. Returns the number of the change that it was
+/* Lets the child get some way into its change; how far does not matter to the result. */
+static void kill_soon(pid_t child, uint64_t delay_us)
+{
+    const struct timespec delay = {.tv_nsec = (long)delay_us * 1000};
+    (void)nanosleep(&delay, NULL);
+    assert_int_equal(kill(child, SIGKILL), 0);
+}
+
+/* A change that writes much, after some others. */
+static uint32_t choose_last(uint64_t seed, uint32_t number, struct vv_random *random)
+{
+    uint32_t last = number + (uint32_t)vv_random_below(random, 100);
+    if (vv_random_below(random, 4) == 0) {
+        return last; /* any */
+    }
+    while (model_change(seed, last).kind < CHANGE_CONFIRM) {
+        last++;
+    }
+    return last;
+}
+
+/* Follows a child and kills it when it is in `last`. Returns the number of the change that it was
  * killed in, or the next one; *in_change_out says which. */
 static uint32_t follow_child(pid_t child, int output, uint64_t seed, uint32_t first, uint32_t last,
-                             struct model *model, bool *in_change_out)
+                             uint64_t delay_us, struct model *model, bool *in_change_out)
 {
     struct report report;
     uint32_t number = first;
@@ -142,7 +172,7 @@ static uint32_t follow_child(pid_t child, int output, uint64_t seed, uint32_t fi
             model_change_model(model, &change, report.outcome);
             number++;
         } else if (number == last) {
-            assert_int_equal(kill(child, SIGKILL), 0);
+            kill_soon(child, delay_us);
         }
         *in_change_out = !report.ended;
     }
@@ -173,16 +203,17 @@ static void a_killed_process_leaves_what_the_model_says(void **state)
     static struct model model;
     struct vv_random random = {.state = SEED_FIRST};
     contract_close(c);
-    for (uint64_t seed = SEED_FIRST; seed < SEED_FIRST + 3; seed++) {
-        print_message("seed %llu\n", (unsigned long long)seed);
+    uint64_t seeds = seed_count(3);
+    for (uint64_t seed = SEED_FIRST; seed < SEED_FIRST + seeds; seed++) {
         memset(&model, 0, sizeof model);
         uint32_t number = 0;
         for (int kills = 0; kills < 12; kills++) {
-            uint32_t last = number + (uint32_t)vv_random_below(&random, 150);
+            uint32_t last = choose_last(seed, number, &random);
+            uint64_t delay_us = vv_random_below(&random, 4000);
             int output;
             bool in_change;
             pid_t child = start_child(c, seed, number, &output);
-            number = follow_child(child, output, seed, number, last, &model, &in_change);
+            number = follow_child(child, output, seed, number, last, delay_us, &model, &in_change);
             number = examine(c, seed, number, in_change, &model);
         }
         contract_open(c);

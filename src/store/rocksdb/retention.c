@@ -67,7 +67,9 @@ enum vv_status vv_rocksdb_set_retention(struct vv_store *store, uint32_t tenant,
     return vv_rocksdb_tenants_set(rocksdb, &where, error);
 }
 
-/* Whether a tenant's blocks wait in the era to be moved to another class. */
+/* Whether the era must wait for a tenant that is moving: because blocks in it are still to be moved
+ * out, or because what they replace may be left over in an older class and must not be seen again.
+ */
 static enum vv_status is_awaited(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_era *era,
                                  bool *awaited_out, struct vv_error *error)
 {
@@ -75,7 +77,8 @@ static enum vv_status is_awaited(struct vv_rocksdb *rocksdb, const struct vv_roc
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < rocksdb->tenants.n; i++) {
         const struct vv_rocksdb_tenant *where = &rocksdb->tenants.list[i];
-        for (uint32_t j = 0; j + 1 < where->n && !*awaited_out && status == VV_OK; j++) {
+        bool moving = where->n > 1;
+        for (uint32_t j = 0; moving && j < where->n && !*awaited_out && status == VV_OK; j++) {
             if (where->classes[j].retention_s == era->era.retention_s) {
                 status = era_has_blocks(rocksdb, era, where->tenant, where->classes[j].generation,
                                         awaited_out, error);
