@@ -106,7 +106,8 @@ static enum vv_status look_at_head(struct vv_result *result, struct vv_error *er
     int64_t head_last;
     if (!vv_registry_source_times(context->registry, source, &first, &last) ||
         !vv_head_series_times(context->head, source, measurement, &head_first, &head_last) ||
-        head_last < last || head_last < result->from || head_last >= result->to) {
+        head_last < last || head_last < result->from || head_last >= result->to ||
+        head_last < vv_scan_oldest(context, result->tenant)) {
         return VV_OK;
     }
     struct vv_rows rows = {0};

@@ -69,6 +69,16 @@ static int64_t length_of(struct window window)
 
 /* ---- life ---- */
 
+int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t tenant)
+{
+    int64_t retention = vv_registry_retention(context->registry, tenant);
+    if (retention <= 0) {
+        return VV_TIME_MIN;
+    }
+    int64_t now = context->clock->wall_ns(context->clock);
+    return now > VV_TIME_MIN + retention ? now - retention : VV_TIME_MIN;
+}
+
 static struct window clip_to_source(const struct vv_query_context *context,
                                     const struct vv_scan_options *options)
 {
@@ -79,12 +89,8 @@ static struct window clip_to_source(const struct vv_query_context *context,
         return (struct window){range.from, range.from};
     }
     range = intersect(range, (struct window){first, last < INT64_MAX ? last + 1 : last});
-    int64_t retention = vv_registry_retention(context->registry, options->tenant);
-    if (retention > 0) { /* expired data may still be on disk: whole eras go later */
-        int64_t now = context->clock->wall_ns(context->clock);
-        int64_t oldest = now > VV_TIME_MIN + retention ? now - retention : VV_TIME_MIN;
-        range.from = range.from > oldest ? range.from : oldest;
-    }
+    int64_t oldest = vv_scan_oldest(context, options->tenant);
+    range.from = range.from > oldest ? range.from : oldest;
     return range;
 }
 
@@ -458,8 +464,8 @@ static enum vv_status explain(const struct vv_scan *scan, enum vv_status status,
                            (int)(id.size < 100 ? id.size : 100), id.data, time);
 }
 
-/* The window did not fit: a narrower one is tried from where rows were given last, with a new merge,
- * since the old one keeps the memory that was too much. */
+/* The window did not fit: a narrower one is tried from where rows were given last, with a new
+ * merge, since the old one keeps the memory that was too much. */
 static enum vv_status shrink(struct vv_scan *scan, struct vv_error *error)
 {
     drop_merge(scan);

@@ -42,6 +42,10 @@ void vv_scan_close(struct vv_scan *scan); /* NULL is allowed */
 VV_MUST_CHECK enum vv_status vv_scan_next(struct vv_scan *scan, const struct vv_rows **rows_out,
                                           struct vv_error *error);
 
+/* Points before this time are not shown: the tenant's retention hides them, though they may still
+ * be on disk, since whole eras go later. */
+int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t tenant);
+
 /* Up to where all rows have been given: those before this time, with `descending` those at or
  * after it. */
 int64_t vv_scan_reached(const struct vv_scan *scan);

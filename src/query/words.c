@@ -133,7 +133,7 @@ static const char *guess(struct vv_str text, const char *const *words, size_t n)
             continue;
         }
         unsigned edits = edits_between(text, word);
-        if (edits < best_edits && edits * 2 < word.size) {
+        if (edits < best_edits && edits * 2 <= word.size) {
             best = words[i];
             best_edits = edits;
         }

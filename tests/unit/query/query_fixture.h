@@ -69,10 +69,8 @@ static inline void fixture_init(struct fixture *f)
                                                .block_bytes_max = 4096};
     assert_int_equal(vv_sealer_create(&sealer_options, &f->sealer), VV_OK);
     f->stamp = vv_stamp_make((uint64_t)(FIXTURE_NOW / 1000), 0);
-    f->context = (struct vv_query_context){.registry = f->registry,
-                                           .head = f->head,
-                                           .store = f->store,
-                                           .clock = &f->clock.clock};
+    f->context = (struct vv_query_context){
+        .registry = f->registry, .head = f->head, .store = f->store, .clock = &f->clock.clock};
     f->limits = (struct vv_query_limits){.time_ns_max = 30 * VV_SECOND,
                                          .memory_bytes_max = 64 << 20,
                                          .series_max = 100000,
@@ -97,8 +95,8 @@ static inline uint32_t fixture_source(struct fixture *f, const char *id, const c
     return source;
 }
 
-static inline uint32_t fixture_metric(struct fixture *f, const char *measurement,
-                                      const char *field, enum vv_value_type type)
+static inline uint32_t fixture_metric(struct fixture *f, const char *measurement, const char *field,
+                                      enum vv_value_type type)
 {
     uint32_t number;
     uint32_t metric;
@@ -213,8 +211,8 @@ static inline enum vv_status fixture_answer(struct fixture *f, enum vv_request_k
     *text_out = NULL;
     enum vv_status status = fixture_request(f, kind, words, &request);
     if (status == VV_OK) {
-        status = vv_result_open(&f->context, &f->limits, request, VV_FORMAT_JSON, &result,
-                                &f->error);
+        status =
+            vv_result_open(&f->context, &f->limits, request, VV_FORMAT_JSON, &result, &f->error);
     }
     if (status != VV_OK) {
         return status;

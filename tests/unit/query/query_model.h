@@ -46,15 +46,15 @@ static const enum vv_value_type model_types[MODEL_METRICS] = {VV_INT64, VV_FLOAT
 static inline void model_keep(struct model *m, struct model_point point)
 {
     size_t at = 0;
-    while (at < m->n && (m->points[at].source < point.source ||
-                         (m->points[at].source == point.source &&
-                          (m->points[at].metric < point.metric ||
-                           (m->points[at].metric == point.metric &&
-                            m->points[at].time < point.time))))) {
+    while (at < m->n &&
+           (m->points[at].source < point.source ||
+            (m->points[at].source == point.source &&
+             (m->points[at].metric < point.metric ||
+              (m->points[at].metric == point.metric && m->points[at].time < point.time))))) {
         at++;
     }
-    if (at < m->n && m->points[at].source == point.source &&
-        m->points[at].metric == point.metric && m->points[at].time == point.time) {
+    if (at < m->n && m->points[at].source == point.source && m->points[at].metric == point.metric &&
+        m->points[at].time == point.time) {
         m->points[at].bits = point.bits;
         return;
     }
@@ -155,9 +155,9 @@ struct model_query {
 };
 
 static const char *const model_wheres[] = {NULL, "value>20", "value<=80.5", "value!=0"};
-static const char *const model_aggs[] = {"count", "sum",   "min",  "max",  "mean",   "stddev",
-                                         "first", "last",  "p0",   "median", "p99.9", "rate",
-                                         "increase", "delta"};
+static const char *const model_aggs[] = {"count",  "sum",   "min",      "max",  "mean",
+                                         "stddev", "first", "last",     "p0",   "median",
+                                         "p99.9",  "rate",  "increase", "delta"};
 #define MODEL_RATE 11
 static const char *const model_fills[] = {"none", "null", "zero", "previous", "linear"};
 static const char *const model_groups[] = {NULL, "site", "all", "source,site"};
@@ -195,8 +195,8 @@ static inline void model_choose_aggs(struct model *m, struct model_query *q)
 /* With `aggregates` false: points. */
 static inline struct model_query model_request(struct model *m, bool aggregates, int group)
 {
-    static const int64_t steps[] = {0,        VV_MINUTE,   7 * VV_MINUTE, VV_HOUR,
-                                    VV_DAY,   2 * VV_DAY,  7 * VV_DAY,    5 * VV_HOUR};
+    static const int64_t steps[] = {0,      VV_MINUTE,  7 * VV_MINUTE, VV_HOUR,
+                                    VV_DAY, 2 * VV_DAY, 7 * VV_DAY,    5 * VV_HOUR};
     struct model_query q = {.group = group};
     struct vv_random *random = &m->random;
     q.has_from = vv_random_below(random, 3) > 0;
@@ -388,9 +388,9 @@ static inline const struct model_point *model_previous(const struct model *m,
     for (size_t i = 0; i < m->n; i++) {
         const struct model_point *p = &m->points[i];
         double value = model_real(p->metric, p->bits);
-        if (p->source == source && p->metric == metric && p->time < before &&
-            p->time < q->to && (!q->has_from || p->time >= q->from - lookback) &&
-            model_where(q, value) && !isnan(value)) {
+        if (p->source == source && p->metric == metric && p->time < before && p->time < q->to &&
+            (!q->has_from || p->time >= q->from - lookback) && model_where(q, value) &&
+            !isnan(value)) {
             found = p;
         }
     }
@@ -509,8 +509,7 @@ static inline void model_points_rows(const struct model *m, const struct model_q
     for (size_t i = 0; i < m->n; i++) {
         const struct model_point *p = &m->points[i];
         if (p->time >= q->from && p->time < q->to && model_counts(m, q, p, group, metric)) {
-            out->rows[out->n++] =
-                (struct model_row){p->time, false, {model_real(metric, p->bits)}};
+            out->rows[out->n++] = (struct model_row){p->time, false, {model_real(metric, p->bits)}};
         }
     }
 }
@@ -554,7 +553,8 @@ static inline void model_fill_row(const struct model_query *q, struct model_row 
 {
     row->filled = true;
     for (int a = 0; a < q->n_agg; a++) {
-        bool both = older && newer && older->cells[a] != MODEL_NULL && newer->cells[a] != MODEL_NULL;
+        bool both =
+            older && newer && older->cells[a] != MODEL_NULL && newer->cells[a] != MODEL_NULL;
         row->cells[a] = MODEL_NULL;
         if (q->agg[a] == 0 || q->fill == 2) {
             row->cells[a] = 0;
@@ -690,8 +690,9 @@ static inline void model_compare_head(const struct model_query *q, int group, in
         assert_string_equal(json_string_value(source), model_ids[group]);
     }
     if (q->group == MODEL_BY_SITE) {
-        assert_string_equal(json_string_value(site),
-                            group == 0 ? "" : group == 1 ? "north" : "south");
+        assert_string_equal(json_string_value(site), group == 0   ? ""
+                                                     : group == 1 ? "north"
+                                                                  : "south");
     } else if (q->group == MODEL_WITH_SITE) {
         assert_string_equal(json_string_value(site), model_sites[group] ? model_sites[group] : "");
     } else {

@@ -175,8 +175,8 @@ static void a_few_newest_rows_read_one_span(void **state)
     assert_int_equal(f.facts.partitions_read, 1);
     assert_int_equal(f.facts.pieces_read, 1);
     json_decref(answer);
-    answer = ask_json(&f, VV_REQUEST_QUERY,
-                      WORDS("order=desc", "limit=2", "step=1d", "agg=mean,max"));
+    answer =
+        ask_json(&f, VV_REQUEST_QUERY, WORDS("order=desc", "limit=2", "step=1d", "agg=mean,max"));
     assert_int_equal(f.facts.rows, 2);
     assert_int_equal(f.facts.partitions_read, 2); /* a row is known once its step is passed */
     json_decref(answer);
@@ -246,10 +246,11 @@ static void holes_under_changing_plans(void **state)
         int64_t start = FIXTURE_NOW - 60 * VV_DAY;
         for (int i = 0; i < 4; i++) {
             int64_t shift = (int64_t)vv_random_below(&random, (uint64_t)VV_DAY);
-            plans[i] = (struct vv_plan){.from_ns = i ? start + i * 15 * VV_DAY + shift : VV_TIME_MIN,
-                                        .bucket_ns = buckets[vv_random_below(&random, 4)],
-                                        .span_ns = VV_HOUR,
-                                        .splits = (uint16_t)(1 + vv_random_below(&random, 2))};
+            plans[i] =
+                (struct vv_plan){.from_ns = i ? start + i * 15 * VV_DAY + shift : VV_TIME_MIN,
+                                 .bucket_ns = buckets[vv_random_below(&random, 4)],
+                                 .span_ns = VV_HOUR,
+                                 .splits = (uint16_t)(1 + vv_random_below(&random, 2))};
         }
         assert_int_equal(vv_registry_source_set_plans(f.registry, source, plans, 4), VV_OK);
         int64_t times[30];
@@ -385,13 +386,13 @@ static void the_ends_of_time(void **state)
         }
         fixture_flush(&f);
     }
-    expect_csv(&f, VV_REQUEST_QUERY,
-               WORDS("format=csv", "step=1d", "agg=count", "time_format=s", "to=2255-12-31",
-                     "order=desc"),
-               "source,metric,time,count\n"
-               "a,m.v,8999942400,1\n" /* 2255-03-14 */
-               "a,m.v,-86400,1\n"
-               "a,m.v,-9000028800,1\n");
+    expect_csv(
+        &f, VV_REQUEST_QUERY,
+        WORDS("format=csv", "step=1d", "agg=count", "time_format=s", "to=2255-12-31", "order=desc"),
+        "source,metric,time,count\n"
+        "a,m.v,8999942400,1\n" /* 2255-03-14 */
+        "a,m.v,-86400,1\n"
+        "a,m.v,-9000028800,1\n");
     fixture_deinit(&f);
 }
 

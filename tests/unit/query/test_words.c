@@ -64,8 +64,8 @@ static void shows_hostile_input_harmlessly(void **state)
     char shown[VV_SHOWN_SIZE];
     assert_string_equal(vv_shown(vv_str_of("°C ü 漢"), shown), "°C ü 漢");
     assert_string_equal(vv_shown((struct vv_str){"a\0b\n\x7f", 5}, shown), "a?b??");
-    assert_string_equal(vv_shown(vv_str_of("\xc3"), shown), "?");         /* cut short */
-    assert_string_equal(vv_shown(vv_str_of("\xc0\x80"), shown), "??");    /* overlong */
+    assert_string_equal(vv_shown(vv_str_of("\xc3"), shown), "?");           /* cut short */
+    assert_string_equal(vv_shown(vv_str_of("\xc0\x80"), shown), "??");      /* overlong */
     assert_string_equal(vv_shown(vv_str_of("\xed\xa0\x80"), shown), "???"); /* surrogate */
     assert_string_equal(vv_shown(vv_str_of("\xf4\x90\x80\x80"), shown), "????");
 }

@@ -19,9 +19,9 @@
 #define DAY_S 86400
 
 static const char *const names[] = {
-    "Europe/Berlin",   "America/New_York",  "America/St_Johns", "America/Sao_Paulo",
-    "America/Havana",  "Asia/Kolkata",      "Asia/Tehran",      "Australia/Lord_Howe",
-    "Pacific/Apia",    "Africa/Casablanca", "Asia/Gaza",        "America/Nuuk",
+    "Europe/Berlin",    "America/New_York",   "America/St_Johns", "America/Sao_Paulo",
+    "America/Havana",   "Asia/Kolkata",       "Asia/Tehran",      "Australia/Lord_Howe",
+    "Pacific/Apia",     "Africa/Casablanca",  "Asia/Gaza",        "America/Nuuk",
     "Antarctica/Troll", "Pacific/Kiritimati",
 };
 #define NAME_COUNT (sizeof names / sizeof names[0])
@@ -133,8 +133,17 @@ static void names_that_are_none(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
-        "",  "Europe",        "Nowhere/Here",  "../../etc/passwd", "/etc/passwd", "Europe//Berlin",
-        "./Europe/Berlin",    "Europe/",       "zone.tab",         "CET-1CEST",   "europe/berlin",
+        "",
+        "Europe",
+        "Nowhere/Here",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "Europe//Berlin",
+        "./Europe/Berlin",
+        "Europe/",
+        "zone.tab",
+        "CET-1CEST",
+        "europe/berlin",
         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "right/Europe/Berlin",
     };
@@ -174,10 +183,22 @@ static void texts_that_are_no_rules(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
-        "",        "CE-1",          "CET",           "CET-1CEST",        "CET-25",
-        "<CET-1",  "CET-1CEST,M3",  "CET-1CEST,M13.1.0,M10.5.0",         "CET-1CEST,M3.6.0,M10.5.0",
-        "CET-1x",  "CET-1CEST,J0,J5", "CET-1CEST,M3.5.0,M10.5.0/168",    "CET-1CEST,M3.5.0",
-        "CET-1:60", "CET-1CEST,M3.5.0,M10.5.0,",     "CET99999999999999999999",
+        "",
+        "CE-1",
+        "CET",
+        "CET-1CEST",
+        "CET-25",
+        "<CET-1",
+        "CET-1CEST,M3",
+        "CET-1CEST,M13.1.0,M10.5.0",
+        "CET-1CEST,M3.6.0,M10.5.0",
+        "CET-1x",
+        "CET-1CEST,J0,J5",
+        "CET-1CEST,M3.5.0,M10.5.0/168",
+        "CET-1CEST,M3.5.0",
+        "CET-1:60",
+        "CET-1CEST,M3.5.0,M10.5.0,",
+        "CET99999999999999999999",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct vv_zone_rule rule;
