@@ -22,6 +22,7 @@ struct column {
     size_t width;
     size_t before; /* numbers: digits before the point, and the sign */
     size_t behind; /* the point and what follows it */
+    size_t words;  /* of NaN and the like among them */
 };
 
 struct vv_table {
@@ -185,7 +186,7 @@ static void measure_cell(struct column *column, struct vv_str cell, struct vv_st
         column->before = larger_of(column->before, before);
         column->behind = larger_of(column->behind, strlen(number) - before);
     } else if (is_not_finite(cell)) {
-        column->before = larger_of(column->before, cell.size);
+        column->words = larger_of(column->words, cell.size);
     } else {
         column->is_number = false;
     }
@@ -200,7 +201,7 @@ static void measure(struct vv_table *table, size_t i, size_t rows, bool complete
     }
     column->is_number = column->is_number && column->has_values;
     if (column->is_number) {
-        column->width = column->before + column->behind;
+        column->width = larger_of(column->before + column->behind, column->words);
     }
     column->width = larger_of(column->width, vv_terminal_width(column->name));
     column->in_caption = complete && rows > 0 && column->one_value && i < table->options.captioned;
