@@ -29,14 +29,13 @@ static enum vv_status resolve_source(struct vv_staging *staging, int64_t time,
     struct vv_staging_row *row = staging->row;
     struct vv_registry *registry = staging->options.registry;
     uint32_t tenant = staging->options.tenant;
-    enum vv_status status = vv_registry_source(registry, tenant, row->tags, row->n_tags, time,
-                                               &row->series.source, error);
-    if (status == VV_OK) {
-        row->known = true;
-        if (row->raw.size > 0) {
-            vv_registry_series_keep(registry, tenant, row->raw, row->series);
-        }
-    }
+    struct vv_series *series = &row->series;
+    enum vv_status status =
+        row->raw.size > 0 ? vv_registry_series(registry, tenant, row->raw, series->measurement,
+                                               row->tags, row->n_tags, time, &series->source, error)
+                          : vv_registry_source(registry, tenant, row->tags, row->n_tags, time,
+                                               &series->source, error);
+    row->known = row->known || status == VV_OK;
     return status;
 }
 

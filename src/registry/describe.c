@@ -26,7 +26,7 @@ static const struct vv_text *kept_text(struct vv_registry *registry, const vv_te
 }
 
 enum vv_status vv_metric_describe(struct vv_registry *registry, struct vv_metric *metric,
-                                  struct vv_str unit, struct vv_str description)
+                                  struct vv_str unit, struct vv_str description, bool *changed_out)
 {
     bool new_unit = changes(&metric->unit, unit);
     bool new_description = changes(&metric->description, description);
@@ -38,9 +38,7 @@ enum vv_status vv_metric_describe(struct vv_registry *registry, struct vv_metric
     }
     atomic_store_explicit(&metric->unit, kept_unit, memory_order_release);
     atomic_store_explicit(&metric->description, kept_description, memory_order_release);
-    if (new_unit || new_description) {
-        vv_state_change(&metric->state);
-    }
+    *changed_out = new_unit || new_description;
     return VV_OK;
 }
 
@@ -61,8 +59,12 @@ static enum vv_status describe(struct vv_registry *registry, struct vv_metric *m
                             "units and descriptions were changed too often since the start: try "
                             "again after a restart");
     }
-    enum vv_status status = vv_metric_describe(registry, metric, unit, description);
-    tenant->replaced_bytes += status == VV_OK ? (uint32_t)replaced : 0;
+    bool changed = false;
+    enum vv_status status = vv_metric_describe(registry, metric, unit, description, &changed);
+    if (status == VV_OK && changed) {
+        tenant->replaced_bytes += (uint32_t)replaced;
+        vv_state_change(&metric->state);
+    }
     return status;
 }
 

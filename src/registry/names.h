@@ -35,8 +35,8 @@ struct vv_name_table {
 
 /* Zero-initialised is empty and valid. */
 struct vv_names {
-    _Atomic(struct vv_name_table *) table;
     size_t count;
+    _Atomic(struct vv_name_table *) table;
     _Atomic size_t bytes;
 };
 

@@ -129,10 +129,14 @@ uint64_t vv_registry_encode(struct vv_registry *registry, enum vv_registry_kind 
 
 /* ---- applying ---- */
 
-/* Where an applied record stands: the object's new state, settled. */
-static void set_applied(vv_object_state *state, uint64_t version)
+/* A record of this version has been applied, or is known already: it is settled. */
+static void note_applied(vv_object_state *state, uint64_t version)
 {
-    atomic_store_explicit(state, version << 1 | SETTLED, memory_order_release);
+    if (version > vv_state_version(state)) {
+        atomic_store_explicit(state, version << 1 | SETTLED, memory_order_release);
+    } else {
+        vv_state_set_settled(state, version);
+    }
 }
 
 static enum vv_status damaged(struct vv_error *error, const char *why)
@@ -171,8 +175,8 @@ static enum vv_status apply_tenant(struct vv_registry *registry, uint32_t number
     }
     if (version > vv_state_version(&tenant->state)) {
         atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
-        set_applied(&tenant->state, version);
     }
+    note_applied(&tenant->state, version);
     return VV_OK;
 }
 
@@ -194,9 +198,7 @@ static enum vv_status apply_measurement(struct vv_registry *registry, uint32_t n
     if (!measurement) {
         return vv_measurement_add(registry, number, tenant, name, version << 1 | SETTLED);
     }
-    if (version > vv_state_version(&measurement->state)) {
-        set_applied(&measurement->state, version);
-    }
+    note_applied(&measurement->state, version);
     return VV_OK;
 }
 
@@ -246,12 +248,13 @@ static enum vv_status apply_metric(struct vv_registry *registry, uint32_t number
         !vv_str_equal(field, record.field)) {
         return damaged(error, "another metric has its number");
     }
-    if (version <= vv_state_version(&metric->state)) {
-        return VV_OK;
+    enum vv_status status = VV_OK;
+    bool changed = false;
+    if (version > vv_state_version(&metric->state)) {
+        status = vv_metric_describe(registry, metric, record.unit, record.description, &changed);
     }
-    enum vv_status status = vv_metric_describe(registry, metric, record.unit, record.description);
     if (status == VV_OK) {
-        set_applied(&metric->state, version);
+        note_applied(&metric->state, version);
     }
     return status;
 }
@@ -268,10 +271,7 @@ static enum vv_status apply_source(struct vv_registry *registry, uint32_t number
     enum vv_status status =
         vv_source_apply(registry, tenant_number, number, version, reader, error);
     if (status == VV_OK) {
-        vv_object_state *state = &vv_source_at(registry, number)->state;
-        if (version > vv_state_version(state)) {
-            set_applied(state, version);
-        }
+        note_applied(&vv_source_at(registry, number)->state, version);
     }
     pthread_rwlock_unlock(&tenant->index.lock);
     return status;

@@ -209,13 +209,15 @@ struct vv_series {
 };
 /* `raw` is what stands before the fields in line protocol (or any other bytes that always mean the
  * same measurement and tags). Keyed hash, bytes compared, tenant included, bounded. Where tags can
- * change (id tag), an entry counts only while the source's tags are those of the raw bytes. */
+ * change (id tag), it is found only while the source's present tags are those of the raw bytes. */
 bool vv_registry_series_find(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
                              struct vv_series *series_out);
-/* Best effort. After vv_registry_series_find did not find it and vv_registry_source gave the
- * source. */
-void vv_registry_series_keep(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
-                             struct vv_series series);
+/* As vv_registry_source, for raw bytes that were not found: they will be, as a rule, from now on,
+ * with this source and measurement. */
+VV_MUST_CHECK enum vv_status vv_registry_series(struct vv_registry *registry, uint32_t tenant,
+                                                struct vv_str raw, uint32_t measurement,
+                                                const struct vv_tag *tags, size_t n, int64_t time,
+                                                uint32_t *source_out, struct vv_error *error);
 
 /* ---- selecting sources by the tag index ---- */
 

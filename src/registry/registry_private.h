@@ -121,7 +121,7 @@ struct vv_source {
     struct vv_tags *tags;           /* under the tenant's lock; NULL when canonical */
     _Atomic(struct vv_plan_list *) plans;
     uint32_t tenant;
-    _Atomic uint32_t tags_epoch; /* changes when a caller mentions other tags than the present */
+    _Atomic uint32_t tags_epoch; /* changes with the present tags */
 };
 _Static_assert(sizeof(struct vv_source) == 64, "a source is one cache line");
 
@@ -205,10 +205,10 @@ VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_
                                            uint32_t measurement, struct vv_str field,
                                            enum vv_value_type type, uint64_t state,
                                            struct vv_error *error);
-/* data NULL leaves one as it is. */
+/* data NULL leaves one as it is. The version stays: that is the caller's. */
 VV_MUST_CHECK enum vv_status vv_metric_describe(struct vv_registry *registry,
                                                 struct vv_metric *metric, struct vv_str unit,
-                                                struct vv_str description);
+                                                struct vv_str description, bool *changed_out);
 uint32_t vv_tenant_find(struct vv_registry *registry, struct vv_str name);
 uint32_t vv_measurement_find(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
 uint32_t vv_metric_find(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
@@ -324,6 +324,9 @@ VV_MUST_CHECK enum vv_status vv_source_apply(struct vv_registry *registry, uint3
 
 VV_MUST_CHECK enum vv_status vv_series_cache_create(size_t bytes, struct vv_series_cache **out);
 void vv_series_cache_destroy(struct vv_series_cache *cache);
+/* Best effort. tags_epoch: the source's, while its present tags were those of the raw bytes. */
+void vv_series_cache_keep(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
+                          struct vv_series series, uint32_t tags_epoch);
 void vv_series_cache_figures(struct vv_series_cache *cache, struct vv_registry_figures *figures);
 
 #endif

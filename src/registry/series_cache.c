@@ -7,11 +7,8 @@
  * since it was written gets a second chance at the head, a few times per insertion. So memory is
  * bounded to the byte, an insertion costs little, and there is no list to keep in order at a hit.
  *
- * Where tags can change (id tag), the same raw bytes must reach vv_registry_source again once other
- * tags were seen for the source: each such sight changes the source's epoch. Raw bytes are known to
- * say the present tags when they went through vv_registry_source between two readings of the same
- * epoch: the first time they are kept, the entry notes the epoch but does not answer; the second
- * time, if the epoch is the same, it does, until the epoch changes.
+ * Where tags can change (id tag), an entry holds the source's epoch at a moment when its present
+ * tags were those of the raw bytes, and answers as long as that is the epoch.
  */
 #include "registry/registry_private.h"
 
@@ -34,8 +31,7 @@ struct entry {
     uint32_t tenant;
     uint32_t source;
     uint32_t measurement;
-    uint32_t epoch;
-    bool confirmed;
+    uint32_t tags_epoch;
     bool used; /* since it was written here */
     char raw[];
 };
@@ -295,16 +291,14 @@ static struct shard *shard_of(struct vv_registry *registry, uint32_t tenant, str
     return shard;
 }
 
-static uint32_t epoch_of(struct vv_registry *registry, uint32_t source)
-{
-    const struct vv_source *known = vv_source_at(registry, source);
-    return known ? atomic_load_explicit(&known->tags_epoch, memory_order_acquire) : 0;
-}
-
 static bool is_current(struct vv_registry *registry, const struct entry *entry)
 {
-    return entry->confirmed &&
-           (!registry->id_tag.data || entry->epoch == epoch_of(registry, entry->source));
+    if (!registry->id_tag.data) {
+        return true; /* tags never change */
+    }
+    const struct vv_source *source = vv_source_at(registry, entry->source);
+    return source &&
+           entry->tags_epoch == atomic_load_explicit(&source->tags_epoch, memory_order_acquire);
 }
 
 bool vv_registry_series_find(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
@@ -328,24 +322,12 @@ bool vv_registry_series_find(struct vv_registry *registry, uint32_t tenant, stru
     return found;
 }
 
-/* What the entry says now; two times the same epoch confirm it. */
-static void renew(struct vv_registry *registry, struct entry *entry, struct vv_series series,
-                  bool is_new)
-{
-    uint32_t epoch = epoch_of(registry, series.source);
-    bool same = !is_new && entry->source == series.source && entry->epoch == epoch;
-    entry->source = series.source;
-    entry->measurement = series.measurement;
-    entry->epoch = epoch;
-    entry->confirmed = same || !registry->id_tag.data;
-}
-
-static void add(struct vv_registry *registry, struct shard *shard, uint32_t hash, uint32_t tenant,
-                struct vv_str raw, struct vv_series series)
+/* A new entry; NULL when the raw bytes are too long to be kept. */
+static struct entry *add(struct shard *shard, uint32_t hash, uint32_t tenant, struct vv_str raw)
 {
     size_t size = entry_size(raw.size);
     if (raw.size > RAW_BYTES_MAX || size > shard->ring_size / 2) {
-        return;
+        return NULL;
     }
     make_room(shard, size);
     size_t place = shard->head;
@@ -355,12 +337,12 @@ static void add(struct vv_registry *registry, struct shard *shard, uint32_t hash
     entry->tenant = tenant;
     entry->used = false;
     memcpy(entry->raw, raw.data, raw.size);
-    renew(registry, entry, series, true);
     slot_fill(shard, hash, place);
+    return entry;
 }
 
-void vv_registry_series_keep(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
-                             struct vv_series series)
+void vv_series_cache_keep(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
+                          struct vv_series series, uint32_t tags_epoch)
 {
     uint32_t hash = 0;
     struct shard *shard = shard_of(registry, tenant, raw, &hash);
@@ -369,10 +351,11 @@ void vv_registry_series_keep(struct vv_registry *registry, uint32_t tenant, stru
     }
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = find(shard, hash, tenant, raw);
+    entry = entry ? entry : add(shard, hash, tenant, raw);
     if (entry) {
-        renew(registry, entry, series, false);
-    } else {
-        add(registry, shard, hash, tenant, raw, series);
+        entry->source = series.source;
+        entry->measurement = series.measurement;
+        entry->tags_epoch = tags_epoch;
     }
     pthread_mutex_unlock(&shard->lock);
 }

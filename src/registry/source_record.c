@@ -22,22 +22,30 @@
 
 /* ---- encoding ---- */
 
-static int compare_numbers(const void *a, const void *b)
+static int compare_pairs(const struct vv_tag_pair *a, const struct vv_tag_pair *b)
 {
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
+    int order = vv_str_compare(vv_pair_key(a), vv_pair_key(b));
+    return order ? order : vv_str_compare(vv_pair_value(a), vv_pair_value(b));
 }
 
-/* The pairs of all versions, each once, ascending by number. */
-static size_t collect_pairs(const struct vv_tags *newest, uint32_t pairs[PAIRS_MAX])
+static int compare_numbers(const void *a, const void *b, void *context)
+{
+    struct vv_index *index = context;
+    return compare_pairs(vv_index_pair_at(index, *(const uint32_t *)a),
+                         vv_index_pair_at(index, *(const uint32_t *)b));
+}
+
+/* The pairs of all versions, each once, in the order of their texts: the same tags give the same
+ * bytes, whatever numbers they have here. */
+static size_t collect_pairs(struct vv_index *index, const struct vv_tags *newest,
+                            uint32_t pairs[PAIRS_MAX])
 {
     size_t n = 0;
     for (const struct vv_tags *version = newest; version; version = version->older) {
         memcpy(&pairs[n], version->pairs, version->n * sizeof *pairs);
         n += version->n;
     }
-    qsort(pairs, n, sizeof *pairs, compare_numbers);
+    qsort_r(pairs, n, sizeof *pairs, compare_numbers, index);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         if (kept == 0 || pairs[kept - 1] != pairs[i]) {
@@ -47,15 +55,29 @@ static size_t collect_pairs(const struct vv_tags *newest, uint32_t pairs[PAIRS_M
     return kept;
 }
 
-static void encode_version(const struct vv_tags *version, const uint32_t *pairs, size_t n_pairs,
-                           struct vv_buffer *buffer)
+/* Where a pair stands among them. */
+static size_t place_of(struct vv_index *index, const uint32_t *pairs, size_t n, uint32_t pair)
+{
+    size_t low = 0;
+    size_t high = n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_numbers(&pairs[middle], &pair, index) <= 0) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void encode_version(struct vv_index *index, const struct vv_tags *version,
+                           const uint32_t *pairs, size_t n_pairs, struct vv_buffer *buffer)
 {
     vv_buffer_zigzag(buffer, version->from_ns);
     vv_buffer_varint(buffer, version->n);
     for (uint32_t i = 0; i < version->n; i++) {
-        const uint32_t *place =
-            bsearch(&version->pairs[i], pairs, n_pairs, sizeof *pairs, compare_numbers);
-        vv_buffer_varint(buffer, (uint64_t)(place - pairs));
+        vv_buffer_varint(buffer, place_of(index, pairs, n_pairs, version->pairs[i]));
     }
 }
 
@@ -63,7 +85,7 @@ static void encode_tags(struct vv_index *index, const struct vv_tags *newest,
                         struct vv_buffer *buffer)
 {
     uint32_t pairs[PAIRS_MAX];
-    size_t n_pairs = collect_pairs(newest, pairs);
+    size_t n_pairs = collect_pairs(index, newest, pairs);
     vv_buffer_varint(buffer, n_pairs);
     for (size_t i = 0; i < n_pairs; i++) {
         const struct vv_tag_pair *pair = vv_index_pair_at(index, pairs[i]);
@@ -77,7 +99,7 @@ static void encode_tags(struct vv_index *index, const struct vv_tags *newest,
     }
     vv_buffer_varint(buffer, n);
     while (n > 0) {
-        encode_version(versions[--n], pairs, n_pairs, buffer);
+        encode_version(index, versions[--n], pairs, n_pairs, buffer);
     }
 }
 

@@ -126,7 +126,14 @@ enum vv_status vv_source_add(struct vv_registry *registry, uint32_t tenant,
     return VV_OK;
 }
 
-/* Whether a known source has all that is mentioned, so that nothing is to be done. */
+/* What a tag set came to. */
+struct outcome {
+    uint32_t source;
+    uint32_t tags_epoch;
+    bool is_present; /* the source's present tags are those of the set */
+};
+
+/* A known source: whether it has all that is mentioned, so that nothing is to be done. */
 static bool is_up_to_date(struct vv_registry *registry, struct vv_index *index, uint32_t number,
                           const struct vv_canonical *canonical)
 {
@@ -135,18 +142,26 @@ static bool is_up_to_date(struct vv_registry *registry, struct vv_index *index, 
            vv_tags_contain(index, source->tags, canonical->tags, canonical->n);
 }
 
+static void note_outcome(struct vv_registry *registry, struct vv_index *index, uint32_t number,
+                         const struct vv_canonical *canonical, struct outcome *out)
+{
+    const struct vv_source *source = vv_source_at(registry, number);
+    out->source = number;
+    out->tags_epoch = atomic_load_explicit(&source->tags_epoch, memory_order_acquire);
+    out->is_present = is_up_to_date(registry, index, number, canonical);
+}
+
 static enum vv_status create_or_update(struct vv_registry *registry, uint32_t tenant,
                                        const struct vv_canonical *canonical, uint64_t hash,
                                        int64_t time, uint32_t *source_out, struct vv_error *error)
 {
     struct vv_index *index = &vv_tenant_at(registry, tenant)->index;
-    uint32_t number = vv_index_source(registry, index, canonical->id, hash);
-    if (number != VV_NAME_NONE) {
-        *source_out = number;
-        return is_up_to_date(registry, index, number, canonical)
+    *source_out = vv_index_source(registry, index, canonical->id, hash);
+    if (*source_out != VV_NAME_NONE) {
+        return is_up_to_date(registry, index, *source_out, canonical)
                    ? VV_OK
-                   : vv_tags_update(registry, index, number, canonical->tags, canonical->n, time,
-                                    error);
+                   : vv_tags_update(registry, index, *source_out, canonical->tags, canonical->n,
+                                    time, error);
     }
     enum vv_status status = check_limits(registry, error);
     if (status != VV_OK) {
@@ -163,35 +178,66 @@ static enum vv_status create_or_update(struct vv_registry *registry, uint32_t te
     return vv_source_add(registry, tenant, &new_source, VV_REGISTRY_NONE, source_out, error);
 }
 
-enum vv_status vv_registry_source(struct vv_registry *registry, uint32_t tenant_number,
-                                  const struct vv_tag *tags, size_t n, int64_t time,
-                                  uint32_t *source_out, struct vv_error *error)
+static enum vv_status resolve(struct vv_registry *registry, uint32_t tenant_number,
+                              const struct vv_canonical *canonical, int64_t time,
+                              struct outcome *out, struct vv_error *error)
+{
+    struct vv_index *index = &vv_tenant_at(registry, tenant_number)->index;
+    uint64_t hash = vv_registry_hash(registry, tenant_number, canonical->id);
+    pthread_rwlock_rdlock(&index->lock);
+    uint32_t number = vv_index_source(registry, index, canonical->id, hash);
+    if (number != VV_NAME_NONE) {
+        note_outcome(registry, index, number, canonical, out);
+    }
+    pthread_rwlock_unlock(&index->lock);
+    if (out->is_present) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_canonical_check(canonical, error);
+    if (status == VV_OK) {
+        pthread_rwlock_wrlock(&index->lock);
+        status = create_or_update(registry, tenant_number, canonical, hash, time, &number, error);
+        if (status == VV_OK) {
+            note_outcome(registry, index, number, canonical, out);
+        }
+        pthread_rwlock_unlock(&index->lock);
+    }
+    return status;
+}
+
+static enum vv_status find_or_create(struct vv_registry *registry, uint32_t tenant,
+                                     const struct vv_tag *tags, size_t n, int64_t time,
+                                     struct outcome *out, struct vv_error *error)
 {
     struct vv_canonical canonical;
-    struct vv_tenant *tenant = vv_tenant_at(registry, tenant_number);
-    if (!tenant) {
+    *out = (struct outcome){.source = VV_REGISTRY_NONE};
+    if (!vv_tenant_at(registry, tenant)) {
         return vv_error_set(error, VV_INVALID, "there is no such tenant");
     }
     enum vv_status status = vv_canonical_make(tags, n, registry->id_tag, &canonical, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    struct vv_index *index = &tenant->index;
-    uint64_t hash = vv_registry_hash(registry, tenant_number, canonical.id);
-    pthread_rwlock_rdlock(&index->lock);
-    uint32_t known = vv_index_source(registry, index, canonical.id, hash);
-    bool done = known != VV_NAME_NONE && is_up_to_date(registry, index, known, &canonical);
-    pthread_rwlock_unlock(&index->lock);
-    if (done) {
-        *source_out = known;
-        return VV_OK;
-    }
-    status = vv_canonical_check(&canonical, error);
-    if (status == VV_OK) {
-        pthread_rwlock_wrlock(&index->lock);
-        status =
-            create_or_update(registry, tenant_number, &canonical, hash, time, source_out, error);
-        pthread_rwlock_unlock(&index->lock);
+    return status == VV_OK ? resolve(registry, tenant, &canonical, time, out, error) : status;
+}
+
+enum vv_status vv_registry_source(struct vv_registry *registry, uint32_t tenant,
+                                  const struct vv_tag *tags, size_t n, int64_t time,
+                                  uint32_t *source_out, struct vv_error *error)
+{
+    struct outcome outcome;
+    enum vv_status status = find_or_create(registry, tenant, tags, n, time, &outcome, error);
+    *source_out = outcome.source;
+    return status;
+}
+
+enum vv_status vv_registry_series(struct vv_registry *registry, uint32_t tenant, struct vv_str raw,
+                                  uint32_t measurement, const struct vv_tag *tags, size_t n,
+                                  int64_t time, uint32_t *source_out, struct vv_error *error)
+{
+    struct outcome outcome;
+    enum vv_status status = find_or_create(registry, tenant, tags, n, time, &outcome, error);
+    *source_out = outcome.source;
+    if (status == VV_OK && outcome.is_present) {
+        const struct vv_series series = {outcome.source, measurement};
+        vv_series_cache_keep(registry, tenant, raw, series, outcome.tags_epoch);
     }
     return status;
 }

@@ -175,6 +175,7 @@ static void put_in_front(struct vv_registry *registry, struct vv_index *index, u
     struct vv_tags *present = source->tags;
     vv_tags_reindex(registry, index, number, present, take_version);
     source->tags = take_version;
+    atomic_fetch_add_explicit(&source->tags_epoch, 1, memory_order_release);
     if (present->from_ns == take_version->from_ns) {
         take_version->older = vv_tags_destroy(registry, index, present);
     } else {
@@ -219,8 +220,6 @@ enum vv_status vv_tags_update(struct vv_registry *registry, struct vv_index *ind
     if (vv_tags_contain(index, source->tags, tags, n)) {
         return VV_OK;
     }
-    /* Whatever comes of it: raw bytes with these tags are not to be answered from the cache. */
-    atomic_fetch_add_explicit(&source->tags_epoch, 1, memory_order_release);
     if (time < source->tags->from_ns) {
         return VV_OK;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes allocations fail on request. The linker leads every malloc, calloc and realloc of the test
- * program and of Varve's libraries (not of others) through here. For the thread that asks only.
+ * Makes allocations fail on request. The linker leads every malloc, calloc, realloc and
+ * aligned_alloc of the test program and of Varve's libraries (not of others) through here. For the
+ * thread that asks only.
  */
 #ifndef VV_SIMULATION_SIM_MEMORY_H
 #define VV_SIMULATION_SIM_MEMORY_H

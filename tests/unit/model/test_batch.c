@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "model/partition.h"
-#include "support/failing_malloc.h"
+#include "simulation/sim_memory.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -390,18 +390,17 @@ static void failed_allocations_leave_the_batch_as_it_was(void **state)
 {
     (void)state;
     bool failed = true;
-    for (long successes = 0; failed; successes++) {
+    for (uint64_t k = 1; failed; k++) {
         struct vv_batch *batch = NULL;
-        failing_malloc_after(successes);
+        vv_sim_memory_fail(k);
         enum vv_status status = build(&batch);
-        failing_malloc_stop();
-        failed = failing_malloc_hit;
+        failed = vv_sim_memory_failed();
         assert_int_equal(status, failed ? VV_NO_MEMORY : VV_OK);
         if (batch) {
             assert_round_trip(batch);
         }
         vv_batch_destroy(batch);
-        assert_true(successes < 1000);
+        assert_true(k < 1000);
     }
 }
 
@@ -416,16 +415,15 @@ static void failed_allocations_when_decoding(void **state)
     struct vv_buffer buffer = {0};
     struct vv_str bytes = encode(batch, &buffer);
     bool failed = true;
-    for (long successes = 0; failed; successes++) {
+    for (uint64_t k = 1; failed; k++) {
         struct vv_batch *again = NULL;
         struct vv_error error = {0};
-        failing_malloc_after(successes);
+        vv_sim_memory_fail(k);
         enum vv_status status = vv_batch_decode(bytes, &again, &error);
-        failing_malloc_stop();
-        failed = failing_malloc_hit;
+        failed = vv_sim_memory_failed();
         assert_int_equal(status, failed ? VV_NO_MEMORY : VV_OK);
         vv_batch_destroy(failed ? NULL : again);
-        assert_true(successes < 1000);
+        assert_true(k < 1000);
     }
     vv_buffer_deinit(&buffer);
     vv_batch_destroy(batch);
