@@ -317,8 +317,8 @@ static void print_series(const struct vv_view *view, const struct series *series
         vv_table_print_cut(file, vv_str_of(series->label), LABEL_COLUMNS);
         fputs("  ", file);
     }
-    fprintf(file, "%s  ", view->value_name);
-    fprintf(file, "%s%.*s%s", vv_terminal_colour(file, VV_COLOUR_CYAN, begin), (int)bars.size,
+    vv_terminal_print(file, vv_str_of(view->value_name));
+    fprintf(file, "  %s%.*s%s", vv_terminal_colour(file, VV_COLOUR_CYAN, begin), (int)bars.size,
             bars.data ? (const char *)bars.data : "", vv_terminal_colour(file, NULL, end));
     print_range(view, series);
     vv_buffer_deinit(&bars);
