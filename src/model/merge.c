@@ -390,10 +390,15 @@ static enum vv_block_status open_lane(struct vv_merge *merge, const struct vv_bl
     }
     struct vv_block_column info;
     enum vv_block_status status = vv_block_column_info(block, index, &info);
-    if (status == VV_BLOCK_OK) {
-        merge->types[lane_index] = info.type;
-        status = vv_block_values(block, index, lane->values + first, merge->scratch);
+    if (status != VV_BLOCK_OK) {
+        return status;
     }
+    merge->types[lane_index] = info.type;
+    if (info.all_present) {
+        memset(lane->has + first, 1, block->n_rows);
+        return vv_block_values(block, index, lane->values + first, NULL);
+    }
+    status = vv_block_values(block, index, lane->values + first, merge->scratch);
     if (status == VV_BLOCK_OK) {
         spread_bits(merge->scratch, block->n_rows, lane->has + first);
     }
@@ -607,21 +612,32 @@ static void drop_emitted(struct vv_merge *merge)
     merge->emitted_first = merge->emitted_end = 0;
 }
 
+/* Widens [*low, *high] by the rows from *seen on. */
+static void see_times(const struct vv_merge_buffer *rows, size_t *seen, int64_t *low,
+                      int64_t *high)
+{
+    if (rows->sorted && rows->n_rows > 0) {
+        *low = rows->times[0];
+        *high = rows->times[rows->n_rows - 1];
+    }
+    for (size_t i = *seen; i < rows->n_rows && !rows->sorted; i++) {
+        *low = rows->times[i] < *low ? rows->times[i] : *low;
+        *high = rows->times[i] > *high ? rows->times[i] : *high;
+    }
+    *seen = rows->n_rows;
+}
+
 /* Opens pieces until some rows are complete, or nothing is left to open. Where pieces overlap so
  * that rows must be sorted, it goes on until there are as many new rows as were held over: each row
  * is then sorted a few times at most, however many pieces overlap. */
 static enum vv_status open_until_complete(struct vv_merge *merge, struct vv_error *error)
 {
     size_t held = merge->rows.n_rows;
+    size_t seen = 0;
     int64_t low = INT64_MAX;
     int64_t high = INT64_MIN;
-    size_t seen = 0;
     for (;;) {
-        for (; seen < merge->rows.n_rows; seen++) {
-            int64_t time = merge->rows.times[seen];
-            low = time < low ? time : low;
-            high = time > high ? time : high;
-        }
+        see_times(&merge->rows, &seen, &low, &high);
         bool enough = merge->rows.sorted || merge->rows.n_rows >= 2 * held;
         if ((enough && some_complete(merge, low, high)) || merge->next_input == merge->n_inputs) {
             return VV_OK;
