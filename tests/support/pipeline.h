@@ -48,7 +48,7 @@ static inline void pipeline_init(struct pipeline *p, int64_t now_ns)
                                              &p->measurement, NULL),
                      VV_OK);
     for (int i = 0; i < PIPELINE_METRICS; i++) {
-        char name[8];
+        char name[16];
         enum vv_value_type type;
         snprintf(name, sizeof name, "f%d", i);
         assert_int_equal(vv_registry_metric(p->registry, p->measurement, vv_str_of(name), VV_INT64,
