@@ -215,10 +215,7 @@ static double round_long(const struct parts *parts)
 {
     char text[DECIDING_DIGITS + 32];
     int64_t skipped = 0;
-    size_t n = deciding_digits(parts, text, &skipped);
-    if (n == 0) {
-        return 0.0;
-    }
+    size_t n = deciding_digits(parts, text, &skipped); /* not 0: zero is rounded elsewhere */
     int64_t exponent = parts->exponent + skipped;
     exponent = exponent > EXPONENT_MAX ? EXPONENT_MAX : exponent;
     exponent = exponent < -EXPONENT_MAX ? -EXPONENT_MAX : exponent;

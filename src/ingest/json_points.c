@@ -50,7 +50,7 @@ static void stop(struct vv_json_parser *parser, const char *expected, char found
 {
     char detail[sizeof parser->staging->refusals[0].detail];
     snprintf(detail, sizeof detail, "expected %s, found '%c'; nothing is read from here on",
-             expected, found);
+             expected, found ? found : '?');
     vv_staging_refuse_line(parser->staging, parser->index + 1, 0, VV_REASON_SYNTAX, detail);
     parser->state = VV_JSON_STOPPED;
 }
@@ -97,12 +97,17 @@ static bool scan_byte(struct vv_json_parser *parser, char byte)
     return false;
 }
 
+static bool ends_scalar(char byte)
+{
+    return is_space(byte) || byte == ',' || byte == ']' || byte == '}';
+}
+
 /* Follows the point as far as it goes; returns the bytes that belong to it. */
 static size_t scan_point(struct vv_json_parser *parser, const char *bytes, size_t size,
                          bool *ended_out)
 {
     for (size_t i = 0; i < size; i++) {
-        if (parser->is_scalar && (is_space(bytes[i]) || strchr(",]}", bytes[i]))) {
+        if (parser->is_scalar && ends_scalar(bytes[i])) {
             *ended_out = true;
             return i;
         }

@@ -229,6 +229,20 @@ static void test_texts_help(void **state)
     }
 }
 
+/* A zero byte is as unexpected as any other. */
+static void test_zero_bytes(void **state)
+{
+    (void)state;
+    static const char text[] = "[1\0,{\"measurement\":\"m\",\"fields\":{\"f\":1},\"time\":1}]\0";
+    struct ingest_fixture fixture;
+    fixture_init(&fixture);
+    struct vv_staging account = fixture_json(&fixture, text, sizeof text - 1, SIZE_MAX, 0, 1);
+    assert_string_equal(fixture_rows(&fixture), "m|-|m.f=1i|1\n");
+    assert_string_equal(fixture_refusals(&fixture), "1:0 syntax\n3:0 syntax\n");
+    assert_non_null(strstr(account.refusals[1].detail, "nothing is read from here on"));
+    fixture_deinit(&fixture);
+}
+
 /* ---- limits ---- */
 
 static void test_too_large_points(void **state)
@@ -488,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_precision),
         cmocka_unit_test(test_texts_help),
+        cmocka_unit_test(test_zero_bytes),
         cmocka_unit_test(test_too_large_points),
         cmocka_unit_test(test_other_limits),
         cmocka_unit_test(test_endless_point),

@@ -144,6 +144,40 @@ static void test_name_taken_by_another_measurement(void **state)
     fixture_deinit(&fixture);
 }
 
+/* A new request finds out what types the metrics have when its first row ends. */
+static void test_types_of_earlier_requests(void **state)
+{
+    (void)state;
+    struct ingest_fixture fixture;
+    fixture_init(&fixture);
+    const char *first = "m i=1i,f=1 1\n";
+    fixture_lines(&fixture, first, strlen(first), SIZE_MAX, 0, 1);
+    const char *second = "m i=1.5,f=9007199254740993i,g=1 2\nm i=2i,f=3i,g=2i 3\nm i=1 4\n";
+    fixture_lines(&fixture, second, strlen(second), SIZE_MAX, 0, 1);
+    assert_string_equal(fixture_rows(&fixture), "m|-|m.g=1|2\nm|-|m.i=2i m.f=3 m.g=2|3\n");
+    assert_string_equal(fixture_refusals(&fixture), "1:3 type\n1:9 type\n3:3 type\n");
+    fixture_deinit(&fixture);
+}
+
+static void test_field_refused_for_any_reason(void **state)
+{
+    (void)state;
+    struct ingest_fixture fixture;
+    fixture_init(&fixture);
+    fixture_begin(&fixture);
+    struct vv_staging *staging = &fixture.staging;
+    assert_false(vv_staging_begin(staging, str(""), 5));
+    vv_staging_identify(staging, str("m"), NULL, 0);
+    vv_staging_bool(staging, str("b"), true, 1);
+    vv_staging_refuse_field(staging, str("f"), VV_REASON_LIMIT, 9);
+    vv_staging_end_now(staging);
+    struct vv_staging account = fixture_finish(&fixture);
+    assert_string_equal(fixture_refusals(&fixture), "5:9 limit\n");
+    assert_string_equal(account.refusals[0].detail, "field 'f' is refused");
+    assert_int_equal(account.points_staged, 1);
+    fixture_deinit(&fixture);
+}
+
 /* ---- frames ---- */
 
 static void test_orders_share_a_frame(void **state)
@@ -355,8 +389,8 @@ static void test_texts_are_clean(void **state)
     struct vv_staging *staging = &fixture.staging;
     vv_staging_refuse_line(staging, 1, 1, VV_REASON_SYNTAX,
                            "\x01\x7f\x80\xc0\xaf\xe0\x80\x80\xed\xa0\x80\xf4\x90\x80\x80\xf5"
-                           "\xc2\x85 \xc3\xbc");
-    assert_string_equal(staging->refusals[0].detail, "?????????????????? \xc3\xbc");
+                           "\xc2\x85 \xc3\xbc \xc3");
+    assert_string_equal(staging->refusals[0].detail, "?????????????????? \xc3\xbc ?");
     char euros[400] = "";
     for (int i = 0; i < 100; i++) {
         strcat(euros, "\xe2\x82\xac");
@@ -450,6 +484,8 @@ int main(void)
         cmocka_unit_test(test_malformed_line_leaves_no_trace),
         cmocka_unit_test(test_limits_of_the_registry),
         cmocka_unit_test(test_name_taken_by_another_measurement),
+        cmocka_unit_test(test_types_of_earlier_requests),
+        cmocka_unit_test(test_field_refused_for_any_reason),
         cmocka_unit_test(test_orders_share_a_frame),
         cmocka_unit_test(test_wide_rows),
         cmocka_unit_test(test_definitions_until_settled),
