@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of an exchange: headers, body, end, answer; suspending and resuming. */
 #include "http/http_private.h"
-#include "http/stream.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 /* A client that is slower than this over a while is given up; see guard.h. */
 #define BYTES_PER_SECOND_MIN 1024
@@ -151,6 +149,7 @@ bool vv_exchange_suspend(struct vv_exchange *exchange, vv_abandon abandon)
         http->suspended = exchange;
     }
     pthread_mutex_unlock(&http->lock);
+    exchange->handed_over = allowed;
     return allowed;
 }
 
@@ -159,10 +158,12 @@ bool vv_exchange_suspend(struct vv_exchange *exchange, vv_abandon abandon)
 static void resume_locked(struct vv_exchange *exchange)
 {
     struct vv_http *http = exchange->http;
+    struct MHD_Connection *connection = exchange->connection;
     vv_invariant(exchange->suspended);
     unlink_suspended(exchange);
+    /* The last that is done with the exchange: from the resume on it may be freed. */
     atomic_fetch_add_explicit(&exchange->resumes, 1, memory_order_release);
-    MHD_resume_connection(exchange->connection); /* from here on it may be freed */
+    MHD_resume_connection(connection);
     if (!http->suspended) {
         pthread_cond_broadcast(&http->changed);
     }
@@ -174,6 +175,14 @@ void vv_exchange_resume(struct vv_exchange *exchange)
     pthread_mutex_lock(&http->lock);
     resume_locked(exchange);
     pthread_mutex_unlock(&http->lock);
+}
+
+/* The MHD thread sees what the last resumer wrote. (libmicrohttpd's own locks order the two as
+ * well, but that is its affair.) */
+static void see_resumer(struct vv_exchange *exchange)
+{
+    exchange->handed_over = false;
+    exchange->resumes_seen = atomic_load_explicit(&exchange->resumes, memory_order_acquire);
 }
 
 void vv_exchange_abandon_all(struct vv_http *http)
@@ -277,87 +286,6 @@ static struct vv_exchange *create(struct vv_http *http, struct MHD_Connection *c
     return exchange;
 }
 
-/* ---- answering ---- */
-
-static struct MHD_Response *make_response(struct vv_reply *reply, struct vv_exchange *exchange)
-{
-    if (reply->stream) {
-        return vv_stream_response(reply->stream);
-    }
-    if (vv_buffer_status(&reply->body) != VV_OK) {
-        vv_reply_empty(reply, MHD_HTTP_SERVICE_UNAVAILABLE); /* memory is out */
-    }
-    size_t size = reply->body.size;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, size ? reply->body.data : NULL,
-                                        size ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (response && size) {
-        reply->body.data = NULL; /* the response's now */
-        reply->body.size = reply->body.capacity = 0;
-        vv_traffic_add(&exchange->http->traffic.bytes_out, size);
-    }
-    return response;
-}
-
-static bool add_headers(struct vv_exchange *exchange, struct MHD_Response *response)
-{
-    struct vv_reply *reply = &exchange->reply;
-    bool added = !reply->type || MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-                                                         reply->type) == MHD_YES;
-    for (size_t i = 0; added && i < reply->n_headers; i++) {
-        added = MHD_add_response_header(response, reply->headers[i].name,
-                                        reply->headers[i].value) == MHD_YES;
-    }
-    if (added && atomic_load_explicit(&exchange->http->stopping, memory_order_relaxed)) {
-        added = MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
-    }
-    return added;
-}
-
-/* Hands the answer to libmicrohttpd, before the body or after it. */
-static enum MHD_Result deliver(struct vv_exchange *exchange)
-{
-    size_t size = exchange->reply.body.size;
-    struct MHD_Response *response = make_response(&exchange->reply, exchange);
-    if (!response) {
-        return MHD_NO;
-    }
-    enum MHD_Result queued = MHD_NO;
-    if (add_headers(exchange, response)) {
-        vv_exchange_sending(exchange, size);
-        exchange->sent_code = exchange->reply.code;
-        queued = MHD_queue_response(exchange->connection, exchange->reply.code, response);
-    }
-    MHD_destroy_response(response);
-    return queued;
-}
-
-/* Libmicrohttpd takes no answer while it hands out a body. What it has sent before on this
- * connection has been sent, so the answer can go to the socket; then the connection is closed. */
-static enum MHD_Result answer_midway(struct vv_exchange *exchange)
-{
-    struct vv_reply *reply = &exchange->reply;
-    struct vv_buffer text = {0};
-    vv_buffer_format(&text, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
-                     reply->code, vv_reply_phrase(reply->code), reply->body.size);
-    if (reply->type) {
-        vv_buffer_format(&text, "Content-Type: %s\r\n", reply->type);
-    }
-    for (size_t i = 0; i < reply->n_headers; i++) {
-        vv_buffer_format(&text, "%s: %s\r\n", reply->headers[i].name, reply->headers[i].value);
-    }
-    vv_buffer_text(&text, "\r\n");
-    vv_buffer_append(&text, reply->body.data, reply->body.size);
-    if (vv_buffer_status(&text) == VV_OK && vv_buffer_status(&reply->body) == VV_OK) {
-        /* A few hundred bytes into an empty buffer: all or, for a client that is gone, nothing. */
-        ssize_t sent = send(exchange->fd, text.data, text.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        exchange->sent_code = sent > 0 ? reply->code : 0;
-        vv_guard_linger(exchange->http->guard, exchange->fd);
-    }
-    vv_buffer_deinit(&text);
-    return MHD_NO; /* closes */
-}
-
 /* ---- the three steps ---- */
 
 static bool expects_continue(const struct vv_exchange *exchange)
@@ -379,9 +307,10 @@ static enum MHD_Result head(struct vv_exchange *exchange)
     bool large =
         exchange->body_declared != VV_BODY_UNKNOWN && exchange->body_declared > VV_DRAIN_BYTES_MAX;
     bool waits = exchange->body_declared > 0 && expects_continue(exchange);
-    if (exchange->reply.code && (large || waits)) {
+    bool endless = exchange->reply.code == MHD_HTTP_NOT_IMPLEMENTED; /* of unknown encoding */
+    if (exchange->reply.code && (large || waits || endless)) {
         vv_guard_linger(exchange->http->guard, exchange->fd);
-        return deliver(exchange);
+        return vv_exchange_deliver(exchange);
     }
     return MHD_YES; /* answered in the end: the connection can be used again */
 }
@@ -415,7 +344,7 @@ static enum MHD_Result drain(struct vv_exchange *exchange, size_t size)
                         ? 0
                         : exchange->body_declared - exchange->body_bytes;
     bool hurry = left > VV_DRAIN_BYTES_MAX || exchange->drained_bytes > VV_DRAIN_BYTES_MAX;
-    return hurry ? answer_midway(exchange) : MHD_YES;
+    return hurry ? vv_exchange_answer_midway(exchange) : MHD_YES;
 }
 
 static enum MHD_Result body(struct vv_exchange *exchange, const char *bytes, size_t *size)
@@ -430,7 +359,7 @@ static enum MHD_Result body(struct vv_exchange *exchange, const char *bytes, siz
         vv_traffic_add(&exchange->http->traffic.bytes_in, taken);
     }
     *size -= taken;
-    if (!exchange->reply.code) {
+    if (exchange->handed_over || !exchange->reply.code) {
         return MHD_YES;
     }
     size_t rest = *size;
@@ -445,7 +374,11 @@ static enum MHD_Result end(struct vv_exchange *exchange)
     if (!exchange->reply.code) {
         exchange->route->handler->finish(exchange);
     }
-    return exchange->reply.code ? deliver(exchange) : MHD_YES;
+    if (exchange->handed_over) {
+        return MHD_YES; /* the answer is another thread's affair now */
+    }
+    vv_invariant(exchange->reply.code);
+    return vv_exchange_deliver(exchange);
 }
 
 enum MHD_Result vv_exchange_handle(void *context, struct MHD_Connection *connection,
@@ -459,7 +392,7 @@ enum MHD_Result vv_exchange_handle(void *context, struct MHD_Connection *connect
         *slot = exchange;
         return exchange ? head(exchange) : MHD_NO;
     }
-    (void)atomic_load_explicit(&exchange->resumes, memory_order_acquire);
+    see_resumer(exchange);
     return *upload_size > 0 ? body(exchange, upload, upload_size) : end(exchange);
 }
 
@@ -473,6 +406,7 @@ void vv_exchange_completed(void *context, struct MHD_Connection *connection, voi
         return;
     }
     *slot = NULL;
+    see_resumer(exchange);
     vv_invariant(!exchange->suspended);
     if (exchange->route && exchange->route->handler->release) {
         exchange->route->handler->release(exchange);

@@ -48,6 +48,8 @@ struct vv_exchange {
     int fd;
     int64_t patience_ns; /* until when the client must have made progress, while it is its turn */
     atomic_uint resumes; /* carries what the resumer has written over to the MHD thread */
+    unsigned resumes_seen;
+    bool handed_over; /* suspended in this call of the handler: nothing of it may be looked at */
     /* under vv_http.lock */
     vv_abandon abandon;
     bool suspended;

@@ -34,7 +34,8 @@ struct vv_http {
     atomic_bool recovered; /* seen once: the engine answers queries */
     atomic_bool stopping;  /* new requests are refused */
     atomic_uint turn;
-    atomic_uint_least64_t writes; /* exchanges that are staging points */
+    atomic_int_least64_t warned_ns; /* the last warning of libmicrohttpd's that was logged */
+    atomic_uint_least64_t writes;   /* exchanges that are staging points */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct vv_exchange *suspended;
@@ -57,6 +58,13 @@ extern const struct vv_handler vv_set_tenants_handler;
 extern const struct vv_handler vv_flush_handler;
 
 enum vv_write_kind { VV_WRITE_V1, VV_WRITE_V2, VV_WRITE_JSON };
+
+/* Hands the answer to libmicrohttpd: in the first call, which closes the connection afterwards, or
+ * when the body has come. For libmicrohttpd's callback to return. */
+enum MHD_Result vv_exchange_deliver(struct vv_exchange *exchange);
+/* Libmicrohttpd takes no answer while it hands out a body. What it has sent before on this
+ * connection has been sent, so the answer can go to the socket; then the connection is closed. */
+enum MHD_Result vv_exchange_answer_midway(struct vv_exchange *exchange);
 
 /* Monotonic time of the machine. */
 int64_t vv_http_now_ns(void);

@@ -10,6 +10,7 @@
 
 #define CONNECTION_MEMORY_BYTES (256u << 10)
 #define ADMIN_THREADS           2
+#define WARNING_INTERVAL_NS     (10 * VV_SECOND)
 #define CLOSING_NS              (VV_SECOND / 4) /* for answers that are ready to leave */
 
 int64_t vv_http_now_ns(void)
@@ -34,6 +35,8 @@ bool vv_http_recovered(struct vv_http *http)
 /* ---- libmicrohttpd's callbacks ---- */
 
 static void log_message(void *context, const char *format, va_list arguments) VV_PRINTF(2, 0);
+/* What libmicrohttpd says is nearly always about what a client did: for debugging only. What ran
+ * out here is worth a warning, but not one for each connection. */
 static void log_message(void *context, const char *format, va_list arguments)
 {
     struct vv_http *http = context;
@@ -41,12 +44,19 @@ static void log_message(void *context, const char *format, va_list arguments)
     char quoted[640];
     vsnprintf(text, sizeof text, format, arguments);
     text[strcspn(text, "\n")] = '\0';
-    /* Nearly all of these are about what a client did; the others are about what ran out. */
-    bool starting = !atomic_load_explicit(&http->started, memory_order_relaxed);
-    bool ours =
-        starting || strstr(text, "limit") || strstr(text, "memory") || strstr(text, "epoll");
-    vv_log(ours ? VV_LOG_WARN : VV_LOG_DEBUG, "http", "message=%s",
-           vv_log_quote(text, strlen(text), quoted, sizeof quoted));
+    enum vv_log_level level = VV_LOG_DEBUG;
+    if (!atomic_load_explicit(&http->started, memory_order_relaxed)) {
+        level = VV_LOG_WARN;
+    } else if (strstr(text, "resource limit") || strstr(text, "allocating memory") ||
+               strstr(text, "epoll") || strstr(text, "thread")) {
+        int64_t now = vv_http_now_ns();
+        int64_t last = atomic_load_explicit(&http->warned_ns, memory_order_relaxed);
+        if (now - last >= WARNING_INTERVAL_NS &&
+            atomic_compare_exchange_strong(&http->warned_ns, &last, now)) {
+            level = VV_LOG_WARN;
+        }
+    }
+    vv_log(level, "http", "message=%s", vv_log_quote(text, strlen(text), quoted, sizeof quoted));
 }
 
 static void connection_changed(void *context, struct MHD_Connection *connection,
@@ -154,6 +164,7 @@ static struct vv_http *create(const struct vv_settings *settings, struct vv_engi
     struct vv_clock *clock = vv_clock_system();
     http->started_wall_ns = clock->wall_ns(clock);
     http->started_ns = vv_http_now_ns();
+    atomic_init(&http->warned_ns, http->started_ns - WARNING_INTERVAL_NS);
     return http;
 }
 

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An engine and queries of the test's making, in place of the real ones: outcomes, delays and
+ * failures are what the test says. Ingest and the registry are real. Include it in one source file
+ * of a program; it defines all of engine.h and query.h that the door calls.
+ */
+#ifndef VV_TEST_FAKE_ENGINE_H
+#define VV_TEST_FAKE_ENGINE_H
+
+#include "engine/engine.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum fake_mode {
+    FAKE_NOW,   /* outcomes come before vv_engine_submit returns */
+    FAKE_LATER, /* from another thread, as soon as it can */
+    FAKE_HELD,  /* when the test says so */
+};
+
+struct fake_submission {
+    struct vv_batch *batch;
+    vv_write_done done;
+    void *context;
+    struct fake_submission *next;
+};
+
+/* What the engine saw. */
+struct fake_seen {
+    size_t batches;
+    uint64_t points_stored;
+    size_t bytes_largest;
+    uint64_t received; /* by vv_engine_account */
+    uint64_t refused;
+    uint64_t staged;
+    size_t accounts;
+    size_t queries_done;
+    size_t queries_cancelled;
+    size_t results_open;
+    size_t result_calls;
+    size_t describes;
+    char last_tenant[64];
+    char last_metric[64];
+    char last_unit[64];
+    size_t flushes;
+    bool last_seal;
+};
+
+struct vv_engine {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool ending;
+    struct vv_query_context context;
+    struct vv_query_limits limits;
+    /* set by the test */
+    atomic_int admit;
+    atomic_int mode;
+    atomic_int outcome;     /* of the batches from fail_from on; VV_OK before */
+    atomic_ulong fail_from; /* counted from 0 */
+    atomic_bool recovering;
+    atomic_int admin_outcome;
+    uint32_t line_bytes_max;
+    struct fake_seen seen; /* under the lock */
+    struct fake_submission *first;
+    struct fake_submission **last;
+    size_t n_waiting;
+};
+
+static inline struct fake_seen fake_look(struct vv_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    struct fake_seen seen = engine->seen;
+    pthread_mutex_unlock(&engine->lock);
+    return seen;
+}
+
+static inline void fake_finish(struct vv_engine *engine, struct fake_submission *submission)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool good = engine->seen.batches++ < atomic_load(&engine->fail_from);
+    if (good) {
+        engine->seen.points_stored += submission->batch->points;
+    }
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    enum vv_status status = good ? VV_OK : (enum vv_status)atomic_load(&engine->outcome);
+    submission->done(submission->context, status, good ? "" : "the test says so");
+    vv_batch_destroy(submission->batch);
+    free(submission);
+}
+
+static inline struct fake_submission *fake_take(struct vv_engine *engine)
+{
+    struct fake_submission *submission = engine->first;
+    if (submission) {
+        engine->first = submission->next;
+        engine->last = engine->first ? engine->last : &engine->first;
+        engine->n_waiting--;
+    }
+    return submission;
+}
+
+static inline void *fake_thread(void *context)
+{
+    struct vv_engine *engine = context;
+    pthread_mutex_lock(&engine->lock);
+    while (!engine->ending) {
+        bool may = atomic_load(&engine->mode) != FAKE_HELD;
+        struct fake_submission *submission = may ? fake_take(engine) : NULL;
+        if (!submission) {
+            pthread_cond_wait(&engine->changed, &engine->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&engine->lock);
+        fake_finish(engine, submission);
+        pthread_mutex_lock(&engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return NULL;
+}
+
+static inline void fake_set_mode(struct vv_engine *engine, enum fake_mode mode)
+{
+    pthread_mutex_lock(&engine->lock);
+    atomic_store(&engine->mode, (int)mode);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static inline void fake_wait_waiting(struct vv_engine *engine, size_t n)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (engine->n_waiting < n) {
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static inline void fake_wait_accounts(struct vv_engine *engine, size_t n)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (engine->seen.accounts < n) {
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static inline struct vv_engine *fake_engine_create(void)
+{
+    struct vv_engine *engine = calloc(1, sizeof *engine);
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_cond_init(&engine->changed, NULL);
+    engine->last = &engine->first;
+    engine->line_bytes_max = 262144;
+    atomic_init(&engine->mode, FAKE_LATER);
+    atomic_init(&engine->fail_from, (unsigned long)-1);
+    struct vv_registry_options options = {
+        .tenants_max = 4, .sources_max = 100000, .metrics_max = 10000, .cache_bytes = 1u << 20};
+    vv_invariant(vv_registry_create(&options, &engine->context.registry) == VV_OK);
+    engine->context.clock = vv_clock_system();
+    vv_invariant(pthread_create(&engine->thread, NULL, fake_thread, engine) == 0);
+    return engine;
+}
+
+/* Outcomes that are still held come now: after the door has stopped. */
+static inline void fake_engine_destroy(struct vv_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->ending = true;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    pthread_join(engine->thread, NULL);
+    for (struct fake_submission *left = fake_take(engine); left; left = fake_take(engine)) {
+        fake_finish(engine, left);
+    }
+    vv_invariant(engine->seen.results_open == 0);
+    vv_registry_destroy(engine->context.registry);
+    pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->lock);
+    free(engine);
+}
+
+/* ---- engine.h ---- */
+
+enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
+{
+    return vv_error_set(error, (enum vv_status)atomic_load(&engine->admit), "the test says so");
+}
+
+enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
+                               struct vv_staging *staging_out, struct vv_error *error)
+{
+    struct vv_staging_options options = {.registry = engine->context.registry,
+                                         .now_ns = INT64_C(1700000000) * VV_SECOND,
+                                         .future_ns_max = 10 * VV_MINUTE,
+                                         .fields_max = 1000,
+                                         .line_bytes_max = engine->line_bytes_max};
+    enum vv_status status =
+        vv_registry_tenant(engine->context.registry, tenant, true, &options.tenant, error);
+    return status == VV_OK ? vv_staging_init(staging_out, &options) : status;
+}
+
+void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
+                      void *context)
+{
+    struct fake_submission *submission = calloc(1, sizeof *submission);
+    *submission = (struct fake_submission){.batch = take_batch, .done = done, .context = context};
+    pthread_mutex_lock(&engine->lock);
+    if (take_batch->bytes > engine->seen.bytes_largest) {
+        engine->seen.bytes_largest = take_batch->bytes;
+    }
+    bool now = atomic_load(&engine->mode) == FAKE_NOW;
+    if (!now) {
+        *engine->last = submission;
+        engine->last = &submission->next;
+        engine->n_waiting++;
+        pthread_cond_broadcast(&engine->changed);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (now) {
+        fake_finish(engine, submission);
+    }
+}
+
+void vv_engine_account(struct vv_engine *engine, const struct vv_staging *staging)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->seen.accounts++;
+    engine->seen.received += staging->points_received;
+    engine->seen.staged += staging->points_staged;
+    for (int i = 0; i < VV_REASON_COUNT; i++) {
+        engine->seen.refused += staging->refused[i];
+    }
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine)
+{
+    return &engine->context;
+}
+
+void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *limits_out)
+{
+    *limits_out = engine->limits;
+}
+
+void vv_engine_query_done(struct vv_engine *engine, enum vv_request_kind kind,
+                          enum vv_status status, const struct vv_result_facts *facts)
+{
+    (void)kind;
+    (void)facts;
+    pthread_mutex_lock(&engine->lock);
+    engine->seen.queries_done++;
+    engine->seen.queries_cancelled += status == VV_CANCELLED;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+enum vv_status vv_engine_create_tenant(struct vv_engine *engine, struct vv_str name,
+                                       struct vv_error *error)
+{
+    uint32_t tenant;
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    if (outcome != VV_OK) {
+        return vv_error_set(error, outcome, "the test says so");
+    }
+    return vv_registry_tenant(engine->context.registry, name, true, &tenant, error);
+}
+
+enum vv_status vv_engine_describe(struct vv_engine *engine, struct vv_str tenant,
+                                  struct vv_str metric, struct vv_str unit,
+                                  struct vv_str description, struct vv_error *error)
+{
+    (void)description;
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    if (outcome != VV_OK || vv_str_equal(metric, VV_STR_LITERAL("missing"))) {
+        return vv_error_set(error, outcome ? outcome : VV_NOT_FOUND, "there is no such metric");
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->seen.describes++;
+    snprintf(engine->seen.last_tenant, sizeof engine->seen.last_tenant, "%.*s", VV_STR_ARG(tenant));
+    snprintf(engine->seen.last_metric, sizeof engine->seen.last_metric, "%.*s", VV_STR_ARG(metric));
+    snprintf(engine->seen.last_unit, sizeof engine->seen.last_unit, "%.*s", (int)unit.size,
+             unit.data ? unit.data : "");
+    pthread_mutex_unlock(&engine->lock);
+    return VV_OK;
+}
+
+enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str tenant,
+                                       int64_t retention_ns, struct vv_error *error)
+{
+    uint32_t number;
+    enum vv_status status =
+        vv_registry_tenant(engine->context.registry, tenant, true, &number, error);
+    if (status == VV_OK) {
+        vv_registry_set_retention(engine->context.registry, number, retention_ns);
+    }
+    return status;
+}
+
+enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_error *error)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->seen.flushes++;
+    engine->seen.last_seal = seal;
+    pthread_mutex_unlock(&engine->lock);
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    return vv_error_set(error, outcome, "the test says so");
+}
+
+void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out)
+{
+    bool recovering = atomic_load(&engine->recovering);
+    bool good = !recovering && atomic_load(&engine->admit) == VV_OK;
+    *health_out = (struct vv_engine_health){.live = true,
+                                            .ready = good,
+                                            .recovering = recovering,
+                                            .reason = good ? "" : "the test says so",
+                                            .replayed_bytes = 42};
+}
+
+void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer)
+{
+    (void)engine;
+    vv_buffer_text(buffer, "fake_engine 1\n");
+}
+
+void vv_engine_read_account(struct vv_engine *engine, uint32_t tenant,
+                            struct vv_account *account_out)
+{
+    (void)engine;
+    *account_out = (struct vv_account){.received = 10 + tenant, .accepted = 5, .accepted_here = 5};
+    account_out->refused[VV_REASON_SYNTAX] = 5 + tenant;
+}
+
+/* ---- query.h ---- */
+
+struct vv_request {
+    long rows;       /* to answer */
+    long fail_after; /* rows, then fail with `status` */
+    long status;     /* also of open, when fail_after is absent */
+    long quiet;      /* calls that give nothing before each row's worth */
+    bool csv;
+    bool json;
+    char tenant[64];
+};
+
+struct vv_result {
+    struct vv_request *request;
+    long row;
+    long quiet;
+};
+
+/* The engine of results: there is one in a program of tests. */
+static struct vv_engine *fake_engine_of_results;
+
+static inline enum vv_status fake_number(struct vv_str text, long *number_out,
+                                         struct vv_error *error)
+{
+    char copy[32] = "";
+    snprintf(copy, sizeof copy, "%.*s", (int)(text.size > 30 ? 30 : text.size), text.data);
+    char *end = NULL;
+    *number_out = strtol(copy, &end, 10);
+    if (end == copy || *end) {
+        return vv_error_set(error, VV_INVALID, "'%s' is no number", copy);
+    }
+    return VV_OK;
+}
+
+static inline enum vv_status fake_set(struct vv_request *request, struct vv_str name,
+                                      struct vv_str value, struct vv_error *error)
+{
+    const struct {
+        const char *name;
+        long *target;
+    } numbers[] = {{"rows", &request->rows},
+                   {"fail_after", &request->fail_after},
+                   {"status", &request->status},
+                   {"quiet", &request->quiet}};
+    for (size_t i = 0; i < 4; i++) {
+        if (vv_str_equal(name, vv_str_of(numbers[i].name))) {
+            return fake_number(value, numbers[i].target, error);
+        }
+    }
+    if (vv_str_equal(name, VV_STR_LITERAL("format"))) {
+        request->csv = vv_str_equal(value, VV_STR_LITERAL("csv"));
+        request->json = !request->csv;
+        return VV_OK;
+    }
+    if (vv_str_equal(name, VV_STR_LITERAL("tenant"))) {
+        snprintf(request->tenant, sizeof request->tenant, "%.*s", VV_STR_ARG(value));
+        return VV_OK;
+    }
+    return vv_error_set(error, VV_INVALID, "'%.*s' is not allowed", VV_STR_ARG(name));
+}
+
+enum vv_status vv_request_parse(enum vv_request_kind kind, const struct vv_parameter *parameters,
+                                size_t n, int64_t now_ns, struct vv_request **request_out,
+                                struct vv_error *error)
+{
+    (void)kind;
+    (void)now_ns;
+    struct vv_request *request = calloc(1, sizeof *request);
+    request->fail_after = -1;
+    for (size_t i = 0; i < n; i++) {
+        enum vv_status status = fake_set(request, parameters[i].name, parameters[i].value, error);
+        if (status != VV_OK) {
+            free(request);
+            return status;
+        }
+    }
+    *request_out = request;
+    return VV_OK;
+}
+
+enum vv_status vv_request_parse_json(enum vv_request_kind kind, struct vv_str json, int64_t now_ns,
+                                     struct vv_request **request_out, struct vv_error *error)
+{
+    (void)kind;
+    (void)now_ns;
+    json_error_t problem;
+    json_t *root = json_loadb(json.data, json.size, 0, &problem);
+    if (!root) {
+        return vv_error_set(error, VV_INVALID, "no JSON: %s", problem.text);
+    }
+    struct vv_request *request = calloc(1, sizeof *request);
+    request->fail_after = -1;
+    request->rows = (long)json_integer_value(json_object_get(root, "rows"));
+    json_decref(root);
+    *request_out = request;
+    return VV_OK;
+}
+
+void vv_request_destroy(struct vv_request *request)
+{
+    free(request);
+}
+
+struct vv_str vv_request_tenant(const struct vv_request *request)
+{
+    return vv_str_of(request->tenant);
+}
+
+enum vv_format vv_request_format(const struct vv_request *request, enum vv_format fallback)
+{
+    return request->csv ? VV_FORMAT_CSV : request->json ? VV_FORMAT_JSON : fallback;
+}
+
+enum vv_status vv_result_open(const struct vv_query_context *context,
+                              const struct vv_query_limits *limits, struct vv_request *take_request,
+                              enum vv_format format, struct vv_result **result_out,
+                              struct vv_error *error)
+{
+    (void)context;
+    (void)limits;
+    (void)format;
+    if (take_request->status != VV_OK && take_request->fail_after < 0) {
+        enum vv_status status = (enum vv_status)take_request->status;
+        free(take_request);
+        return vv_error_set(error, status, "the test says so");
+    }
+    struct vv_result *result = calloc(1, sizeof *result);
+    result->request = take_request;
+    result->quiet = take_request->quiet;
+    *result_out = result;
+    pthread_mutex_lock(&fake_engine_of_results->lock);
+    fake_engine_of_results->seen.results_open++;
+    pthread_mutex_unlock(&fake_engine_of_results->lock);
+    return VV_OK;
+}
+
+void vv_result_close(struct vv_result *result)
+{
+    if (result) {
+        pthread_mutex_lock(&fake_engine_of_results->lock);
+        fake_engine_of_results->seen.results_open--;
+        pthread_cond_broadcast(&fake_engine_of_results->changed);
+        pthread_mutex_unlock(&fake_engine_of_results->lock);
+        free(result->request);
+        free(result);
+    }
+}
+
+enum vv_status vv_result_write(struct vv_result *result, struct vv_buffer *buffer, size_t enough,
+                               struct vv_error *error)
+{
+    pthread_mutex_lock(&fake_engine_of_results->lock);
+    fake_engine_of_results->seen.result_calls++;
+    pthread_cond_broadcast(&fake_engine_of_results->changed);
+    pthread_mutex_unlock(&fake_engine_of_results->lock);
+    if (result->quiet != 0) {
+        result->quiet -= result->quiet > 0; /* below 0: for ever */
+        return VV_OK;
+    }
+    size_t before = buffer->size;
+    while (result->row < result->request->rows && buffer->size - before < enough) {
+        if (result->row == result->request->fail_after) {
+            return vv_error_set(error, (enum vv_status)result->request->status, "the test says so");
+        }
+        vv_buffer_format(buffer, "row %ld of the answer\n", result->row++);
+    }
+    return result->row == result->request->rows ? VV_DONE : VV_OK;
+}
+
+void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv_status status,
+                     const struct vv_error *error)
+{
+    (void)result;
+    vv_buffer_format(buffer, "aborted: %s: %s\n", vv_status_name(status), error->message);
+}
+
+void vv_result_read_facts(const struct vv_result *result, struct vv_result_facts *facts_out)
+{
+    *facts_out = (struct vv_result_facts){.rows = (uint64_t)result->row};
+}
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything else of the door: health, administration, InfluxQL, paths and methods, and clients
+ * that do not speak HTTP well. */
+#include "door_fixture.h"
+
+#include <jansson.h>
+#include <sched.h>
+
+static json_t *parsed(const struct response *response)
+{
+    json_error_t problem;
+    json_t *root = json_loadb(response->body, response->body_size, 0, &problem);
+    if (!root) {
+        fail_msg("no JSON (%s): %s", problem.text, response->body);
+    }
+    return root;
+}
+
+static void test_root_lists_the_paths(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "GET", "/", "", NULL, 200);
+    json_t *root = parsed(&response);
+    assert_string_equal(json_string_value(json_object_get(root, "name")), "varve");
+    assert_true(json_array_size(json_object_get(root, "paths")) > 10);
+    json_decref(root);
+    response_free(&response);
+}
+
+static void test_health(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "GET", "/ping", "", NULL, 204);
+    assert_header(&response, "X-Influxdb-Version", "1.8.10-varve");
+    assert_header(&response, "X-Influxdb-Build", "Varve");
+    response_free(&response);
+    response = ask(door, "GET", "/health", "", NULL, 200);
+    assert_contains(response.body, "\"status\":\"pass\"");
+    response_free(&response);
+    response = ask(door, "GET", "/ready", "", NULL, 200);
+    assert_contains(response.body, "\"status\":\"ready\"");
+    response_free(&response);
+    atomic_store(&door->engine->admit, VV_FULL);
+    response = ask(door, "GET", "/ready", "", NULL, 503);
+    assert_contains(response.body, "\"reason\":\"the test says so\"");
+    assert_null(strstr(response.body, "replayed_bytes"));
+    response_free(&response);
+    expect(door, "GET", "/health", "", NULL, 200);
+    expect(door, "GET", "/api/v1/query?rows=1", "", NULL, 200); /* reading goes on */
+}
+
+static void test_recovering(void **state)
+{
+    struct door *door = *state;
+    atomic_store(&door->engine->recovering, true);
+    struct response response = ask(door, "GET", "/ready", "", NULL, 503);
+    assert_contains(response.body, "\"replayed_bytes\":42");
+    response_free(&response);
+    expect(door, "GET", "/health", "", NULL, 200);
+    expect(door, "GET", "/ping", "", NULL, 204);
+    expect(door, "GET", "/metrics", "", NULL, 200);
+    expect(door, "GET", "/", "", NULL, 200);
+    expect(door, "POST", "/write?db=a", "", "m v=1\n", 503);
+    expect(door, "GET", "/api/v1/query?rows=1", "", NULL, 503);
+    expect(door, "GET", "/api/v1/tenants", "", NULL, 503);
+    expect(door, "GET", "/query?q=SHOW+DATABASES", "", NULL, 503);
+    atomic_store(&door->engine->recovering, false);
+    expect(door, "POST", "/write?db=a", "", "m v=1\n", 204);
+    expect(door, "GET", "/api/v1/query?rows=1", "", NULL, 200);
+}
+
+static void test_metrics(void **state)
+{
+    struct door *door = *state;
+    expect(door, "POST", "/write?db=a", "", "m v=1\n", 204);
+    expect(door, "GET", "/nowhere", "", NULL, 404);
+    /* Counted when an answer's last byte has gone, which may be a little after it was read here. */
+    for (bool seen = false; !seen;) {
+        struct response response = ask(door, "GET", "/metrics", "", NULL, 200);
+        assert_header(&response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+        assert_contains(response.body, "fake_engine 1\n");
+        assert_contains(response.body, "varve_http_connections ");
+        seen =
+            strstr(response.body, "varve_http_requests_total{path=\"/write\",code=\"204\"} 1\n") &&
+            strstr(response.body, "varve_http_requests_total{path=\"other\",code=\"404\"} 1\n") &&
+            strstr(response.body, "varve_http_received_bytes_total 6\n");
+        response_free(&response);
+    }
+}
+
+static void test_paths_and_methods(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
+    json_t *root = parsed(&response);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 16);
+    assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
+    json_decref(root);
+    response_free(&response);
+    response = ask(door, "DELETE", "/api/v1/metrics", "", NULL, 405);
+    assert_header(&response, "Allow", "GET, HEAD, POST, PUT");
+    response_free(&response);
+    response = ask(door, "GET", "/write", "", NULL, 405);
+    assert_header(&response, "Allow", "POST");
+    response_free(&response);
+    expect(door, "POST", "/nowhere", "", "a body that nobody wants", 404);
+    expect(door, "GET", "/%ff\"quoted", "", NULL, 404);
+    expect(door, "POST", "/write?db=a", "Transfer-Encoding: gzip\r\n", NULL, 501);
+}
+
+static void test_describe(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "PUT", "/api/v1/metrics?tenant=plant", "",
+                                   "{\"metric\":\"pump.t\",\"unit\":\"\xC2\xB0"
+                                   "C\",\"description\":\"outlet\"}",
+                                   200);
+    assert_string_equal(response.body, "{\"changed\":1}\n");
+    response_free(&response);
+    struct fake_seen seen = fake_look(door->engine);
+    assert_string_equal(seen.last_tenant, "plant");
+    assert_string_equal(seen.last_metric, "pump.t");
+    assert_string_equal(seen.last_unit, "\xC2\xB0"
+                                        "C");
+    response = ask(door, "POST", "/api/v1/metrics?db=b", "Content-Type: text/csv\r\n",
+                   "metric,unit,description\na,bar,\n\"b,c\",,x\n", 200);
+    assert_string_equal(response.body, "{\"changed\":2}\n");
+    response_free(&response);
+    seen = fake_look(door->engine);
+    assert_string_equal(seen.last_tenant, "b");
+    assert_string_equal(seen.last_metric, "b,c");
+    /* One fails, the others are done. */
+    response = ask(door, "PUT", "/api/v1/metrics", "",
+                   "[{\"metric\":\"a\",\"unit\":\"x\"},{\"metric\":\"missing\",\"unit\":\"x\"},"
+                   "{\"metric\":\"b\",\"unit\":1},7]",
+                   404);
+    json_t *root = parsed(&response);
+    assert_int_equal(json_integer_value(json_object_get(root, "changed")), 1);
+    assert_int_equal(json_integer_value(json_object_get(root, "failures")), 3);
+    assert_int_equal(json_array_size(json_object_get(root, "failed")), 3);
+    json_decref(root);
+    response_free(&response);
+    assert_string_equal(fake_look(door->engine).last_tenant, "default");
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "{}",
+                                      "7",
+                                      "[1]",
+                                      "{\"metric\":1}",
+                                      "{\"metric\":\"a\",\"units\":\"x\"}",
+                                      "{\"metric\":\"a\",\"metric\":\"b\"}"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        expect(door, "PUT", "/api/v1/metrics", "", bad[i], 400);
+    }
+    expect(door, "PUT", "/api/v1/metrics", "Content-Type: text/csv\r\n", "a,\"b", 400);
+    atomic_store(&door->engine->admin_outcome, VV_OVERLOAD);
+    expect(door, "PUT", "/api/v1/metrics", "", "{\"metric\":\"a\",\"unit\":\"x\"}", 503);
+}
+
+static void test_tenants(void **state)
+{
+    struct door *door = *state;
+    expect(door, "PUT", "/api/v1/tenants", "", "{\"tenant\":\"a\",\"retention\":\"30d\"}", 200);
+    expect(door, "POST", "/api/v1/tenants", "",
+           "[{\"tenant\":\"b\"},{\"tenant\":\"c \\\"q\\\"\",\"retention\":\"forever\"}]", 200);
+    struct response response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+    json_t *root = parsed(&response);
+    json_t *tenants = json_object_get(root, "tenants");
+    assert_int_equal(json_array_size(tenants), 3);
+    json_t *first = json_array_get(tenants, 0);
+    assert_string_equal(json_string_value(json_object_get(first, "tenant")), "a");
+    assert_string_equal(json_string_value(json_object_get(first, "retention")), "30d");
+    json_t *account = json_object_get(first, "account");
+    assert_int_equal(json_integer_value(json_object_get(account, "received")), 10);
+    json_t *refused = json_object_get(account, "refused");
+    assert_int_equal(json_integer_value(json_object_get(refused, "syntax")), 5);
+    json_t *third = json_array_get(tenants, 2);
+    assert_string_equal(json_string_value(json_object_get(third, "tenant")), "c \"q\"");
+    assert_string_equal(json_string_value(json_object_get(third, "retention")), "forever");
+    json_decref(root);
+    response_free(&response);
+    static const char *const bad[] = {"",
+                                      "[7]",
+                                      "{}",
+                                      "{\"tenant\":\"\"}",
+                                      "{\"tenant\":\"x/y\"}",
+                                      "{\"tenant\":\"x\",\"retention\":\"soon\"}",
+                                      "{\"tenant\":\"x\",\"retention\":30}",
+                                      "{\"tenant\":\"x\",\"retention\":\"0\"}",
+                                      "{\"tenant\":\"x\",\"quota\":1}"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        expect(door, "PUT", "/api/v1/tenants", "", bad[i], 400);
+    }
+}
+
+static void test_flush(void **state)
+{
+    struct door *door = *state;
+    expect(door, "POST", "/api/v1/flush", "", NULL, 204);
+    assert_false(fake_look(door->engine).last_seal);
+    expect(door, "POST", "/api/v1/flush?seal=true", "", "", 204);
+    assert_true(fake_look(door->engine).last_seal);
+    assert_int_equal(fake_look(door->engine).flushes, 2);
+    expect(door, "POST", "/api/v1/flush?seal=perhaps", "", NULL, 400);
+    expect(door, "GET", "/api/v1/flush", "", NULL, 405);
+    atomic_store(&door->engine->admin_outcome, VV_IO);
+    expect(door, "POST", "/api/v1/flush", "", NULL, 500);
+}
+
+static void test_influxql(void **state)
+{
+    struct door *door = *state;
+    struct response response =
+        ask(door, "POST", "/query", "", "q=CREATE+DATABASE+%22my+plant%22", 200);
+    assert_string_equal(response.body, "{\"results\":[{\"statement_id\":0}]}\n");
+    assert_header(&response, "X-Influxdb-Version", "1.8.10-varve");
+    response_free(&response);
+    response = ask(door, "GET",
+                   "/query?q=CREATE%20DATABASE%20x%20WITH%20DURATION%2030d;"
+                   "show+databases&u=a&p=b",
+                   "", NULL, 200);
+    assert_string_equal(response.body,
+                        "{\"results\":[{\"statement_id\":0},{\"statement_id\":1,\"series\":"
+                        "[{\"name\":\"databases\",\"columns\":[\"name\"],\"values\":"
+                        "[[\"my plant\"],[\"x\"]]}]}]}\n");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+    assert_contains(response.body, "{\"tenant\":\"x\",\"retention\":\"30d\"");
+    response_free(&response);
+    /* An existing tenant keeps its retention. */
+    response = ask(door, "POST", "/query", "", "q=CREATE+DATABASE+x+WITH+DURATION+1h", 200);
+    assert_contains(response.body, "\"level\":\"warning\"");
+    response_free(&response);
+    response = ask(door, "GET", "/query?q=SELECT+*+FROM+cpu", "", NULL, 400);
+    assert_contains(response.body, "\"error\":\"error parsing query");
+    assert_contains(response.body, "/api/v1/query");
+    response_free(&response);
+    expect(door, "GET", "/query", "", NULL, 400);
+    expect(door, "GET", "/query?q=+;+;", "", NULL, 400);
+    response = ask(door, "GET", "/query?q=CREATE+DATABASE+%22a/b%22", "", NULL, 200);
+    assert_contains(response.body, "\"statement_id\":0,\"error\":");
+    response_free(&response);
+    atomic_store(&door->engine->admin_outcome, VV_FULL);
+    expect(door, "GET", "/query?q=CREATE+DATABASE+y", "", NULL, 503);
+}
+
+/* What is no HTTP, or too much of it, is answered or closed; the server goes on. */
+static void test_nonsense(void **state)
+{
+    struct door *door = *state;
+    static const char *const texts[] = {
+        "\r\n\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET /ping\r\n\r\n",
+        "GET /ping HTTP/9.9\r\nHost: t\r\n\r\n",
+        "GET /ping HTTP/1.1\r\nno colon\r\n\r\n",
+        "POST /write HTTP/1.1\r\nHost: t\r\nContent-Length: many\r\n\r\n",
+        "POST /write HTTP/1.1\r\nHost: t\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        "POST /write HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "POST /write HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: "
+        "chunked\r\n\r\nffffffffffffffffff\r\n",
+        "POST /write HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX\r\n",
+        "\x16\x03\x01\x02", /* the beginning of TLS */
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct client client = client_connect(door->address);
+        client_send(&client, texts[i], strlen(texts[i]));
+        shutdown(client.fd, SHUT_WR);
+        while (client_more(&client)) {
+        }
+        client_close(&client);
+    }
+    expect(door, "GET", "/ping", "", NULL, 204);
+}
+
+static void test_huge_headers(void **state)
+{
+    struct door *door = *state;
+    size_t size = 1u << 20;
+    char *value = malloc(size + 1);
+    memset(value, 'a', size);
+    value[size] = '\0';
+    struct vv_buffer requests[2] = {{0}, {0}};
+    vv_buffer_format(&requests[0], "GET /%s HTTP/1.1\r\nHost: t\r\n\r\n", value);
+    vv_buffer_format(&requests[1], "GET /ping HTTP/1.1\r\nHost: t\r\nX: %s\r\n\r\n", value);
+    for (int i = 0; i < 2; i++) {
+        struct client client = client_connect(door->address);
+        client_send(&client, requests[i].data, requests[i].size); /* may be cut off */
+        while (client_more(&client)) {
+        }
+        client_close(&client);
+        vv_buffer_deinit(&requests[i]);
+    }
+    free(value);
+    expect(door, "GET", "/ping", "", NULL, 204);
+}
+
+/* A client that keeps its connection alive with single bytes of a header does not keep it. */
+static void test_slow_headers_are_cut_off(void **state)
+{
+    struct door *door = *state;
+    door->settings.http_idle_ns_max = 100 * VV_MILLISECOND;
+    door_reopen(door);
+    struct client client = client_connect(door->address);
+    client_send(&client, "GET /ping HTTP/1.1\r\nX: ", 23);
+    while (client_send(&client, "a", 1)) {
+        sched_yield();
+    }
+    client_close(&client);
+    expect(door, "GET", "/ping", "", NULL, 204);
+}
+
+static void test_many_connections(void **state)
+{
+    struct door *door = *state;
+    enum { MANY = 300 };
+    static struct client clients[MANY];
+    for (int i = 0; i < MANY; i++) {
+        clients[i] = client_connect(door->address);
+    }
+    static const char request[] = "GET /ping HTTP/1.1\r\nHost: t\r\n\r\n";
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+            client_send(&clients[i], request, sizeof request - 1);
+        }
+        for (int i = 0; i < MANY; i++) {
+            struct response response = client_receive(&clients[i], true);
+            assert_int_equal(response.code, 204);
+            response_free(&response);
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        client_close(&clients[i]);
+    }
+}
+
+/* Stopping again and again with connections open and requests half sent. */
+static void test_stop_and_start(void **state)
+{
+    struct door *door = *state;
+    for (int i = 0; i < 20; i++) {
+        struct client idle = client_connect(door->address);
+        struct client half = client_connect(door->address);
+        client_send(&half, "POST /write HTTP/1.1\r\nHost: t\r\nContent-Length: 100\r\n\r\nm v=1",
+                    57);
+        expect(door, "GET", "/ping", "", NULL, 204);
+        vv_http_stop(door->http, 0);
+        assert_int_equal(recv(idle.fd, &(char){0}, 1, 0) > 0, 0);
+        client_close(&idle);
+        client_close(&half);
+        door_open(door);
+    }
+}
+
+static void test_bad_starts(void **state)
+{
+    struct door *door = *state;
+    struct vv_settings settings = door->settings;
+    struct vv_http *http = NULL;
+    struct vv_error error = {0};
+    snprintf(settings.listen, sizeof settings.listen, "%s", door->address);
+    assert_int_equal(vv_http_start(&settings, door->engine, &http, &error), VV_LOCKED);
+    snprintf(settings.listen, sizeof settings.listen, "nonsense");
+    assert_int_equal(vv_http_start(&settings, door->engine, &http, &error), VV_INVALID);
+    settings = door->settings;
+    settings.http_threads = 1;
+    assert_int_equal(vv_http_start(&settings, door->engine, &http, &error), VV_OK);
+    struct response response = client_request(vv_http_address(http), "GET", "/ping", "", NULL, 0);
+    assert_int_equal(response.code, 204);
+    response_free(&response);
+    vv_http_stop(http, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        door_test(test_root_lists_the_paths),
+        door_test(test_health),
+        door_test(test_recovering),
+        door_test(test_metrics),
+        door_test(test_paths_and_methods),
+        door_test(test_describe),
+        door_test(test_tenants),
+        door_test(test_flush),
+        door_test(test_influxql),
+        door_test(test_nonsense),
+        door_test(test_huge_headers),
+        door_test(test_slow_headers_are_cut_off),
+        door_test(test_many_connections),
+        door_test(test_stop_and_start),
+        door_test(test_bad_starts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

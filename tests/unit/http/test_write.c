@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes through the door, over an engine whose outcomes the test chooses. */
+#include "door_fixture.h"
+
+#include <jansson.h>
+#include <zlib.h>
+
+#define LINE "pump,site=a temperature=73.9 1700000000000000000\n"
+
+/* A text of n different lines. */
+static struct vv_buffer lines(size_t n)
+{
+    struct vv_buffer text = {0};
+    for (size_t i = 0; i < n; i++) {
+        vv_buffer_format(&text, "pump,unit=%zu a=%zu.5,b=%zui %zu\n", i % 50, i, i, i + 1);
+    }
+    return text;
+}
+
+static struct vv_buffer gzipped(const void *bytes, size_t size)
+{
+    struct vv_buffer packed = {0};
+    z_stream zlib = {0};
+    assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    size_t bound = deflateBound(&zlib, size) + 64;
+    uint8_t *room = vv_buffer_reserve(&packed, bound);
+    zlib.next_in = (Bytef *)(uintptr_t)bytes;
+    zlib.avail_in = (uInt)size;
+    zlib.next_out = room;
+    zlib.avail_out = (uInt)bound;
+    assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    packed.size = bound - zlib.avail_out;
+    deflateEnd(&zlib);
+    return packed;
+}
+
+/* Waits until all requests are accounted for, and checks guarantee 7 as far as the door goes. */
+static void check_accounts(struct door *door, size_t requests, uint64_t received, uint64_t refused)
+{
+    fake_wait_accounts(door->engine, requests);
+    struct fake_seen seen = fake_look(door->engine);
+    assert_int_equal(seen.received, received);
+    assert_int_equal(seen.refused, refused);
+    assert_int_equal(seen.staged + seen.refused, seen.received);
+}
+
+static void test_stores_and_answers_204(void **state)
+{
+    struct door *door = *state;
+    static const enum fake_mode modes[] = {FAKE_NOW, FAKE_LATER};
+    for (int i = 0; i < 2; i++) {
+        fake_set_mode(door->engine, modes[i]);
+        struct response response = ask(door, "POST", "/write?db=a", "", LINE LINE, 204);
+        assert_header(&response, "X-Varve-Accepted", "2");
+        assert_header(&response, "X-Influxdb-Version", "1.8.10-varve");
+        response_free(&response);
+    }
+    check_accounts(door, 2, 4, 0);
+    assert_int_equal(fake_look(door->engine).points_stored, 4);
+}
+
+static void test_bodies_without_points(void **state)
+{
+    struct door *door = *state;
+    expect(door, "POST", "/write?db=a", "", "", 204);
+    expect(door, "POST", "/write?db=a", "", NULL, 204);
+    expect(door, "POST", "/write?db=a", "", "\n# nothing\n\n", 204);
+    expect(door, "POST", "/write?db=a", "Content-Encoding: gzip\r\n", "", 204);
+    assert_int_equal(fake_look(door->engine).batches, 0);
+}
+
+static void test_parameters(void **state)
+{
+    struct door *door = *state;
+    expect(door, "POST", "/write?db=a&precision=s&rp=x&consistency=one&u=me&p=secret", "",
+           "m v=1 1700000000\n", 204);
+    expect(door, "POST", "/api/v2/write?bucket=b/autogen&org=o&precision=ms",
+           "Authorization: Token x\r\n", "m v=1 1700000000000\n", 204);
+    expect(door, "POST", "/write", "", "m v=1 1\n", 204);
+    struct response response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+    assert_contains(response.body, "{\"tenant\":\"a\"");
+    assert_contains(response.body, "{\"tenant\":\"b\"");
+    assert_contains(response.body, "{\"tenant\":\"default\"");
+    response_free(&response);
+    response = ask(door, "POST", "/write?db=a&precision=weeks", "", LINE, 400);
+    assert_contains(response.body, "\"code\":\"invalid\"");
+    response_free(&response);
+    expect(door, "POST", "/write?db=%01", "", LINE, 400);
+    response = ask(door, "POST", "/write?db=a", "Content-Encoding: br\r\n", LINE, 415);
+    assert_contains(response.body, "gzip, deflate, zstd");
+    response_free(&response);
+    /* Four tenants are allowed. */
+    expect(door, "POST", "/write?db=d", "", LINE, 204);
+    response = ask(door, "POST", "/write?db=e", "", LINE, 403);
+    assert_contains(response.body, "limit_reached");
+    response_free(&response);
+}
+
+static void test_refusals_are_listed(void **state)
+{
+    struct door *door = *state;
+    struct response response =
+        ask(door, "POST", "/write?db=a", "",
+            "pump v=1 1\nthis is not a line\npump v=2 2\npump v=3 99999999999999999999\n", 400);
+    json_t *root = json_loads(response.body, 0, NULL);
+    assert_non_null(root);
+    assert_int_equal(json_integer_value(json_object_get(root, "accepted")), 2);
+    assert_string_equal(json_string_value(json_object_get(root, "code")), "invalid");
+    assert_string_equal(json_string_value(json_object_get(root, "where")), "POST /write");
+    assert_non_null(json_string_value(json_object_get(root, "error")));
+    json_t *first = json_array_get(json_object_get(root, "lines"), 0);
+    assert_int_equal(json_integer_value(json_object_get(first, "line")), 2);
+    assert_string_equal(json_string_value(json_object_get(first, "reason")), "syntax");
+    assert_int_equal(json_array_size(json_object_get(root, "lines")), 2);
+    json_decref(root);
+    response_free(&response);
+    check_accounts(door, 1, 4, 2);
+    assert_int_equal(fake_look(door->engine).points_stored, 2);
+}
+
+static void test_lenient_refusals_are_a_header(void **state)
+{
+    struct door *door = *state;
+    struct response response =
+        ask(door, "POST", "/write?db=a", "", "pump v=1,state=\"on\",w=\"x\" 1\n", 204);
+    assert_header(&response, "X-Varve-Refused", "string=2 fields=state,w");
+    assert_header(&response, "X-Varve-Accepted", "1");
+    response_free(&response);
+    response = ask(door, "POST", "/write?db=a", "", "pump n\xC3\xA4me=\"on\" 1\n", 204);
+    assert_header(&response, "X-Varve-Refused", "string=1 fields=n??me");
+    response_free(&response);
+}
+
+static void test_json_points(void **state)
+{
+    struct door *door = *state;
+    struct response response =
+        ask(door, "POST", "/api/v1/points?tenant=a&precision=s", "",
+            "[{\"measurement\":\"pump\",\"tags\":{\"site\":\"a\"},\"time\":1700000000,"
+            "\"fields\":{\"t\":73.9,\"n\":12}}]",
+            204);
+    assert_header(&response, "X-Varve-Accepted", "2");
+    response_free(&response);
+    response = ask(door, "POST", "/api/v1/points?tenant=a", "", "[{\"measurement\":1}]", 400);
+    assert_contains(response.body, "point 1");
+    response_free(&response);
+    expect(door, "POST", "/api/v1/points", "", "nonsense", 400);
+}
+
+static void test_outcomes(void **state)
+{
+    struct door *door = *state;
+    static const struct {
+        enum vv_status status;
+        int code;
+        const char *word;
+        bool retry;
+    } cases[] = {
+        {VV_OVERLOAD, 503, "overload", true},   {VV_FULL, 503, "disk_full", true},
+        {VV_IO, 503, "io_error", true},         {VV_NO_MEMORY, 503, "no_memory", true},
+        {VV_CANCELLED, 503, "cancelled", true}, {VV_UNKNOWN, 500, "outcome_unknown", false}};
+    atomic_store(&door->engine->fail_from, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        atomic_store(&door->engine->outcome, (int)cases[i].status);
+        fake_set_mode(door->engine, i % 2 ? FAKE_NOW : FAKE_LATER);
+        struct response response = ask(door, "POST", "/write?db=a", "", LINE, cases[i].code);
+        assert_contains(response.body, cases[i].word);
+        assert_contains(response.body, "\"accepted\":0");
+        char value[32];
+        bool retry = response_header(&response, "Retry-After", value, sizeof value) != NULL;
+        assert_int_equal(retry, cases[i].retry);
+        response_free(&response);
+    }
+    check_accounts(door, sizeof cases / sizeof cases[0], 6, 0);
+}
+
+static void test_admission_comes_before_the_body(void **state)
+{
+    struct door *door = *state;
+    atomic_store(&door->engine->admit, VV_FULL);
+    /* A small body: the connection can be used again. */
+    struct client client = client_connect(door->address);
+    static const char request[] =
+        "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\n"
+        "hello";
+    for (int i = 0; i < 3; i++) {
+        client_send(&client, request, sizeof request - 1);
+        struct response response = client_receive(&client, true);
+        assert_int_equal(response.code, 503);
+        assert_contains(response.body, "disk_full");
+        response_free(&response);
+    }
+    client_close(&client);
+    /* A large one that has not come: the answer is there at once. */
+    client = client_connect(door->address);
+    static const char head[] =
+        "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\n";
+    client_send(&client, head, sizeof head - 1);
+    struct response response = client_receive(&client, true);
+    assert_int_equal(response.code, 503);
+    response_free(&response);
+    client_close(&client);
+    /* One that waits to be asked for. */
+    client = client_connect(door->address);
+    static const char waiting[] = "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n"
+                                  "Expect: 100-continue\r\n\r\n";
+    client_send(&client, waiting, sizeof waiting - 1);
+    response = client_receive(&client, true);
+    assert_int_equal(response.code, 503);
+    response_free(&response);
+    client_close(&client);
+    assert_int_equal(fake_look(door->engine).accounts, 0);
+}
+
+/* The client sends all of a body that was refused before it came, and still gets the answer. */
+static void test_refused_large_body_gets_its_answer(void **state)
+{
+    struct door *door = *state;
+    door->settings.http_body_bytes_max = 1 << 20;
+    door_reopen(door);
+    size_t size = 8u << 20;
+    char *body = calloc(1, size);
+    for (int i = 0; i < 5; i++) {
+        struct response response =
+            client_request(door->address, "POST", "/write?db=a", "", body, size);
+        assert_int_equal(response.code, 413);
+        assert_contains(response.body, "http.body_bytes_max");
+        response_free(&response);
+    }
+    free(body);
+}
+
+static void send_chunked(struct client *client, const struct vv_buffer *body, size_t piece)
+{
+    for (size_t at = 0; at < body->size; at += piece) {
+        size_t size = body->size - at < piece ? body->size - at : piece;
+        char head[32];
+        int length = snprintf(head, sizeof head, "%zx\r\n", size);
+        if (!client_send(client, head, (size_t)length) ||
+            !client_send(client, body->data + at, size) || !client_send(client, "\r\n", 2)) {
+            return;
+        }
+    }
+    client_send(client, "0\r\n\r\n", 5);
+}
+
+static const char chunked_head[] =
+    "POST /write?db=a HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+static void test_chunked_bodies(void **state)
+{
+    struct door *door = *state;
+    struct vv_buffer body = lines(2000);
+    static const size_t pieces[] = {1, 13, 4096, 1u << 20};
+    struct client client = client_connect(door->address);
+    for (size_t i = 0; i < 4; i++) {
+        client_send(&client, chunked_head, sizeof chunked_head - 1);
+        send_chunked(&client, &body, pieces[i]);
+        struct response response = client_receive(&client, true);
+        assert_int_equal(response.code, 204);
+        assert_header(&response, "X-Varve-Accepted", "4000");
+        response_free(&response);
+    }
+    client_close(&client);
+    vv_buffer_deinit(&body);
+}
+
+static void test_chunked_body_beyond_its_limit(void **state)
+{
+    struct door *door = *state;
+    door->settings.http_body_bytes_max = 1 << 20;
+    door_reopen(door);
+    struct vv_buffer body = lines(200000);
+    assert_true(body.size > (3u << 20));
+    struct client client = client_connect(door->address);
+    client_send(&client, chunked_head, sizeof chunked_head - 1);
+    send_chunked(&client, &body, 10000);
+    struct response response = client_receive(&client, true);
+    assert_int_equal(response.code, 413);
+    assert_true(response.complete);
+    response_free(&response);
+    client_close(&client);
+    vv_buffer_deinit(&body);
+}
+
+/* Memory is bounded: a long body becomes several batches, each committed before more is read. */
+static void check_long_body(struct door *door, const struct vv_buffer *text, const char *headers,
+                            const struct vv_buffer *sent, size_t batch_bytes_max)
+{
+    size_t before = fake_look(door->engine).batches;
+    struct response response =
+        client_request(door->address, "POST", "/write?db=a", headers, sent->data, sent->size);
+    assert_int_equal(response.code, 204);
+    response_free(&response);
+    assert_true(fake_look(door->engine).batches - before > 4);
+    assert_true(fake_look(door->engine).bytes_largest < 4 * batch_bytes_max + (2u << 20));
+    (void)text;
+}
+
+static void test_long_bodies_become_batches(void **state)
+{
+    struct door *door = *state;
+    door->settings.batch_bytes_max = 1 << 20;
+    door_reopen(door);
+    struct vv_buffer text = lines(300000);
+    struct vv_buffer packed = gzipped(text.data, text.size);
+    static const enum fake_mode modes[] = {FAKE_NOW, FAKE_LATER};
+    for (int i = 0; i < 2; i++) {
+        fake_set_mode(door->engine, modes[i]);
+        check_long_body(door, &text, "", &text, 1u << 20);
+        check_long_body(door, &text, "Content-Encoding: gzip\r\n", &packed, 1u << 20);
+    }
+    check_accounts(door, 4, 4 * 600000, 0);
+    assert_int_equal(fake_look(door->engine).points_stored, 4 * 600000);
+    /* Chunked, in pieces that end anywhere. */
+    struct client client = client_connect(door->address);
+    client_send(&client, chunked_head, sizeof chunked_head - 1);
+    send_chunked(&client, &text, 70001);
+    struct response response = client_receive(&client, true);
+    assert_int_equal(response.code, 204);
+    assert_header(&response, "X-Varve-Accepted", "600000");
+    response_free(&response);
+    client_close(&client);
+    vv_buffer_deinit(&text);
+    vv_buffer_deinit(&packed);
+}
+
+/* A later batch fails: the answer says how much was stored before, and comes although the client
+ * is still sending. */
+static void test_failure_in_the_middle(void **state)
+{
+    struct door *door = *state;
+    door->settings.batch_bytes_max = 1 << 20;
+    door_reopen(door);
+    struct vv_buffer text = lines(300000);
+    atomic_store(&door->engine->fail_from, 2);
+    atomic_store(&door->engine->outcome, VV_OVERLOAD);
+    struct response response =
+        client_request(door->address, "POST", "/write?db=a", "", text.data, text.size);
+    assert_int_equal(response.code, 503);
+    char expected[64];
+    snprintf(expected, sizeof expected, "\"accepted\":%zu",
+             (size_t)fake_look(door->engine).points_stored);
+    assert_contains(response.body, expected);
+    assert_contains(response.body, "points were stored before");
+    response_free(&response);
+    fake_wait_accounts(door->engine, 1);
+    struct fake_seen seen = fake_look(door->engine);
+    /* What was staged and never handed in was not received. */
+    assert_int_equal(seen.staged, seen.received);
+    vv_buffer_deinit(&text);
+}
+
+static void test_damaged_gzip(void **state)
+{
+    struct door *door = *state;
+    struct vv_buffer text = lines(1000);
+    struct vv_buffer packed = gzipped(text.data, text.size);
+    struct response response =
+        client_request(door->address, "POST", "/write?db=a", "Content-Encoding: gzip\r\n",
+                       packed.data, packed.size / 2);
+    assert_int_equal(response.code, 400);
+    assert_contains(response.body, "ends before its end");
+    json_t *root = json_loads(response.body, 0, NULL);
+    uint64_t accepted = (uint64_t)json_integer_value(json_object_get(root, "accepted"));
+    assert_true(accepted > 0 && accepted < 2000 && accepted % 2 == 0);
+    assert_int_equal(accepted, fake_look(door->engine).points_stored);
+    json_decref(root);
+    response_free(&response);
+    expect(door, "POST", "/write?db=a", "Content-Encoding: gzip\r\n", "this is no gzip\n", 400);
+    expect(door, "POST", "/write?db=a", "Content-Encoding: zstd\r\n", "this is no zstd\n", 400);
+    vv_buffer_deinit(&text);
+    vv_buffer_deinit(&packed);
+}
+
+/* A body that inflates without end is given up, in bounded memory. */
+static void test_gzip_bomb(void **state)
+{
+    struct door *door = *state;
+    door->settings.http_body_bytes_max = 65536;
+    door_reopen(door);
+    size_t size = 4u << 20;
+    char *text = malloc(size);
+    memset(text, '\n', size);
+    struct vv_buffer packed = gzipped(text, size);
+    assert_true(packed.size < 65536);
+    struct response response =
+        client_request(door->address, "POST", "/write?db=a", "Content-Encoding: gzip\r\n",
+                       packed.data, packed.size);
+    assert_int_equal(response.code, 413);
+    assert_contains(response.body, "decoded body");
+    response_free(&response);
+    free(text);
+    vv_buffer_deinit(&packed);
+}
+
+static void test_early_close_stores_whole_lines_only(void **state)
+{
+    struct door *door = *state;
+    struct client client = client_connect(door->address);
+    static const char part[] =
+        "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n"
+        "pump v=1 1\npump v=2";
+    client_send(&client, part, sizeof part - 1);
+    client_close(&client);
+    check_accounts(door, 1, 0, 0); /* nothing was handed in: nothing was received */
+    assert_int_equal(fake_look(door->engine).batches, 0);
+}
+
+static void test_pipelined_requests(void **state)
+{
+    struct door *door = *state;
+    struct client client = client_connect(door->address);
+    struct vv_buffer requests = {0};
+    for (int i = 0; i < 50; i++) {
+        vv_buffer_format(&requests,
+                         "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: %zu\r\n\r\n%s"
+                         "GET /ping HTTP/1.1\r\nHost: t\r\n\r\n",
+                         strlen(LINE), LINE);
+    }
+    client_send(&client, requests.data, requests.size);
+    for (int i = 0; i < 100; i++) {
+        struct response response = client_receive(&client, true);
+        assert_int_equal(response.code, 204);
+        response_free(&response);
+    }
+    assert_int_equal(fake_look(door->engine).points_stored, 50);
+    vv_buffer_deinit(&requests);
+    client_close(&client);
+}
+
+/* Many writes wait for one commit: no thread is held by any of them. */
+static void test_writes_wait_without_threads(void **state)
+{
+    struct door *door = *state;
+    enum { MANY = 100 };
+    static struct client clients[MANY];
+    fake_set_mode(door->engine, FAKE_HELD);
+    static const char request[] =
+        "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\npump v=1\n";
+    for (int i = 0; i < MANY; i++) {
+        clients[i] = client_connect(door->address);
+        client_send(&clients[i], request, sizeof request - 1);
+    }
+    fake_wait_waiting(door->engine, MANY);
+    expect(door, "GET", "/ping", "", NULL, 204);
+    fake_set_mode(door->engine, FAKE_LATER);
+    for (int i = 0; i < MANY; i++) {
+        struct response response = client_receive(&clients[i], true);
+        assert_int_equal(response.code, 204);
+        response_free(&response);
+        client_close(&clients[i]);
+    }
+    check_accounts(door, MANY, MANY, 0);
+}
+
+/* The server stops while the engine has no outcome: the answer says unknown, and the outcome may
+ * come when the door is gone. */
+static void test_stop_while_a_write_waits(void **state)
+{
+    struct door *door = *state;
+    fake_set_mode(door->engine, FAKE_HELD);
+    struct client client = client_connect(door->address);
+    static const char request[] =
+        "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\npump v=1\n";
+    client_send(&client, request, sizeof request - 1);
+    fake_wait_waiting(door->engine, 1);
+    vv_http_stop(door->http, 0);
+    door->http = NULL;
+    struct response response = client_receive(&client, true);
+    assert_int_equal(response.code, 500);
+    assert_contains(response.body, "outcome_unknown");
+    assert_header(&response, "Connection", "close");
+    response_free(&response);
+    client_close(&client);
+}
+
+static void *stop_door(void *context)
+{
+    struct door *door = context;
+    vv_http_stop(door->http, 60 * VV_SECOND);
+    return NULL;
+}
+
+/* What is under way is finished within the grace; new connections are refused. */
+static void test_stop_waits_for_what_is_under_way(void **state)
+{
+    struct door *door = *state;
+    fake_set_mode(door->engine, FAKE_HELD);
+    struct client client = client_connect(door->address);
+    static const char request[] =
+        "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\npump v=1\n";
+    client_send(&client, request, sizeof request - 1);
+    fake_wait_waiting(door->engine, 1);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, stop_door, door), 0);
+    fake_set_mode(door->engine, FAKE_LATER);
+    struct response response = client_receive(&client, true);
+    assert_int_equal(response.code, 204);
+    response_free(&response);
+    client_close(&client);
+    pthread_join(thread, NULL);
+    door->http = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        door_test(test_stores_and_answers_204),
+        door_test(test_bodies_without_points),
+        door_test(test_parameters),
+        door_test(test_refusals_are_listed),
+        door_test(test_lenient_refusals_are_a_header),
+        door_test(test_json_points),
+        door_test(test_outcomes),
+        door_test(test_admission_comes_before_the_body),
+        door_test(test_refused_large_body_gets_its_answer),
+        door_test(test_chunked_bodies),
+        door_test(test_chunked_body_beyond_its_limit),
+        door_test(test_long_bodies_become_batches),
+        door_test(test_failure_in_the_middle),
+        door_test(test_damaged_gzip),
+        door_test(test_gzip_bomb),
+        door_test(test_early_close_stores_whole_lines_only),
+        door_test(test_pipelined_requests),
+        door_test(test_writes_wait_without_threads),
+        door_test(test_stop_while_a_write_waits),
+        door_test(test_stop_waits_for_what_is_under_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
