@@ -42,7 +42,9 @@ static struct vv_plan choose_plan(const struct flush *flush, uint32_t source,
         low = rows->times[i] < low ? rows->times[i] : low;
         high = rows->times[i] > high ? rows->times[i] : high;
     }
-    struct vv_plan plan = vv_plan_choose(rows->n_rows, high - low, bucket_max(flush, source));
+    uint64_t range = (uint64_t)high - (uint64_t)low; /* may be longer than an int64 */
+    int64_t range_ns = range < INT64_MAX ? (int64_t)range : INT64_MAX;
+    struct vv_plan plan = vv_plan_choose(rows->n_rows, range_ns, bucket_max(flush, source));
     const struct vv_flush_options *options = flush->options;
     struct vv_plan wanted = plan;
     wanted.bucket_ns = options->bucket_ns ? options->bucket_ns : plan.bucket_ns;
