@@ -290,6 +290,7 @@ int vv_client_fail(const struct vv_client_options *options, enum vv_status statu
                    const struct vv_error *error)
 {
     if (status == VV_CANCELLED) {
+        vv_say_error("interrupted");
         return VV_EXIT_INTERRUPTED;
     }
     vv_say_error("%s", error->message);

@@ -14,6 +14,7 @@
 #define ERROR_MARK       "# error: "
 #define SERIES_MAX       24 /* that get a sparkline */
 #define LABEL_BYTES      160
+#define LABEL_END        '\x1F'
 #define LABEL_COLUMNS    36
 #define SPARK_COLUMNS    60
 #define COLUMNS_OF_FILES 100 /* when it is not printed to a terminal */
@@ -142,18 +143,51 @@ static enum vv_status begin_table(struct vv_view *view)
 
 /* ---- series ---- */
 
-/* What comes before the time, with two blanks between. */
+/* The cells before the time, each ended by LABEL_END. */
 static void make_label(const struct vv_view *view, char *label)
 {
     size_t used = 0;
     label[0] = '\0';
     for (size_t i = 0; i < view->time && used < LABEL_BYTES; i++) {
-        struct vv_str cell = view->csv.cells[i];
-        if (cell.size > 0) {
-            used += (size_t)snprintf(label + used, LABEL_BYTES - used, "%s%.*s", used ? "  " : "",
+        used += (size_t)snprintf(label + used, LABEL_BYTES - used, "%.*s%c",
+                                 VV_STR_ARG(view->csv.cells[i]), LABEL_END);
+    }
+}
+
+static struct vv_str label_part(const struct series *series, size_t part)
+{
+    const char *at = series->label;
+    for (; part > 0 && strchr(at, LABEL_END); part--) {
+        at = strchr(at, LABEL_END) + 1;
+    }
+    return (struct vv_str){at, strcspn(at, (char[]){LABEL_END, '\0'})};
+}
+
+/* Whether the series differ in a part of their labels. */
+static bool parts_differ(const struct vv_view *view, size_t part)
+{
+    struct vv_str first = label_part(&view->series[0], part);
+    for (size_t i = 1; i < view->n_series; i++) {
+        if (!vv_str_equal(label_part(&view->series[i], part), first)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The parts in which the series differ, with two blanks between. */
+static void print_label(const struct vv_view *view, const struct series *series)
+{
+    char text[LABEL_BYTES + 8] = "";
+    size_t used = 0;
+    for (size_t part = 0; part < view->time && used < LABEL_BYTES; part++) {
+        struct vv_str cell = label_part(series, part);
+        if (cell.size > 0 && parts_differ(view, part)) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", used ? "  " : "",
                                      VV_STR_ARG(cell));
         }
     }
+    vv_table_print_cut(view->options.file, vv_str_of(text), LABEL_COLUMNS);
 }
 
 /* Rows of a series stand together. NULL: there is no room for a further one. */
@@ -314,7 +348,7 @@ static void print_series(const struct vv_view *view, const struct series *series
     vv_spark_draw(&series->spark, room < SPARK_COLUMNS ? room : SPARK_COLUMNS, backwards,
                   vv_terminal_utf8(), &bars);
     if (labelled) {
-        vv_table_print_cut(file, vv_str_of(series->label), LABEL_COLUMNS);
+        print_label(view, series);
         fputs("  ", file);
     }
     vv_terminal_print(file, vv_str_of(view->value_name));
