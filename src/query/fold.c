@@ -101,15 +101,15 @@ static void bound_integers(struct vv_fold *fold, const uint64_t *values, size_t 
 
 /* ---- moments ---- */
 
-/* A value's distance to the reference, which keeps large integers that differ little apart. */
+/* A value's distance to the reference: what differs little far from 0 is kept apart. */
 static double distance(const struct vv_fold *fold, enum vv_value_type type, uint64_t bits)
 {
     if (type == VV_FLOAT64) {
-        return as_double(bits);
+        return as_double(bits) - as_double(fold->reference);
     }
     int64_t difference;
-    if (__builtin_sub_overflow((int64_t)bits, fold->integer_reference, &difference)) {
-        return (double)(int64_t)bits - (double)fold->integer_reference;
+    if (__builtin_sub_overflow((int64_t)bits, (int64_t)fold->reference, &difference)) {
+        return (double)(int64_t)bits - (double)(int64_t)fold->reference;
     }
     return (double)difference;
 }
@@ -136,7 +136,7 @@ static void add_moments(struct vv_fold *fold, enum vv_value_type type, uint64_t 
                         const uint64_t *values, size_t n)
 {
     if (count == 0) {
-        fold->integer_reference = (int64_t)values[0];
+        fold->reference = values[0];
         fold->mean = fold->squares = 0;
     }
     double mean = mean_distance(fold, type, values, n);

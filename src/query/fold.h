@@ -58,7 +58,7 @@ struct vv_fold {
             double low; /* what rounding left */
         } real;
     } sum;
-    int64_t integer_reference; /* the moments of integers are of the distance to it */
+    uint64_t reference; /* the first value: moments are of the distance to it */
     double mean;
     double squares; /* Σ (value − mean)² */
     struct vv_percentiles percentiles;

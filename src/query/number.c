@@ -19,18 +19,29 @@ static const double powers[DECIMALS_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e
                                                 1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17};
 
+static void write_two(char *out, unsigned value)
+{
+    out[0] = (char)('0' + value / 10);
+    out[1] = (char)('0' + value % 10);
+}
+
 static size_t format_unsigned(uint64_t value, char *out)
 {
-    char reversed[20];
-    size_t size = 0;
-    do {
-        reversed[size++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    for (size_t i = 0; i < size; i++) {
-        out[i] = reversed[size - 1 - i];
+    char text[20]; /* filled from its end, two digits at a time */
+    size_t at = sizeof text;
+    while (value >= 100) {
+        at -= 2;
+        write_two(text + at, (unsigned)(value % 100));
+        value /= 100;
     }
-    return size;
+    if (value >= 10) {
+        at -= 2;
+        write_two(text + at, (unsigned)value);
+    } else {
+        text[--at] = (char)('0' + value);
+    }
+    memcpy(out, text + at, sizeof text - at);
+    return sizeof text - at;
 }
 
 size_t vv_integer_format(int64_t value, char *out)
@@ -105,24 +116,18 @@ static int64_t floor_divide(int64_t time_ns, int64_t unit_ns)
     return time_ns / unit_ns - (time_ns % unit_ns < 0);
 }
 
-static void write_two(char *out, int value)
-{
-    out[0] = (char)('0' + value / 10);
-    out[1] = (char)('0' + value % 10);
-}
-
 static void set_date(struct vv_time_writer *writer, int64_t day_start)
 {
     int64_t year;
     unsigned month;
     unsigned day;
     vv_civil_from_days(day_start / SECONDS_PER_DAY, &year, &month, &day);
-    write_two(writer->date, (int)(year / 100));
-    write_two(writer->date + 2, (int)(year % 100));
+    write_two(writer->date, (unsigned)(year / 100));
+    write_two(writer->date + 2, (unsigned)(year % 100));
     writer->date[4] = '-';
-    write_two(writer->date + 5, (int)month);
+    write_two(writer->date + 5, month);
     writer->date[7] = '-';
-    write_two(writer->date + 8, (int)day);
+    write_two(writer->date + 8, day);
     writer->day_start = day_start;
     writer->has_date = true;
 }
@@ -153,7 +158,7 @@ static size_t write_rfc3339(struct vv_time_writer *writer, int64_t time_ns, char
         seconds >= writer->day_start + SECONDS_PER_DAY) {
         set_date(writer, vv_time_floor(seconds, SECONDS_PER_DAY));
     }
-    int second_of_day = (int)(seconds - writer->day_start);
+    unsigned second_of_day = (unsigned)(seconds - writer->day_start);
     memcpy(out, writer->date, sizeof writer->date);
     out[10] = 'T';
     write_two(out + 11, second_of_day / 3600);

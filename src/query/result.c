@@ -6,6 +6,7 @@
 
 #define WORK_ROWS_MAX 200000u               /* one call reads about so many */
 #define WORK_NS_MAX   (20 * VV_MILLISECOND) /* and takes about so long */
+#define WORK_PIECES   8                     /* between two looks at the clock */
 
 enum vv_status vv_result_no_memory(struct vv_error *error)
 {
@@ -213,6 +214,17 @@ static enum vv_status work(struct vv_result *result, struct vv_buffer *buffer,
     return status;
 }
 
+/* Some pieces of work, until there is enough. */
+static enum vv_status work_some(struct vv_result *result, struct vv_buffer *buffer,
+                                size_t enough_size, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (int i = 0; i < WORK_PIECES && status == VV_OK && buffer->size < enough_size; i++) {
+        status = work(result, buffer, error);
+    }
+    return status;
+}
+
 enum vv_status vv_result_write(struct vv_result *result, struct vv_buffer *buffer, size_t enough,
                                struct vv_error *error)
 {
@@ -221,15 +233,16 @@ enum vv_status vv_result_write(struct vv_result *result, struct vv_buffer *buffe
     }
     struct vv_clock *clock = result->context.clock;
     struct mark start = set_mark(result, buffer);
+    size_t enough_size = enough < SIZE_MAX - start.size ? start.size + enough : SIZE_MAX;
     uint64_t points = result->facts.points_read;
     int64_t now = clock->monotonic_ns(clock);
     int64_t until = now + WORK_NS_MAX;
     enum vv_status status = VV_OK;
-    while (status == VV_OK && buffer->size - start.size < enough &&
-           result->facts.points_read - points < WORK_ROWS_MAX && now < until) {
+    while (status == VV_OK && buffer->size < enough_size && now < until &&
+           result->facts.points_read - points < WORK_ROWS_MAX) {
         status = check_time(result, now, error);
         if (status == VV_OK) {
-            status = work(result, buffer, error);
+            status = work_some(result, buffer, enough_size, error);
         }
         now = clock->monotonic_ns(clock);
     }

@@ -118,9 +118,12 @@ bool vv_sink_pull(struct vv_sink *sink, int64_t *start_out, struct vv_cell *cell
         sink->gap_at = after(sink, sink->gap_at);
         sink->in_gap = lies_before(sink, sink->gap_at, sink->gap_end);
     } else if (sink->next.known) {
+        size_t size = sink->request->n_aggregates * sizeof *cells_out;
         *start_out = sink->next.start;
-        memcpy(cells_out, sink->next.cells, sink->request->n_aggregates * sizeof *cells_out);
-        sink->last = sink->next;
+        memcpy(cells_out, sink->next.cells, size);
+        memcpy(sink->last.cells, sink->next.cells, size);
+        sink->last.start = sink->next.start;
+        sink->last.known = true;
         sink->next.known = false;
     } else {
         return false;
