@@ -451,6 +451,29 @@ static void a_new_source_costs_little_in_the_journal(void **state)
     vv_registry_destroy(registry);
 }
 
+static void the_number_is_read_without_the_rest(void **state)
+{
+    (void)state;
+    const uint64_t seed = 25;
+    struct vv_random random = {seed};
+    struct vv_registry *registry = registry_with_everything(&random);
+    struct records records = records_of(registry);
+    uint32_t number = 0;
+    for (size_t i = 0; i < records.n; i++) {
+        const struct record *record = &records.items[i];
+        assert_int_equal(vv_registry_record_number(record->kind, bytes_of(record), &number), VV_OK);
+        assert_int_equal(number, record->number);
+        const struct vv_str cut = {(const char *)record->bytes.data, 1};
+        assert_int_equal(vv_registry_record_number(record->kind, cut, &number), VV_CORRUPT);
+    }
+    records.items[0].bytes.data[0] = 9;
+    assert_int_equal(
+        vv_registry_record_number(VV_REGISTRY_TENANT, bytes_of(&records.items[0]), &number),
+        VV_CORRUPT);
+    records_free(&records);
+    vv_registry_destroy(registry);
+}
+
 static void keys_sort_by_number(void **state)
 {
     (void)state;
@@ -472,6 +495,7 @@ int main(void)
         cmocka_unit_test(contradictions_are_found),
         cmocka_unit_test(a_repeated_record_of_the_same_version_changes_nothing_else),
         cmocka_unit_test(a_new_source_costs_little_in_the_journal),
+        cmocka_unit_test(the_number_is_read_without_the_rest),
         cmocka_unit_test(keys_sort_by_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
