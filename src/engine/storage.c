@@ -124,6 +124,7 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, bool all, struct vv_err
     pthread_mutex_unlock(&engine->lock);
     if (status == VV_OK) {
         engine->seal_unconfirmed = true;
+        engine->retry_wait_ns = 0;
         return VV_OK;
     }
     if (status == VV_DONE) {
@@ -283,7 +284,7 @@ static bool wait_for_storage_work(struct vv_engine *engine, bool busy)
     pthread_mutex_lock(&engine->lock);
     bool requested = engine->seal_done != engine->seal_requested;
     bool finished = engine->committed && !engine->job_first;
-    bool blocked = engine->job_first && atomic_load(&engine->store_failed);
+    bool blocked = atomic_load(&engine->store_failed); /* only time helps */
     if (!finished && !busy && (blocked || (!engine->job_first && !requested))) {
         pthread_cond_timedwait(&engine->storage_wakes, &engine->lock, &until);
     }
@@ -300,8 +301,9 @@ static void background_work(struct vv_engine *engine)
     bool stopping = engine->stopping;
     pthread_mutex_unlock(&engine->lock);
     look_at_space(engine);
-    if (stopping) {
-        return;
+    struct vv_error error = {0};
+    if (stopping || ensure_store(engine, &error) != VV_OK) {
+        return; /* a store that failed is tried again even when nothing waits for it */
     }
     if (seal_all) {
         seal_on_request(engine, seal_ticket);
@@ -329,7 +331,8 @@ void *vv_storage_thread(void *context)
             break;
         }
         background_work(engine);
-        busy = status == VV_OK || now_of(engine) >= engine->seal_at_ns;
+        bool seal_is_due = now_of(engine) >= engine->seal_at_ns;
+        busy = status == VV_OK || (seal_is_due && !atomic_load(&engine->store_failed));
     }
     return NULL;
 }

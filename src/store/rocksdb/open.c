@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PATH_SIZE 4096
+#define PATH_SIZE   4096
+#define TRIAL_BYTES 262144 /* more than a new manifest takes */
 
 static const char base_name[] = "default";
 
@@ -245,15 +246,43 @@ static void let_in_readers(struct vv_rocksdb *rocksdb)
 
 /* ---- the store */
 
+/* Whether the disk takes a file of the size that opening needs. Asked while the database is still
+ * open, so that it can be read as long as the disk is full or refuses to write. */
+static enum vv_status try_disk(struct vv_rocksdb *rocksdb, struct vv_error *error)
+{
+    static const char zeros[TRIAL_BYTES];
+    struct vv_disk *disk = vv_disk_posix();
+    char path[PATH_SIZE];
+    int length = snprintf(path, sizeof path, "%s/trial", rocksdb->ingest_path);
+    vv_invariant(length > 0 && (size_t)length < sizeof path);
+    (void)disk->ops->remove(disk, path, NULL); /* left by a trial that failed to remove it */
+    struct vv_file *file;
+    enum vv_status status = disk->ops->open(disk, path, VV_OPEN_CREATE, &file, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = file->ops->write(file, 0, zeros, sizeof zeros, error);
+    if (status == VV_OK) {
+        status = file->ops->sync(file, error);
+    }
+    file->ops->close(file);
+    (void)disk->ops->remove(disk, path, NULL);
+    return status;
+}
+
 static enum vv_status rocksdb_recover(struct vv_store *store, struct vv_error *error)
 {
     struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
     if (!rocksdb->broken) {
         return VV_OK;
     }
+    enum vv_status status = try_disk(rocksdb, error);
+    if (status != VV_OK) {
+        return status == VV_FULL ? status : VV_IO;
+    }
     shut_out_readers(rocksdb);
     database_close(rocksdb);
-    enum vv_status status = database_open(rocksdb, error);
+    status = database_open(rocksdb, error);
     if (status != VV_OK) {
         return status;
     }
