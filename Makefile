@@ -23,7 +23,7 @@ demo: build ## load real series, ask five questions, leave a server running
 	@examples/demo.sh
 
 install: build ## program, completion and man page below PREFIX
-	@cmake --install build/release --prefix $(PREFIX)
+	@tools/install.sh $(PREFIX)
 
 format: ## put the C sources into their form
 	@tools/lint.sh format
