@@ -165,11 +165,14 @@ enum vv_status vv_rocksdb_eras_drop(struct vv_rocksdb *rocksdb, struct vv_rocksd
 
 void vv_rocksdb_eras_clear(struct vv_rocksdb *rocksdb)
 {
-    for (size_t i = 0; i < rocksdb->eras.n; i++) {
-        vv_invariant(rocksdb->eras.list[i]->uses == 1);
-        rocksdb_column_family_handle_destroy(rocksdb->eras.list[i]->family);
-        free(rocksdb->eras.list[i]);
-    }
-    free(rocksdb->eras.list);
+    pthread_mutex_lock(&rocksdb->lock);
+    struct vv_rocksdb_eras eras = rocksdb->eras;
     rocksdb->eras = (struct vv_rocksdb_eras){0};
+    pthread_mutex_unlock(&rocksdb->lock);
+    for (size_t i = 0; i < eras.n; i++) {
+        vv_invariant(eras.list[i]->uses == 1);
+        rocksdb_column_family_handle_destroy(eras.list[i]->family);
+        free(eras.list[i]);
+    }
+    free(eras.list);
 }
