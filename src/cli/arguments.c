@@ -107,7 +107,7 @@ static void list_choices(const char *choices, char *out, size_t out_size)
 static enum vv_status add_given(struct vv_arguments *arguments, const struct vv_option *option,
                                 const char *value, struct vv_usage *usage)
 {
-    if (option->choices && !is_choice(option->choices, value)) {
+    if (option->choices && value && !is_choice(option->choices, value)) {
         char message[256];
         char hint[256];
         char choices[200];

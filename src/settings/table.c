@@ -61,7 +61,7 @@ const struct vv_setting vv_setting_table[] = {
     INT("http.threads", http_threads, "2", 1, 64, NULL,
         "Threads that read requests and parse what is written"),
     INT("http.connections_max", http_connections_max, "1000", 1, 100000, NULL,
-        "Connections at the same time; more are closed at once. Each takes a file descriptor and "
+        "Connections at the same time; further ones wait. Each takes a file descriptor and "
         "up to 256 KiB while it is busy"),
     SIZE("http.body_bytes_max", http_body_bytes_max, "64MiB", 64 * KIB, 16 * GIB, NULL,
          "The largest request body; a larger one is answered 413. Bodies are read piece by piece, "

@@ -548,7 +548,7 @@ class Terminals(Served):
 
     def test_ctrl_c_leaves_a_clean_terminal(self):
         terminal = Terminal("bench", "--points", "1000000000", server=self.url)
-        terminal.read_until(rb" % ")
+        terminal.read_until(rb" [1-9][\d.]*( [kMG])? points/s")
         os.write(terminal.fd, b"\x03")
         code, text = terminal.finish()
         self.assertEqual(code, INTERRUPTED)
