@@ -125,9 +125,12 @@ static bool add_definition(struct vv_engine *engine, struct round *round, vv_sta
 static bool add_batch(struct vv_engine *engine, struct round *round, struct vv_submission *each)
 {
     const struct vv_batch *batch = each->batch;
-    for (size_t i = 0; i < batch->n_definitions; i++) {
-        if (!add_definition(engine, round, each->stamp, batch->definitions[i])) {
-            return false;
+    for (uint8_t kind = VV_REGISTRY_TENANT; kind <= VV_REGISTRY_SOURCE; kind++) {
+        for (size_t i = 0; i < batch->n_definitions; i++) { /* who is referred to comes first */
+            if (batch->definitions[i].kind == kind &&
+                !add_definition(engine, round, each->stamp, batch->definitions[i])) {
+                return false;
+            }
         }
     }
     if (batch->points == 0) {
