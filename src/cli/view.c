@@ -13,7 +13,7 @@
 
 #define ERROR_MARK       "# error: "
 #define SERIES_MAX       24 /* that get a sparkline */
-#define LABEL_BYTES      160
+#define LABEL_BYTES      512
 #define LABEL_END        '\x1F'
 #define LABEL_COLUMNS    36
 #define SPARK_COLUMNS    60
@@ -46,6 +46,7 @@ struct vv_view {
     struct series *series;
     size_t n_series;
     uint64_t series_seen;
+    uint64_t label_hash; /* of the present series */
 };
 
 enum vv_status vv_view_create(const struct vv_view_options *options, struct vv_view **view_out)
@@ -190,25 +191,40 @@ static void print_label(const struct vv_view *view, const struct series *series)
     vv_table_print_cut(view->options.file, vv_str_of(text), LABEL_COLUMNS);
 }
 
+/* Of the cells before the time, whole and with their bounds; FNV-1a. */
+static uint64_t hash_label(const struct vv_view *view)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < view->time; i++) {
+        struct vv_str cell = view->csv.cells[i];
+        for (size_t at = 0; at < cell.size; at++) {
+            hash = (hash ^ (unsigned char)cell.data[at]) * UINT64_C(1099511628211);
+        }
+        hash = (hash ^ 0x100) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
 /* Rows of a series stand together. NULL: there is no room for a further one. */
 static struct series *find_series(struct vv_view *view)
 {
-    char label[LABEL_BYTES];
-    make_label(view, label);
-    struct series *last = view->n_series ? &view->series[view->n_series - 1] : NULL;
-    if (last && view->series_seen == view->n_series && strcmp(last->label, label) == 0) {
-        return last;
-    }
-    view->series_seen++;
-    if (view->n_series == SERIES_MAX) {
+    uint64_t hash = hash_label(view);
+    bool is_new = view->series_seen == 0 || hash != view->label_hash;
+    vv_invariant(view->series != NULL);
+    view->label_hash = hash;
+    view->series_seen += is_new;
+    if (view->series_seen > SERIES_MAX) {
         return NULL;
     }
-    struct series *series = &view->series[view->n_series++];
-    *series = (struct series){0};
-    snprintf(series->label, sizeof series->label, "%s", label);
-    snprintf(series->first_time, sizeof series->first_time, "%.*s",
-             VV_STR_ARG(view->csv.cells[view->time]));
-    vv_spark_init(&series->spark);
+    struct series *series = &view->series[view->series_seen - 1];
+    if (is_new) {
+        *series = (struct series){0};
+        make_label(view, series->label);
+        snprintf(series->first_time, sizeof series->first_time, "%.*s",
+                 VV_STR_ARG(view->csv.cells[view->time]));
+        vv_spark_init(&series->spark);
+        view->n_series = (size_t)view->series_seen;
+    }
     return series;
 }
 

@@ -30,14 +30,22 @@ enum vv_status vv_settings_set(struct vv_settings *settings, const char *name, c
                         "there is no setting '%.64s'; `varve config` lists all of them", name);
 }
 
+/* The present value of a setting that exists. */
+static void write_value(const char *name, const struct vv_settings *settings, char *out)
+{
+    const struct vv_setting *row = vv_setting_find(vv_str_of(name));
+    vv_invariant(row != NULL);
+    vv_setting_write(row, settings, out);
+}
+
 /* "a must be at least N times b", with both present values. */
 static enum vv_status refuse_pair(const char *larger, const char *smaller, int64_t times,
                                   const struct vv_settings *settings, struct vv_error *error)
 {
     char larger_text[VV_SETTING_WRITTEN_SIZE];
     char smaller_text[VV_SETTING_WRITTEN_SIZE];
-    vv_setting_write(vv_setting_find(vv_str_of(larger)), settings, larger_text);
-    vv_setting_write(vv_setting_find(vv_str_of(smaller)), settings, smaller_text);
+    write_value(larger, settings, larger_text);
+    write_value(smaller, settings, smaller_text);
     return vv_error_set(error, VV_INVALID,
                         "%s (%.40s) must be at least %d times %s (%.40s): raise the one or lower "
                         "the other",

@@ -266,6 +266,7 @@ void vv_setting_write(const struct vv_setting *row, const struct vv_settings *se
 static void write_choices(const char *choices, char *out, size_t out_size)
 {
     size_t length = 0;
+    vv_invariant(choices != NULL);
     for (const char *at = choices; *at && length < out_size;) {
         size_t size = strcspn(at, "|");
         bool last = at[size] == '\0';

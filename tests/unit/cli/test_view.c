@@ -75,6 +75,24 @@ static void each_series_has_its_line(void **state)
            "b  m.a                                mean  █▄▁  1 … 3\n");
 }
 
+/* Long labels are told apart by what they end in, and series beyond those drawn are counted. */
+static void many_series_are_counted(void **state)
+{
+    (void)state;
+    struct vv_buffer text = {0};
+    vv_buffer_text(&text, "source,metric,time,value\n");
+    for (int series = 0; series < 30; series++) {
+        for (int row = 0; row < 5; row++) {
+            vv_buffer_format(&text, "%0600d,m.%d,t%d,%d\n", 7, series, row, row);
+        }
+    }
+    vv_buffer_u8(&text, '\0');
+    char *printed = view((const char *)text.data, 1000, VV_OK, NULL);
+    assert_non_null(strstr(printed, "\nand 6 more series\n"));
+    free(printed);
+    vv_buffer_deinit(&text);
+}
+
 static void lists_have_neither(void **state)
 {
     (void)state;
@@ -132,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_series_has_units_and_a_line),
         cmocka_unit_test(each_series_has_its_line),
+        cmocka_unit_test(many_series_are_counted),
         cmocka_unit_test(lists_have_neither),
         cmocka_unit_test(no_rows_print_nothing),
         cmocka_unit_test(an_error_at_the_end_is_told),
