@@ -90,6 +90,7 @@ struct replaying {
     vv_stamp flushed;
     uint64_t batches;
     uint64_t points;
+    uint64_t lost; /* records that need names from a damaged part */
     struct vv_error *error;
 };
 
@@ -115,6 +116,44 @@ static enum vv_status replay_definition(struct vv_engine *engine,
     return status;
 }
 
+/* Whether every name that the batch refers to is known. It always is, unless a damaged part of the
+ * journal was skipped on request; then its numbers must not be given to new objects. */
+static bool is_defined(struct vv_registry *registry, enum vv_registry_kind kind, uint32_t number,
+                       bool known)
+{
+    if (!known) {
+        (void)!vv_registry_reserve(registry, kind, number); /* beyond all numbers: never given */
+    }
+    return known;
+}
+
+static bool frame_is_defined(struct vv_registry *registry, uint32_t tenant,
+                             const struct vv_frame *frame)
+{
+    bool all = is_defined(registry, VV_REGISTRY_MEASUREMENT, frame->measurement,
+                          vv_registry_measurement_name(registry, frame->measurement).size > 0);
+    for (uint32_t i = 0; i < frame->n_metrics; i++) {
+        struct vv_metric_info info;
+        vv_registry_metric_info(registry, frame->metrics[i], &info);
+        all &= is_defined(registry, VV_REGISTRY_METRIC, frame->metrics[i], info.tenant == tenant);
+    }
+    for (size_t i = 0; i < frame->n_rows; i++) {
+        uint32_t owner = vv_registry_source_tenant(registry, frame->sources[i]);
+        all &= is_defined(registry, VV_REGISTRY_SOURCE, frame->sources[i], owner == tenant);
+    }
+    return all;
+}
+
+static bool batch_is_defined(struct vv_engine *engine, const struct vv_batch *batch)
+{
+    bool all = is_defined(engine->registry, VV_REGISTRY_TENANT, batch->tenant,
+                          vv_registry_tenant_name(engine->registry, batch->tenant).size > 0);
+    for (size_t i = 0; i < batch->n_frames; i++) {
+        all &= frame_is_defined(engine->registry, batch->tenant, &batch->frames[i]);
+    }
+    return all;
+}
+
 static void observe(struct vv_engine *engine, const struct vv_batch *batch)
 {
     for (size_t i = 0; i < batch->n_frames; i++) {
@@ -126,6 +165,18 @@ static void observe(struct vv_engine *engine, const struct vv_batch *batch)
     }
 }
 
+/* A record that cannot be used without another that is gone. */
+static enum vv_status lose(struct replaying *replaying)
+{
+    if (!replaying->engine->settings.journal_skip_damaged) {
+        return vv_error_set(replaying->error, VV_CORRUPT,
+                            "the journal refers to names that it does not define: restore it from "
+                            "a backup, or set journal.skip_damaged to go on without what is lost");
+    }
+    replaying->lost++;
+    return VV_OK;
+}
+
 static enum vv_status replay_batch(struct replaying *replaying,
                                    const struct vv_journal_record *record)
 {
@@ -135,6 +186,10 @@ static enum vv_status replay_batch(struct replaying *replaying,
     enum vv_status status = vv_batch_decode(bytes, &batch, replaying->error);
     if (status != VV_OK) {
         return status;
+    }
+    if (!batch_is_defined(engine, batch)) {
+        vv_batch_destroy(batch);
+        return lose(replaying);
     }
     struct vv_account_cell *cell = vv_account_of(engine, batch->tenant);
     status = cell ? vv_head_prepare(engine->head, batch, record->stamp) : VV_NO_MEMORY;
@@ -163,7 +218,8 @@ static enum vv_status replay(void *context, const struct vv_journal_record *reco
     engine->bytes_since_cut += record->size;
     atomic_fetch_add(&engine->replay_done, record->size);
     if (is_definition(record->kind)) {
-        return replay_definition(engine, record, replaying->error);
+        enum vv_status status = replay_definition(engine, record, replaying->error);
+        return status == VV_CORRUPT ? lose(replaying) : status;
     }
     if (record->kind != VV_RECORD_BATCH) {
         return vv_error_set(replaying->error, VV_NEWER,
@@ -210,11 +266,12 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     struct vv_journal_figures figures;
     vv_journal_read_figures(engine->journal, &figures);
     double ms = (double)(engine->clock->monotonic_ns(engine->clock) - start) / 1e6;
-    vv_log(figures.damaged ? VV_LOG_WARN : VV_LOG_INFO, "recovered",
-           "batches=%llu points=%llu records=%llu bytes=%llu damaged=%llu duration_ms=%.1f",
+    vv_log(figures.damaged || replaying.lost ? VV_LOG_WARN : VV_LOG_INFO, "recovered",
+           "batches=%llu points=%llu records=%llu bytes=%llu damaged=%llu lost=%llu "
+           "duration_ms=%.1f",
            (unsigned long long)replaying.batches, (unsigned long long)replaying.points,
            (unsigned long long)figures.replayed,
            (unsigned long long)atomic_load(&engine->replay_done),
-           (unsigned long long)figures.damaged, ms);
+           (unsigned long long)figures.damaged, (unsigned long long)replaying.lost, ms);
     return VV_OK;
 }
