@@ -12,7 +12,7 @@
 #define SEAL_SPANS        64
 #define SEAL_SLICE_NS     (100 * VV_MILLISECOND)
 #define RETRY_FIRST_NS    (250 * VV_MILLISECOND)
-#define RETRY_LAST_NS     (30 * VV_SECOND)
+#define RETRY_LAST_NS     (5 * VV_SECOND) /* an attempt costs little */
 #define EXPIRE_WORK_BYTES (16u << 20)
 
 static int64_t now_of(struct vv_engine *engine)

@@ -8,10 +8,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-#define PATH_SIZE   4096
-#define TRIAL_BYTES 262144 /* more than a new manifest takes */
+#define PATH_SIZE       4096
+#define TRIAL_BYTES     262144 /* more than a new manifest takes */
+#define REOPENING_S_MAX 5      /* that a reader waits for; it takes milliseconds on a good disk */
 
 static const char base_name[] = "default";
 
@@ -205,7 +207,14 @@ static enum vv_status database_open(struct vv_rocksdb *rocksdb, struct vv_error 
 
 enum vv_status vv_rocksdb_enter(struct vv_rocksdb *rocksdb, struct vv_error *error)
 {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += REOPENING_S_MAX;
     pthread_mutex_lock(&rocksdb->lock);
+    int result = 0;
+    while (rocksdb->reopening && result == 0) {
+        result = pthread_cond_timedwait(&rocksdb->reopened, &rocksdb->lock, &until);
+    }
     bool open = rocksdb->open;
     if (open) {
         rocksdb->readers++;
@@ -231,16 +240,20 @@ static void shut_out_readers(struct vv_rocksdb *rocksdb)
 {
     pthread_mutex_lock(&rocksdb->lock);
     rocksdb->open = false;
+    rocksdb->reopening = true;
     while (rocksdb->readers > 0) {
         pthread_cond_wait(&rocksdb->reader_left, &rocksdb->lock);
     }
     pthread_mutex_unlock(&rocksdb->lock);
 }
 
-static void let_in_readers(struct vv_rocksdb *rocksdb)
+/* Ends the wait of those who came meanwhile: with the database open, or in vain. */
+static void let_in_readers(struct vv_rocksdb *rocksdb, bool open)
 {
     pthread_mutex_lock(&rocksdb->lock);
-    rocksdb->open = true;
+    rocksdb->open = open;
+    rocksdb->reopening = false;
+    pthread_cond_broadcast(&rocksdb->reopened);
     pthread_mutex_unlock(&rocksdb->lock);
 }
 
@@ -283,21 +296,19 @@ static enum vv_status rocksdb_recover(struct vv_store *store, struct vv_error *e
     shut_out_readers(rocksdb);
     database_close(rocksdb);
     status = database_open(rocksdb, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    rocksdb->broken = false;
+    rocksdb->broken = status != VV_OK;
     pthread_mutex_lock(&rocksdb->lock);
-    rocksdb->recoveries++;
+    rocksdb->recoveries += status == VV_OK;
     pthread_mutex_unlock(&rocksdb->lock);
-    let_in_readers(rocksdb);
-    return VV_OK;
+    let_in_readers(rocksdb, status == VV_OK);
+    return status;
 }
 
 static void store_destroy(struct vv_rocksdb *rocksdb)
 {
     vv_rocksdb_options_deinit(&rocksdb->options);
     pthread_cond_destroy(&rocksdb->reader_left);
+    pthread_cond_destroy(&rocksdb->reopened);
     pthread_mutex_destroy(&rocksdb->lock);
     free(rocksdb->ingest_path);
     free(rocksdb->database_path);
@@ -353,6 +364,11 @@ static enum vv_status store_create(const struct vv_store_options *options,
     rocksdb->store.ops = &rocksdb_ops;
     pthread_mutex_init(&rocksdb->lock, NULL);
     pthread_cond_init(&rocksdb->reader_left, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&rocksdb->reopened, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     rocksdb->folder = path_of(options->folder, "");
     rocksdb->database_path = path_of(options->folder, "/db");
     rocksdb->ingest_path = path_of(options->folder, "/ingest");
@@ -407,7 +423,7 @@ enum vv_status vv_store_rocksdb_open(const struct vv_store_options *options,
     if (options->eras != 0 && vv_era_count(options->eras) != era_count) {
         vv_log(VV_LOG_WARN, "store_eras_kept", "stored=%d configured=%d", era_count, options->eras);
     }
-    let_in_readers(rocksdb);
+    let_in_readers(rocksdb, true);
     *store_out = &rocksdb->store;
     return VV_OK;
 }

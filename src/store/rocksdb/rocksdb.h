@@ -76,8 +76,10 @@ struct vv_rocksdb {
 
     pthread_mutex_t lock;
     pthread_cond_t reader_left;
+    pthread_cond_t reopened;
     uint32_t readers;
-    bool open; /* readers may enter */
+    bool open;      /* readers may enter */
+    bool reopening; /* they soon may: it is worth to wait */
     rocksdb_t *database;
     rocksdb_column_family_handle_t *base;
     struct vv_rocksdb_eras eras;
@@ -114,7 +116,8 @@ void vv_rocksdb_quiet_begin(struct vv_rocksdb *rocksdb);
 void vv_rocksdb_quiet_end(struct vv_rocksdb *rocksdb);
 
 /* ---- open.c */
-/* A reader comes; VV_OVERLOAD while the store is being recovered. */
+/* A reader comes; waits while the database is opened again, VV_OVERLOAD when that did not succeed.
+ * Not while the same thread is in already. */
 VV_MUST_CHECK enum vv_status vv_rocksdb_enter(struct vv_rocksdb *rocksdb, struct vv_error *error);
 void vv_rocksdb_leave(struct vv_rocksdb *rocksdb);
 
