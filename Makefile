@@ -9,7 +9,8 @@ PREFIX ?= /usr/local
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-build: ## the optimised program, build/release/varve
+build: ## the optimised program, build/release/varve; installs missing packages as root
+	@tools/install-packages.sh
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target varve
 
