@@ -26,6 +26,7 @@ struct vv_answer {
     enum vv_value_type *types;
     struct value *values;
     size_t n_found;
+    size_t written; /* metrics that were looked for and written, or not found */
     struct vv_scan *scan;
 };
 
@@ -137,7 +138,7 @@ static enum vv_status begin_look(struct vv_result *result, struct vv_error *erro
         answer->n++;
     }
     memset(answer->values + answer->first, 0, answer->n * sizeof *answer->values);
-    answer->n_found = 0;
+    answer->n_found = answer->written = 0;
     enum vv_status status = look_at_head(result, error);
     if (status != VV_OK) {
         return status;
@@ -200,13 +201,19 @@ static void write_value(struct vv_result *result, struct vv_buffer *buffer, size
     result->facts.rows++;
 }
 
-static void end_look(struct vv_result *result, struct vv_buffer *buffer)
+/* Writes what was found, a bounded amount; then goes on to what is looked for next. */
+static void write_found(struct vv_result *result, struct vv_buffer *buffer)
 {
     struct vv_answer *answer = result->answer;
-    for (size_t i = answer->first; i < answer->first + answer->n; i++) {
-        if (answer->values[i].found) {
-            write_value(result, buffer, i);
+    size_t before = buffer->size;
+    while (answer->written < answer->n && buffer->size - before < VV_RESULT_PIECE_BYTES) {
+        size_t metric = answer->first + answer->written++;
+        if (answer->values[metric].found) {
+            write_value(result, buffer, metric);
         }
+    }
+    if (answer->written < answer->n) {
+        return;
     }
     vv_scan_close(answer->scan);
     answer->scan = NULL;
@@ -229,7 +236,8 @@ static enum vv_status advance_latest(struct vv_result *result, struct vv_buffer 
     enum vv_status status =
         answer->n_found == answer->n ? VV_DONE : vv_scan_next(answer->scan, &rows, error);
     if (status == VV_DONE) {
-        end_look(result, buffer);
+        answer->n_found = answer->n; /* or there is no more to be found */
+        write_found(result, buffer);
         return VV_OK;
     }
     if (status == VV_OK && rows) {

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define AT_ONCE 64u
-
 static const char *const columns[] = {"metric", "measurement", "type", "unit", "description"};
 
 struct vv_answer {
@@ -54,7 +52,8 @@ static enum vv_status advance_metrics(struct vv_result *result, struct vv_buffer
     struct vv_answer *answer = result->answer;
     const struct vv_selection *selection = &result->selection;
     vv_result_begin(result, buffer);
-    for (size_t i = 0; i < AT_ONCE; i++) {
+    size_t before = buffer->size;
+    while (buffer->size - before < VV_RESULT_PIECE_BYTES) {
         if (answer->given == selection->n_metrics || answer->left == 0) {
             return VV_DONE;
         }

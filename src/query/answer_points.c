@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define ROWS_AT_ONCE 512u /* of a slice: some 25 KiB of text */
+#define ROWS_AT_ONCE 64u
 #define LIMIT_FEW    4096u
 
 struct vv_answer {
@@ -104,7 +104,7 @@ static enum vv_status begin_series(struct vv_result *result, struct vv_buffer *b
     return status;
 }
 
-static void write_some(struct vv_result *result, struct vv_buffer *buffer)
+static void write_rows(struct vv_result *result, struct vv_buffer *buffer)
 {
     struct vv_answer *answer = result->answer;
     size_t n = answer->slice.n - answer->given;
@@ -117,6 +117,16 @@ static void write_some(struct vv_result *result, struct vv_buffer *buffer)
     answer->given += n;
     answer->left -= n;
     result->facts.rows += n;
+}
+
+static void write_some(struct vv_result *result, struct vv_buffer *buffer)
+{
+    struct vv_answer *answer = result->answer;
+    size_t before = buffer->size;
+    do {
+        write_rows(result, buffer);
+    } while (answer->given < answer->slice.n && answer->left > 0 && !buffer->failed &&
+             buffer->size - before < VV_RESULT_PIECE_BYTES);
 }
 
 static enum vv_status advance_points(struct vv_result *result, struct vv_buffer *buffer,

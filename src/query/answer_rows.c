@@ -2,16 +2,16 @@
 /* What answers with steps share: writing rows, the steps themselves and their labels. */
 #include "query/answer_rows.h"
 
-#define ROWS_AT_ONCE 256u
-
 bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
                      const struct vv_writer_series *series)
 {
     struct vv_writer *writer = &result->writer;
     struct vv_cell cells[VV_AGGREGATES_MAX];
     int64_t start;
-    unsigned rows = 0;
-    while (rows < ROWS_AT_ONCE && vv_sink_pull(sink, &start, cells)) {
+    size_t before = buffer->size;
+    uint64_t rows = 0;
+    while (!buffer->failed && buffer->size - before < VV_RESULT_PIECE_BYTES &&
+           vv_sink_pull(sink, &start, cells)) {
         if (!writer->in_series) {
             vv_result_begin(result, buffer);
             writer->ops->series_begin(writer, buffer, series);

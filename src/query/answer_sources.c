@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #define PAGE_SOURCES 1000u
-#define AT_ONCE      64u
 
 static const char *const columns[] = {"source", "tags", "first", "last"};
 static const char *const columns_history_json[] = {"source", "tags", "first", "last", "history"};
@@ -136,7 +135,9 @@ static enum vv_status write_some(struct vv_result *result, struct vv_buffer *buf
 {
     struct vv_answer *answer = result->answer;
     vv_result_begin(result, buffer);
-    for (size_t i = 0; i < AT_ONCE && answer->given < answer->n_page && answer->left > 0; i++) {
+    size_t before = buffer->size;
+    while (answer->given < answer->n_page && answer->left > 0 &&
+           buffer->size - before < VV_RESULT_PIECE_BYTES) {
         uint32_t source = answer->page[answer->given++];
         struct vv_arena arena = {0};
         enum vv_status status = result->request->history

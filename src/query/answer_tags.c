@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define AT_ONCE 64u
-
 static const char *const columns_keys[] = {"key", "sources"};
 static const char *const columns_values[] = {"value", "sources"};
 
@@ -105,7 +103,8 @@ static enum vv_status advance_tags(struct vv_result *result, struct vv_buffer *b
     struct vv_answer *answer = result->answer;
     struct vv_writer *writer = &result->writer;
     vv_result_begin(result, buffer);
-    for (size_t i = 0; i < AT_ONCE; i++) {
+    size_t before = buffer->size;
+    while (buffer->size - before < VV_RESULT_PIECE_BYTES) {
         if (answer->given == answer->n) {
             return VV_DONE;
         }

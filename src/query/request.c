@@ -267,6 +267,11 @@ static enum vv_status parse_parameter(struct parse *parse, const struct vv_param
         return vv_error_set(error, VV_INVALID, "%s is empty: give it a value or leave it out",
                             parameter->name);
     }
+    if (!vv_words_are_text(given->value)) { /* it may come back in the answer */
+        return vv_error_set(error, VV_INVALID,
+                            "%s has a control character or is not UTF-8: no name has that",
+                            parameter->name);
+    }
     return parameter->parse(parse, given->value, error);
 }
 

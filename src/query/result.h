@@ -11,6 +11,9 @@
 #include "query/request.h"
 #include "query/writer.h"
 
+/* An advance appends about so much, or a single row or record that is larger. */
+#define VV_RESULT_PIECE_BYTES ((size_t)16 << 10)
+
 struct vv_answer;
 
 struct vv_answer_ops {

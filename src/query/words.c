@@ -30,6 +30,23 @@ static size_t utf8_length(struct vv_str text)
     return overlong || beyond ? 0 : length;
 }
 
+static bool is_printable(struct vv_str text, size_t length)
+{
+    return length > 1 || (length == 1 && (uint8_t)text.data[0] >= 0x20 && text.data[0] != 0x7F);
+}
+
+bool vv_words_are_text(struct vv_str text)
+{
+    while (text.size > 0) {
+        size_t length = utf8_length(text);
+        if (!is_printable(text, length)) {
+            return false;
+        }
+        text = (struct vv_str){text.data + length, text.size - length};
+    }
+    return true;
+}
+
 const char *vv_shown(struct vv_str text, char *out)
 {
     static const char cut[] = "...";
@@ -38,7 +55,7 @@ const char *vv_shown(struct vv_str text, char *out)
     while (at < text.size) {
         struct vv_str rest = {text.data + at, text.size - at};
         size_t length = utf8_length(rest);
-        bool plain = length > 1 || (length == 1 && rest.data[0] >= 0x20 && rest.data[0] != 0x7F);
+        bool plain = is_printable(rest, length);
         size_t needed = plain ? length : 1;
         if (size + needed + sizeof cut > VV_SHOWN_SIZE) {
             memcpy(out + size, cut, sizeof cut);

@@ -14,6 +14,9 @@
  * Returns out, which holds VV_SHOWN_SIZE bytes. */
 const char *vv_shown(struct vv_str text, char *out);
 
+/* Whether it is UTF-8 without control characters, as all names are. */
+bool vv_words_are_text(struct vv_str text);
+
 /* Cuts the next part off *rest at an unescaped separator; escapes stay in it. False when nothing
  * is left (an empty text has one empty part). Begin with *started false. */
 bool vv_words_next(struct vv_str *rest, char separator, bool *started, struct vv_str *part_out);

@@ -2,8 +2,8 @@
 /* Answers as CSV: RFC 4180's quoting, lines that end with a line feed. */
 #include "query/writer.h"
 
-#define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + VV_CELL_TEXT_SIZE + 8)
-#define ROWS_AT_ONCE 64u
+#define ROW_TEXT_MAX  (VV_TIME_TEXT_SIZE + VV_CELL_TEXT_SIZE + 8)
+#define BYTES_AT_ONCE 8192u /* reserved for rows, unless one row is larger */
 
 static bool needs_quotes(struct vv_str text)
 {
@@ -106,8 +106,9 @@ static void points(struct vv_writer *writer, struct vv_buffer *buffer, const str
                    enum vv_value_type type, size_t first, size_t n, bool backwards)
 {
     size_t row_size = writer->prefix.size + ROW_TEXT_MAX;
+    size_t rows_at_once = row_size < BYTES_AT_ONCE ? BYTES_AT_ONCE / row_size : 1;
     for (size_t done = 0; done < n && !writer->failed;) {
-        size_t part = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
+        size_t part = n - done < rows_at_once ? n - done : rows_at_once;
         char *out = (char *)vv_buffer_reserve(buffer, part * row_size);
         if (!out) {
             return;

@@ -318,9 +318,13 @@ static void messages_are_harmless(void **state)
     (void)state;
     char word[2000];
     memset(word, 'x', sizeof word);
-    memcpy(word, "order=\x01\xff\"", 9);
+    memcpy(word, "order=\xc3\xbc\"", 9);
     word[sizeof word - 1] = '\0';
-    refuse(VV_REQUEST_QUERY, LIST(word), "order '??\"xxx");
+    refuse(VV_REQUEST_QUERY, LIST(word), "order 'ü\"xxx");
+    memcpy(word, "\x01\xff", 2);
+    refuse(VV_REQUEST_QUERY, LIST(word), "parameter '??der");
+    refuse(VV_REQUEST_TAGS, LIST("key=a\xff"), "is not UTF-8");
+    refuse(VV_REQUEST_QUERY, LIST("group_by=a\nb", "agg=mean"), "control character");
 }
 
 static void memory_that_runs_out(void **state)

@@ -3,6 +3,9 @@
 #include "query/scan.h"
 #include "query_fixture.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define SEED 3
 
 struct scanned {
@@ -368,6 +371,68 @@ static void flushes_in_between_lose_nothing(void **state)
     }
 }
 
+/* One thread writes, flushes and seals; this one reads what was acknowledged before. */
+struct writing {
+    struct fixture *f;
+    uint32_t source;
+    uint32_t metric;
+    _Atomic int written; /* minutes since FIXTURE_NOW − 5 days */
+};
+
+#define WRITTEN_MAX 6000
+
+static void *write_and_flush(void *context)
+{
+    struct writing *writing = context;
+    struct fixture *f = writing->f;
+    for (int i = 0; i < WRITTEN_MAX; i += 20) {
+        int64_t times[20];
+        uint64_t values[20];
+        for (int k = 0; k < 20; k++) {
+            times[k] = FIXTURE_NOW - 5 * VV_DAY + (i + k) * VV_MINUTE;
+            values[k] = bits_of(i + k);
+        }
+        fixture_write(f, writing->source, writing->metric, times, values, 20);
+        atomic_store(&writing->written, i + 20);
+        if (i % 60 == 0) {
+            fixture_flush(f);
+        }
+        if (i % 400 == 0) {
+            fixture_seal(f);
+        }
+    }
+    return NULL;
+}
+
+static void acknowledged_points_are_always_seen(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    f.flush.bucket_ns = 6 * VV_HOUR;
+    f.flush.span_ns = VV_HOUR;
+    struct writing writing = {.f = &f};
+    writing.source = fixture_source(&f, "a", NULL);
+    writing.metric = fixture_metric(&f, "m", "v", VV_FLOAT64);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, write_and_flush, &writing), 0);
+    int rounds = 0;
+    for (int written = 0; written < WRITTEN_MAX; rounds++) {
+        written = atomic_load(&writing.written);
+        scan_all(&f, writing.source, writing.metric, VV_TIME_MIN, VV_TIME_MAX, rounds & 1,
+                 rounds & 2, 64 << 20, &got);
+        assert_int_equal(got.status, VV_DONE);
+        assert_true(got.n >= (size_t)written);
+        for (size_t i = 0; i < got.n; i++) {
+            size_t minute = rounds & 1 ? got.n - 1 - i : i;
+            assert_true(got.values[i] == bits_of((double)minute));
+        }
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(got.n, WRITTEN_MAX);
+    fixture_deinit(&f);
+}
+
 static void the_ends_of_time(void **state)
 {
     (void)state;
@@ -433,6 +498,7 @@ int main(void)
         cmocka_unit_test(holes_under_changing_plans),
         cmocka_unit_test(little_memory_takes_narrower_windows),
         cmocka_unit_test(flushes_in_between_lose_nothing),
+        cmocka_unit_test(acknowledged_points_are_always_seen),
         cmocka_unit_test(the_ends_of_time),
         cmocka_unit_test(a_damaged_piece_is_named),
     };
