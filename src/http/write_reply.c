@@ -78,29 +78,48 @@ static void write_lines(const struct vv_staging *staging, struct vv_buffer *body
     vv_buffer_text(body, "]");
 }
 
+/* The first refusal that makes the answer an error; the lenient ones before it do not. */
+static const struct vv_refusal *first_strict(const struct vv_staging *staging)
+{
+    for (size_t i = 0; i < staging->n_refusals; i++) {
+        if (!vv_reason_is_lenient(staging->refusals[i].reason)) {
+            return &staging->refusals[i];
+        }
+    }
+    return NULL;
+}
+
+static void describe_refusals(const struct vv_write *write, struct vv_error *error_out)
+{
+    const struct vv_refusal *first = first_strict(&write->staging);
+    if (write->damaged) {
+        vv_error_set(error_out, VV_INVALID,
+                     "%s; what came before it was stored (%" PRIu64 " points)",
+                     write->damage.message, write->stored);
+    } else if (first) {
+        vv_error_set(error_out, VV_INVALID,
+                     "partial write: stored %" PRIu64 " points, refused %" PRIu64 ": %s %" PRIu64
+                     ": %s",
+                     write->stored, write->staging.refused_strict, write->json ? "point" : "line",
+                     first->line, first->detail);
+    } else { /* none of the kept ones */
+        vv_error_set(error_out, VV_INVALID,
+                     "partial write: stored %" PRIu64 " points, refused %" PRIu64, write->stored,
+                     write->staging.refused_strict);
+    }
+}
+
 static void answer_refusals(struct vv_write *write)
 {
-    const struct vv_staging *staging = &write->staging;
     struct vv_exchange *exchange = write->exchange;
     struct vv_error error = {0};
-    if (write->damaged) {
-        vv_error_set(&error, VV_INVALID, "%s; what came before it was stored (%" PRIu64 " points)",
-                     write->damage.message, write->stored);
-    } else {
-        const struct vv_refusal *first = &staging->refusals[0];
-        vv_error_set(&error, VV_INVALID,
-                     "partial write: %" PRIu64 " points refused, %" PRIu64 " stored; the first: "
-                     "%s %" PRIu64 ": %s",
-                     staging->refused_strict, write->stored, write->json ? "point" : "line",
-                     staging->n_refusals ? first->line : 0,
-                     staging->n_refusals ? first->detail : "");
-    }
     char where[256];
+    describe_refusals(write, &error);
     vv_reply_begin_error(&exchange->reply, MHD_HTTP_BAD_REQUEST, "invalid",
                          vv_str_of(error.message),
                          vv_exchange_where(exchange, where, sizeof where));
-    write_reasons(staging, &exchange->reply.body);
-    write_lines(staging, &exchange->reply.body);
+    write_reasons(&write->staging, &exchange->reply.body);
+    write_lines(&write->staging, &exchange->reply.body);
     end_refusal(exchange, write->stored);
 }
 
