@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#define EXACT_SHARE     4 /* 1/4 of the query's memory for exact percentiles */
-#define TABLE_SHARE_MAX 3 /* 3/4 of it for the steps of a group, percentiles included */
+/* 3/4 of the query's memory is for the groups and the steps of one, percentiles included. */
+#define TABLE_SHARE_MAX 3
 #define SHARES          4
 #define SOURCES_AT_ONCE 1024u
 
@@ -40,23 +40,13 @@ static enum vv_status open_groups(struct vv_result *result, struct vv_error *err
     const struct vv_request *request = result->request;
     struct vv_answer *answer = calloc(1, sizeof *answer);
     result->answer = answer;
-    if (!answer || !vv_percentile_budget_init(
-                       &answer->budget, (size_t)result->limits.memory_bytes_max / EXACT_SHARE)) {
+    if (!answer || !vv_result_fold_spec(result, &answer->budget, &answer->spec)) {
         return vv_result_no_memory(error);
     }
     vv_result_steps(result, &answer->steps);
     answer->set.n_tags = request->n_group_tags;
-    answer->set.seed = (uint64_t)result->started_ns;
-    answer->spec = (struct vv_fold_spec){
-        .needs = request->needs,
-        .aggregates = request->aggregates,
-        .n_aggregates = request->n_aggregates,
-        .budget = &answer->budget,
-    };
-    result->layout.group_tags = request->group_tags;
-    result->layout.n_group_tags = request->n_group_tags;
-    result->layout.aggregates = request->aggregates;
-    result->layout.n_aggregates = request->n_aggregates;
+    answer->set.seed = (uint64_t)result->started_ns ^ (uint64_t)(uintptr_t)result;
+    vv_result_layout_series(result);
     return vv_result_select(result, true, error);
 }
 

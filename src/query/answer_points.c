@@ -23,8 +23,7 @@ static enum vv_status open_points(struct vv_result *result, struct vv_error *err
     if (!result->answer) {
         return vv_result_no_memory(error);
     }
-    result->layout.group_tags = result->request->group_tags;
-    result->layout.n_group_tags = result->request->n_group_tags;
+    vv_result_layout_series(result);
     return vv_result_select(result, true, error);
 }
 
@@ -112,8 +111,8 @@ static void write_rows(struct vv_result *result, struct vv_buffer *buffer)
     n = n < answer->left ? n : (size_t)answer->left;
     bool backwards = result->request->descending;
     size_t first = backwards ? answer->slice.n - answer->given - n : answer->given;
-    result->writer.ops->points(&result->writer, buffer, &answer->slice, answer->feed.type, first, n,
-                               backwards);
+    vv_writer_points(&result->writer, buffer, &answer->slice, answer->feed.type, first, n,
+                     backwards);
     answer->given += n;
     answer->left -= n;
     result->facts.rows += n;

@@ -2,6 +2,8 @@
 /* What answers with steps share: writing rows, the steps themselves and their labels. */
 #include "query/answer_rows.h"
 
+#define EXACT_SHARE 4 /* of the query's memory for exact percentiles */
+
 bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
                      const struct vv_writer_series *series)
 {
@@ -16,11 +18,25 @@ bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct 
             vv_result_begin(result, buffer);
             writer->ops->series_begin(writer, buffer, series);
         }
-        writer->ops->row(writer, buffer, start, cells, result->request->n_aggregates);
+        vv_writer_row(writer, buffer, start, cells, result->request->n_aggregates);
         rows++;
     }
     result->facts.rows += rows;
     return rows > 0;
+}
+
+bool vv_result_fold_spec(const struct vv_result *result, struct vv_percentile_budget *budget,
+                         struct vv_fold_spec *spec_out)
+{
+    const struct vv_request *request = result->request;
+    *spec_out = (struct vv_fold_spec){
+        .needs = request->needs,
+        .aggregates = request->aggregates,
+        .n_aggregates = request->n_aggregates,
+        .budget = budget,
+    };
+    size_t exact_bytes_max = (size_t)result->limits.memory_bytes_max / EXACT_SHARE;
+    return vv_percentile_budget_init(budget, exact_bytes_max);
 }
 
 void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out)

@@ -9,6 +9,12 @@
 #include "query/result.h"
 #include "query/sink.h"
 
+/* What the request's folds share, but for the type; the caller deinits the budget, also on false:
+ * memory is out. */
+VV_MUST_CHECK bool vv_result_fold_spec(const struct vv_result *result,
+                                       struct vv_percentile_budget *budget,
+                                       struct vv_fold_spec *spec_out);
+
 /* The steps of the request, over the range that is read. */
 void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out);
 

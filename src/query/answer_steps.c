@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-#define EXACT_SHARE 4 /* of the query's memory for exact percentiles */
-
 struct vv_answer {
     size_t source; /* of the selection; the series */
     size_t metric;
@@ -24,24 +22,13 @@ struct vv_answer {
 
 static enum vv_status open_steps(struct vv_result *result, struct vv_error *error)
 {
-    const struct vv_request *request = result->request;
     struct vv_answer *answer = calloc(1, sizeof *answer);
     result->answer = answer;
-    if (!answer || !vv_percentile_budget_init(
-                       &answer->budget, (size_t)result->limits.memory_bytes_max / EXACT_SHARE)) {
+    if (!answer || !vv_result_fold_spec(result, &answer->budget, &answer->spec)) {
         return vv_result_no_memory(error);
     }
     vv_result_steps(result, &answer->steps);
-    answer->spec = (struct vv_fold_spec){
-        .needs = request->needs,
-        .aggregates = request->aggregates,
-        .n_aggregates = request->n_aggregates,
-        .budget = &answer->budget,
-    };
-    result->layout.group_tags = request->group_tags;
-    result->layout.n_group_tags = request->n_group_tags;
-    result->layout.aggregates = request->aggregates;
-    result->layout.n_aggregates = request->n_aggregates;
+    vv_result_layout_series(result);
     return vv_result_select(result, true, error);
 }
 

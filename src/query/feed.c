@@ -2,6 +2,8 @@
 /* From chunks of rows to slices of points. Slices point into the rows where nothing is left out. */
 #include "query/feed.h"
 
+#include "query/bits.h"
+
 #include <stdlib.h>
 
 enum vv_status vv_feed_open(struct vv_feed *feed, const struct vv_query_context *context,
@@ -53,13 +55,6 @@ void vv_feed_deinit(struct vv_feed *feed)
     *feed = (struct vv_feed){0};
 }
 
-static double as_double(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static bool has_nan(const uint64_t *values, size_t n)
 {
     unsigned found = 0;
@@ -75,7 +70,7 @@ static bool passes(const struct vv_feed *feed, uint64_t bits)
     if (feed->type == VV_INT64) {
         return !where->active || vv_where_integer(where, (int64_t)bits);
     }
-    double value = as_double(bits);
+    double value = vv_bits_double(bits);
     if (feed->options.skip_nan && value != value) {
         return false;
     }

@@ -2,16 +2,11 @@
 /* Folding slices: loops over arrays, one for each thing that is needed. */
 #include "query/fold.h"
 
+#include "query/bits.h"
+
 #include <math.h>
 
 #define LANES 4 /* independent chains, so that additions need not wait for each other */
-
-static double as_double(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* ---- sums ---- */
 
@@ -31,11 +26,11 @@ static void sum_doubles(struct vv_fold *fold, const uint64_t *values, size_t n)
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (int lane = 0; lane < LANES; lane++) {
-            add_exactly(&high[lane], &low[lane], as_double(values[i + (size_t)lane]));
+            add_exactly(&high[lane], &low[lane], vv_bits_double(values[i + (size_t)lane]));
         }
     }
     for (; i < n; i++) {
-        add_exactly(&high[0], &low[0], as_double(values[i]));
+        add_exactly(&high[0], &low[0], vv_bits_double(values[i]));
     }
     for (int lane = 0; lane < LANES; lane++) {
         add_exactly(&fold->sum.real.high, &fold->sum.real.low, high[lane]);
@@ -62,19 +57,19 @@ static void bound_doubles(struct vv_fold *fold, const uint64_t *values, size_t n
     double min[LANES];
     double max[LANES];
     for (int lane = 0; lane < LANES; lane++) {
-        min[lane] = as_double(is_first ? values[0] : fold->min);
-        max[lane] = as_double(is_first ? values[0] : fold->max);
+        min[lane] = vv_bits_double(is_first ? values[0] : fold->min);
+        max[lane] = vv_bits_double(is_first ? values[0] : fold->max);
     }
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (int lane = 0; lane < LANES; lane++) {
-            double value = as_double(values[i + (size_t)lane]);
+            double value = vv_bits_double(values[i + (size_t)lane]);
             min[lane] = value < min[lane] ? value : min[lane];
             max[lane] = value > max[lane] ? value : max[lane];
         }
     }
     for (; i < n; i++) {
-        double value = as_double(values[i]);
+        double value = vv_bits_double(values[i]);
         min[0] = value < min[0] ? value : min[0];
         max[0] = value > max[0] ? value : max[0];
     }
@@ -82,8 +77,8 @@ static void bound_doubles(struct vv_fold *fold, const uint64_t *values, size_t n
         min[0] = min[lane] < min[0] ? min[lane] : min[0];
         max[0] = max[lane] > max[0] ? max[lane] : max[0];
     }
-    memcpy(&fold->min, &min[0], sizeof fold->min);
-    memcpy(&fold->max, &max[0], sizeof fold->max);
+    fold->min = vv_bits_of_double(min[0]);
+    fold->max = vv_bits_of_double(max[0]);
 }
 
 static void bound_integers(struct vv_fold *fold, const uint64_t *values, size_t n, bool is_first)
@@ -105,7 +100,7 @@ static void bound_integers(struct vv_fold *fold, const uint64_t *values, size_t 
 static double distance(const struct vv_fold *fold, enum vv_value_type type, uint64_t bits)
 {
     if (type == VV_FLOAT64) {
-        return as_double(bits) - as_double(fold->reference);
+        return vv_bits_double(bits) - vv_bits_double(fold->reference);
     }
     int64_t difference;
     if (__builtin_sub_overflow((int64_t)bits, (int64_t)fold->reference, &difference)) {
@@ -191,7 +186,7 @@ static enum vv_status add_percentiles(const struct vv_fold_spec *spec, struct vv
         size_t size = n - at < 256 ? n - at : 256;
         for (size_t i = 0; i < size; i++) {
             part[i] = spec->type == VV_INT64 ? (double)(int64_t)values[at + i]
-                                             : as_double(values[at + i]);
+                                             : vv_bits_double(values[at + i]);
         }
         status = vv_percentiles_add(&fold->percentiles, spec->budget, part, size);
         at += size;
@@ -223,7 +218,7 @@ enum vv_status vv_fold_add(const struct vv_fold_spec *spec, struct vv_fold *fold
 static struct vv_cell cell_of_bits(const struct vv_fold_spec *spec, uint64_t bits)
 {
     return spec->type == VV_INT64 ? vv_cell_integer((int64_t)bits)
-                                  : vv_cell_double(as_double(bits));
+                                  : vv_cell_double(vv_bits_double(bits));
 }
 
 /* An exact integer, or the nearest double when it does not fit. */

@@ -5,6 +5,8 @@
  */
 #include "query/percentiles.h"
 
+#include "query/bits.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,17 +48,13 @@ static void sort_few(double *values, size_t n)
 /* A bit pattern whose unsigned order is the order of the doubles, and back. */
 static uint64_t to_key(double value)
 {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    uint64_t bits = vv_bits_of_double(value);
     return bits & SIGN ? ~bits : bits | SIGN;
 }
 
 static double from_key(uint64_t key)
 {
-    uint64_t bits = key & SIGN ? key & ~SIGN : ~key;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return vv_bits_double(key & SIGN ? key & ~SIGN : ~key);
 }
 
 static void count_digits(const uint64_t *keys, size_t n, uint16_t counts[DIGITS][RADIX])

@@ -53,7 +53,7 @@ struct vv_request;
 
 /*
  * Parses and checks parameters, whatever door they came through (URL, form, JSON object, command
- * line). The words and their meaning are in docs/http-api.md and src/query/README.md. VV_INVALID:
+ * line). The words and their meaning are in docs/query-language.md and README.md. VV_INVALID:
  * the message names the parameter, what was given and what is allowed; an unknown parameter is an
  * error. Parameters of the door itself (u, p, pretty …) are taken out by the door before.
  */
@@ -84,11 +84,13 @@ VV_MUST_CHECK enum vv_status vv_result_open(const struct vv_query_context *conte
 void vv_result_close(struct vv_result *result);
 
 /*
- * Appends the next part of the answer to buffer until it has at least `enough` bytes more, or the
- * answer is complete (VV_DONE; its end, with the facts about the answer, has been appended). An
- * error in the middle (VV_TIMEOUT, VV_TOO_LARGE, VV_CORRUPT, VV_IO …): before anything was
- * appended, the caller answers with the error; later, the caller calls vv_result_abort. The `work`
- * bound makes one call return after about that many rows read, even with less output (VV_OK).
+ * Appends the next part of the answer to buffer until it has at least `enough` bytes more (and
+ * hardly more than some 20 KiB beyond, unless a single row is larger), or the answer is complete
+ * (VV_DONE; its end, with the facts about the answer, has been appended). One call also returns
+ * after some 200,000 points read or 20 ms, even with less output or none (VV_OK). An error in the
+ * middle (VV_TIMEOUT, VV_TOO_LARGE, VV_CORRUPT, VV_IO …): what was appended before it is whole
+ * rows. Before anything was appended, the caller answers with the error; later, it calls
+ * vv_result_abort.
  */
 VV_MUST_CHECK enum vv_status vv_result_write(struct vv_result *result, struct vv_buffer *buffer,
                                              size_t enough, struct vv_error *error);
@@ -97,7 +99,7 @@ VV_MUST_CHECK enum vv_status vv_result_write(struct vv_result *result, struct vv
 void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv_status status,
                      const struct vv_error *error);
 
-/* What an answer is; also in the answer itself (JSON: "facts"; CSV: trailing header or none). */
+/* What an answer is; also in the answer itself, in JSON, as "facts". */
 struct vv_result_facts {
     uint64_t rows; /* given */
     uint64_t points_read;

@@ -3,13 +3,7 @@
 #include "query/rate.h"
 
 #include "base/clock.h"
-
-static double as_double(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
+#include "query/bits.h"
 
 static void scan_integers(const uint64_t *values, size_t n, struct vv_rate_segment *segment)
 {
@@ -27,11 +21,11 @@ static void scan_integers(const uint64_t *values, size_t n, struct vv_rate_segme
 
 static void scan_doubles(const uint64_t *values, size_t n, struct vv_rate_segment *segment)
 {
-    double previous = as_double(values[0]);
+    double previous = vv_bits_double(values[0]);
     double base = previous;
     double increased = 0;
     for (size_t i = 1; i < n; i++) {
-        double value = as_double(values[i]);
+        double value = vv_bits_double(values[i]);
         if (value < previous) {
             increased += previous - base;
             base = 0;
@@ -85,8 +79,8 @@ static void join_integers(const struct vv_rate_segment *a, const struct vv_rate_
 static void join_doubles(const struct vv_rate_segment *a, const struct vv_rate_segment *b,
                          struct vv_rate_segment *joined)
 {
-    double first = as_double(b->first);
-    double last = as_double(a->last);
+    double first = vv_bits_double(b->first);
+    double last = vv_bits_double(a->last);
     bool reset = first < last;
     double base = reset ? 0 : a->base.real;
     joined->increased.real = a->increased.real + (reset ? last - a->base.real : 0);
@@ -135,10 +129,10 @@ void vv_rate_add(enum vv_value_type type, const struct vv_rate_segment *segment,
         sums->delta.integer += last - (int64_t)segment->first;
         increase = (double)exact;
     } else {
-        double last = as_double(segment->last);
+        double last = vv_bits_double(segment->last);
         increase = segment->increased.real + (last - segment->base.real);
         sums->increase.real += increase;
-        sums->delta.real += last - as_double(segment->first);
+        sums->delta.real += last - vv_bits_double(segment->first);
     }
     sums->rate += increase / seconds;
     sums->n++;

@@ -75,6 +75,9 @@ size_t vv_result_memory_left(const struct vv_result *result);
 /* Begins the answer if that was not done yet. */
 void vv_result_begin(struct vv_result *result, struct vv_buffer *buffer);
 
+/* Lays out series by the request's groups and aggregates. */
+void vv_result_layout_series(struct vv_result *result);
+
 /* The writer's head of a series: of a source with values for the group's tags, or of a group. */
 struct vv_writer_series vv_result_series(struct vv_str source, const struct vv_str *values,
                                          const struct vv_metric_info *metric);

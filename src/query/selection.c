@@ -95,6 +95,15 @@ enum vv_status vv_result_group_values(const struct vv_result *result, uint32_t s
     return status;
 }
 
+void vv_result_layout_series(struct vv_result *result)
+{
+    const struct vv_request *request = result->request;
+    result->layout.group_tags = request->group_tags;
+    result->layout.n_group_tags = request->n_group_tags;
+    result->layout.aggregates = request->aggregates;
+    result->layout.n_aggregates = request->n_aggregates;
+}
+
 struct vv_writer_series vv_result_series(struct vv_str source, const struct vv_str *values,
                                          const struct vv_metric_info *metric)
 {

@@ -2,7 +2,11 @@
 /* What both writers share: their life, and numbers. */
 #include "query/writer.h"
 
+#include "query/bits.h"
+
 #include <math.h>
+
+#define BYTES_AT_ONCE 8192u /* reserved for rows, unless one row may be larger */
 
 void vv_writer_init(struct vv_writer *writer, enum vv_format format,
                     enum vv_time_format time_format, const struct vv_writer_layout *layout)
@@ -48,10 +52,38 @@ size_t vv_cell_write(struct vv_cell cell, bool json, char *out)
 
 struct vv_cell vv_cell_of_point(enum vv_value_type type, uint64_t bits)
 {
-    if (type == VV_INT64) {
-        return vv_cell_integer((int64_t)bits);
+    return type == VV_INT64 ? vv_cell_integer((int64_t)bits) : vv_cell_double(vv_bits_double(bits));
+}
+
+void vv_writer_points(struct vv_writer *writer, struct vv_buffer *buffer,
+                      const struct vv_slice *slice, enum vv_value_type type, size_t first, size_t n,
+                      bool backwards)
+{
+    size_t row_size = writer->ops->row_size_max(writer, 1);
+    size_t rows_at_once = row_size < BYTES_AT_ONCE ? BYTES_AT_ONCE / row_size : 1;
+    for (size_t done = 0; done < n && !writer->failed;) {
+        size_t part = n - done < rows_at_once ? n - done : rows_at_once;
+        char *out = (char *)vv_buffer_reserve(buffer, part * row_size);
+        if (!out) {
+            return;
+        }
+        size_t size = 0;
+        for (size_t i = done; i < done + part; i++) {
+            size_t at = backwards ? first + n - 1 - i : first + i;
+            struct vv_cell cell = vv_cell_of_point(type, slice->values[at]);
+            size += writer->ops->row(writer, out + size, slice->times[at], &cell, 1);
+        }
+        buffer->size += size;
+        done += part;
     }
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return vv_cell_double(value);
+}
+
+void vv_writer_row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time,
+                   const struct vv_cell *cells, size_t n)
+{
+    size_t row_size = writer->ops->row_size_max(writer, n);
+    char *out = writer->failed ? NULL : (char *)vv_buffer_reserve(buffer, row_size);
+    if (out) {
+        buffer->size += writer->ops->row(writer, out, time, cells, n);
+    }
 }

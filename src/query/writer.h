@@ -51,11 +51,10 @@ struct vv_writer;
 struct vv_writer_ops {
     void (*begin)(struct vv_writer *, struct vv_buffer *);
     void (*series_begin)(struct vv_writer *, struct vv_buffer *, const struct vv_writer_series *);
-    /* Points of the slice from `first` on, n of them; backwards from `first + n − 1` on request. */
-    void (*points)(struct vv_writer *, struct vv_buffer *, const struct vv_slice *,
-                   enum vv_value_type, size_t first, size_t n, bool backwards);
-    void (*row)(struct vv_writer *, struct vv_buffer *, int64_t time, const struct vv_cell *,
-                size_t n);
+    /* The most bytes that a row of n cells takes. */
+    size_t (*row_size_max)(const struct vv_writer *, size_t n);
+    /* Writes a row and returns its size. */
+    size_t (*row)(struct vv_writer *, char *out, int64_t time, const struct vv_cell *, size_t n);
     void (*series_end)(struct vv_writer *, struct vv_buffer *);
     void (*record_begin)(struct vv_writer *, struct vv_buffer *);
     void (*field_text)(struct vv_writer *, struct vv_buffer *, struct vv_str);
@@ -88,6 +87,14 @@ struct vv_writer {
 void vv_writer_init(struct vv_writer *writer, enum vv_format format,
                     enum vv_time_format time_format, const struct vv_writer_layout *layout);
 void vv_writer_deinit(struct vv_writer *writer);
+
+/* Points of the slice from `first` on, n of them; backwards from `first + n - 1` on request. */
+void vv_writer_points(struct vv_writer *writer, struct vv_buffer *buffer,
+                      const struct vv_slice *slice, enum vv_value_type type, size_t first, size_t n,
+                      bool backwards);
+/* One row of n cells. */
+void vv_writer_row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time,
+                   const struct vv_cell *cells, size_t n);
 
 extern const struct vv_writer_ops vv_writer_json;
 extern const struct vv_writer_ops vv_writer_csv;

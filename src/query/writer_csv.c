@@ -2,8 +2,7 @@
 /* Answers as CSV: RFC 4180's quoting, lines that end with a line feed. */
 #include "query/writer.h"
 
-#define ROW_TEXT_MAX  (VV_TIME_TEXT_SIZE + VV_CELL_TEXT_SIZE + 8)
-#define BYTES_AT_ONCE 8192u /* reserved for rows, unless one row is larger */
+#define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + 8) /* without prefix and cells */
 
 static bool needs_quotes(struct vv_str text)
 {
@@ -91,47 +90,14 @@ static void series_begin(struct vv_writer *writer, struct vv_buffer *buffer,
     writer->in_series = true;
 }
 
-static size_t write_point(struct vv_writer *writer, char *out, int64_t time, struct vv_cell cell)
+static size_t row_size_max(const struct vv_writer *writer, size_t n)
 {
-    size_t size = writer->prefix.size;
-    memcpy(out, writer->prefix.data, size);
-    size += vv_time_write(&writer->times, time, out + size);
-    out[size++] = ',';
-    size += vv_cell_write(cell, false, out + size);
-    out[size++] = '\n';
-    return size;
+    return writer->prefix.size + ROW_TEXT_MAX + n * (VV_CELL_TEXT_SIZE + 1);
 }
 
-static void points(struct vv_writer *writer, struct vv_buffer *buffer, const struct vv_slice *slice,
-                   enum vv_value_type type, size_t first, size_t n, bool backwards)
+static size_t row(struct vv_writer *writer, char *out, int64_t time, const struct vv_cell *cells,
+                  size_t n)
 {
-    size_t row_size = writer->prefix.size + ROW_TEXT_MAX;
-    size_t rows_at_once = row_size < BYTES_AT_ONCE ? BYTES_AT_ONCE / row_size : 1;
-    for (size_t done = 0; done < n && !writer->failed;) {
-        size_t part = n - done < rows_at_once ? n - done : rows_at_once;
-        char *out = (char *)vv_buffer_reserve(buffer, part * row_size);
-        if (!out) {
-            return;
-        }
-        size_t size = 0;
-        for (size_t i = done; i < done + part; i++) {
-            size_t at = backwards ? first + n - 1 - i : first + i;
-            size += write_point(writer, out + size, slice->times[at],
-                                vv_cell_of_point(type, slice->values[at]));
-        }
-        buffer->size += size;
-        done += part;
-    }
-}
-
-static void row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time,
-                const struct vv_cell *cells, size_t n)
-{
-    size_t row_size = writer->prefix.size + ROW_TEXT_MAX + n * (VV_CELL_TEXT_SIZE + 1);
-    char *out = writer->failed ? NULL : (char *)vv_buffer_reserve(buffer, row_size);
-    if (!out) {
-        return;
-    }
     size_t size = writer->prefix.size;
     memcpy(out, writer->prefix.data, size);
     size += vv_time_write(&writer->times, time, out + size);
@@ -140,7 +106,7 @@ static void row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time
         size += vv_cell_write(cells[i], false, out + size);
     }
     out[size++] = '\n';
-    buffer->size += size;
+    return size;
 }
 
 static void series_end(struct vv_writer *writer, struct vv_buffer *buffer)
@@ -252,7 +218,7 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
 const struct vv_writer_ops vv_writer_csv = {
     .begin = begin,
     .series_begin = series_begin,
-    .points = points,
+    .row_size_max = row_size_max,
     .row = row,
     .series_end = series_end,
     .record_begin = record_begin,

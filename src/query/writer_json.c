@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-#define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + VV_CELL_TEXT_SIZE + 8)
-#define ROWS_AT_ONCE 64u
+#define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + 8) /* without the cells */
 
 /* ---- texts ---- */
 
@@ -126,47 +125,15 @@ static void series_begin(struct vv_writer *writer, struct vv_buffer *buffer,
     writer->rows = 0;
 }
 
-static size_t write_point(struct vv_writer *writer, char *out, int64_t time, struct vv_cell cell)
+static size_t row_size_max(const struct vv_writer *writer, size_t n)
 {
-    size_t size = 0;
-    if (writer->rows++ > 0) {
-        out[size++] = ',';
-    }
-    out[size++] = '[';
-    size += time_text(writer, time, out + size);
-    out[size++] = ',';
-    size += vv_cell_write(cell, true, out + size);
-    out[size++] = ']';
-    return size;
+    (void)writer;
+    return ROW_TEXT_MAX + n * (VV_CELL_TEXT_SIZE + 1);
 }
 
-static void points(struct vv_writer *writer, struct vv_buffer *buffer, const struct vv_slice *slice,
-                   enum vv_value_type type, size_t first, size_t n, bool backwards)
+static size_t row(struct vv_writer *writer, char *out, int64_t time, const struct vv_cell *cells,
+                  size_t n)
 {
-    for (size_t done = 0; done < n;) {
-        size_t part = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
-        char *out = (char *)vv_buffer_reserve(buffer, part * ROW_TEXT_MAX);
-        if (!out) {
-            return;
-        }
-        size_t size = 0;
-        for (size_t i = done; i < done + part; i++) {
-            size_t at = backwards ? first + n - 1 - i : first + i;
-            size += write_point(writer, out + size, slice->times[at],
-                                vv_cell_of_point(type, slice->values[at]));
-        }
-        buffer->size += size;
-        done += part;
-    }
-}
-
-static void row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time,
-                const struct vv_cell *cells, size_t n)
-{
-    char *out = (char *)vv_buffer_reserve(buffer, ROW_TEXT_MAX + n * (VV_CELL_TEXT_SIZE + 1));
-    if (!out) {
-        return;
-    }
     size_t size = 0;
     if (writer->rows++ > 0) {
         out[size++] = ',';
@@ -178,7 +145,7 @@ static void row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t time
         size += vv_cell_write(cells[i], true, out + size);
     }
     out[size++] = ']';
-    buffer->size += size;
+    return size;
 }
 
 static void series_end(struct vv_writer *writer, struct vv_buffer *buffer)
@@ -333,7 +300,7 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
 const struct vv_writer_ops vv_writer_json = {
     .begin = begin,
     .series_begin = series_begin,
-    .points = points,
+    .row_size_max = row_size_max,
     .row = row,
     .series_end = series_end,
     .record_begin = record_begin,
