@@ -78,6 +78,7 @@ void vv_scan_close(struct vv_scan *scan)
 {
     if (scan) {
         drop_merge(scan);
+        vv_rows_free(&scan->copy);
         free(scan);
     }
 }

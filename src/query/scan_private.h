@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scan's state and its windows. Private to scan.c and scan_window.c.
+ * A scan's state and its windows. Private to scan.c, scan_window.c and scan_head.c.
  *
  * What makes a scan safe beside flushes and seals, for each window: the head is read FIRST, then
  * the source's plans, then the store. A row that was acknowledged before is in the head at the
@@ -37,9 +37,13 @@ struct vv_scan {
     int64_t width;       /* windows are not wider … */
     bool narrowed;       /* … and may be narrower than a span, since one did not fit */
     size_t window_bytes; /* encoded, of this window */
+    uint64_t n_windows;  /* so far */
     /* The head as it was before this window's store was looked at. */
     bool has_head;
     struct vv_window head;
+    bool copy_tried;
+    bool copied;         /* the copy has all that the head had of what was left then */
+    struct vv_rows copy; /* ascending in time */
     /* The bucket whose partitions were counted last, and which of its splits. */
     int64_t counted_start;
     int64_t counted_ns;
@@ -69,6 +73,10 @@ static inline int64_t vv_window_length(struct vv_window window)
 VV_MUST_CHECK enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *error);
 /* Gives the merge all that head and store have in the window. VV_TOO_LARGE when it is too much. */
 VV_MUST_CHECK enum vv_status vv_scan_fill_window(struct vv_scan *scan, struct vv_error *error);
+/* Notes what the head has of the series. */
+VV_MUST_CHECK enum vv_status vv_scan_look_at_head(struct vv_scan *scan);
+/* Gives the merge the head's rows of the window. */
+VV_MUST_CHECK enum vv_status vv_scan_add_head(struct vv_scan *scan);
 /* Takes a stretch off what is left, with all that lies before it in the scan's direction. */
 void vv_scan_skip(struct vv_scan *scan, struct vv_window stretch);
 /* Adds what the merge did since the last time to the facts. */

@@ -2,9 +2,7 @@
 /* The windows of a scan: which comes next, and what head and store have in it. */
 #include "query/scan_private.h"
 
-/* Parts of the scan's memory for one window: the head's rows, opened pieces. */
-#define HEAD_SHARE   4
-#define OPENED_SHARE 2
+#define OPENED_SHARE 2 /* of the scan's memory for opened pieces */
 
 /* ---- plans and stretches ---- */
 
@@ -89,24 +87,18 @@ static struct vv_window narrow(const struct vv_scan *scan, struct vv_window wind
     return vv_window_intersect(window, narrowed);
 }
 
-static void look_at_head(struct vv_scan *scan)
-{
-    int64_t first;
-    int64_t last;
-    scan->has_head = vv_head_series_times(scan->context->head, scan->options.source,
-                                          scan->options.measurement, &first, &last);
-    scan->head = scan->has_head ? (struct vv_window){first, last + 1} : (struct vv_window){0, 0};
-}
-
 enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *error)
 {
     while (!vv_window_is_empty(scan->left)) {
-        look_at_head(scan);
+        enum vv_status status = vv_scan_look_at_head(scan);
+        if (status != VV_OK) {
+            return status;
+        }
         struct vv_plans plans =
             vv_registry_source_plans(scan->context->registry, scan->options.source);
         int64_t near = scan->options.descending ? scan->left.to - 1 : scan->left.from;
-        struct vv_window stretch = {VV_TIME_MIN,
-                                    VV_TIME_MAX + 1}; /* of which only the head may know */
+        /* Of which only the head may know; without plans the store has nothing at all. */
+        struct vv_window stretch = {VV_TIME_MIN, VV_TIME_MAX + 1};
         int64_t span_ns = VV_HOUR;
         if (plans.n > 0) {
             struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, near);
@@ -114,7 +106,7 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
             span_ns = bucket.span_ns;
             stretch = (struct vv_window){near, near};
             if (scan->store_empty) {
-                enum vv_status status = empty_stretch(scan, plans, near, &stretch, error);
+                status = empty_stretch(scan, plans, near, &stretch, error);
                 if (status != VV_OK) {
                     return status;
                 }
@@ -136,27 +128,6 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
 }
 
 /* ---- filling a window ---- */
-
-static enum vv_status add_head(struct vv_scan *scan)
-{
-    if (!scan->has_head || vv_window_is_empty(vv_window_intersect(scan->window, scan->head))) {
-        return VV_OK;
-    }
-    const struct vv_scan_options *options = &scan->options;
-    struct vv_rows rows = {0};
-    enum vv_status status =
-        vv_head_read(scan->context->head, options->source, options->measurement, scan->window.from,
-                     scan->window.to, options->metrics, options->n_metrics,
-                     options->memory_max / HEAD_SHARE, &rows);
-    if (status != VV_OK || rows.n_rows == 0) {
-        return status;
-    }
-    for (size_t i = 0; i < rows.n_columns; i++) {
-        rows.columns[i].type = options->types[i];
-    }
-    scan->found = true;
-    return vv_merge_add_rows(scan->merge, &rows);
-}
 
 static void count_partition(struct vv_scan *scan, const struct vv_partition *partition)
 {
@@ -290,9 +261,10 @@ static enum vv_status prepare_merge(struct vv_scan *scan)
 enum vv_status vv_scan_fill_window(struct vv_scan *scan, struct vv_error *error)
 {
     scan->window_bytes = 0;
+    scan->n_windows++;
     enum vv_status status = prepare_merge(scan);
     if (status == VV_OK) {
-        status = add_head(scan);
+        status = vv_scan_add_head(scan);
     }
     if (status == VV_OK) {
         status = add_store(scan, error);
