@@ -6,6 +6,7 @@ Environment:
   VARVE              path of the program
   VARVE_FAULTS       path of the library of faults.c; tests of faults need it
   VARVE_E2E_SECONDS  how long the longest test loads; the others follow it
+  VARVE_TEST_SEED    the seed of random tests; else it is chosen and printed
 """
 import csv
 import http.client
@@ -14,6 +15,7 @@ import json
 import mmap
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -48,6 +50,13 @@ def wait_until(condition, what, seconds=PATIENCE_S):
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds} s in vain: {what}")
         time.sleep(0.01)
+
+
+def seed_of_this_run():
+    """For random.Random; printed, so that VARVE_TEST_SEED can repeat it."""
+    seed = int(os.environ.get("VARVE_TEST_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed} (VARVE_TEST_SEED repeats it)", flush=True)
+    return seed
 
 
 class Answer:
@@ -312,17 +321,17 @@ class Rule:
 
     SIZE = 256
     OPERATIONS = {"sync": 1, "write": 2, "create": 4, "allocate": 8, "truncate": 16, "rename": 32,
-                  "space": 64}
+                  "space": 64, "clock": 128}
 
     def __init__(self, memory, index):
         self.memory = memory
         self.at = index * self.SIZE
 
     def set(self, operations, path, error=0, waits=False, torn=False, skip=0,
-            count=(1 << 64) - 1, free_bytes=0):
+            count=(1 << 64) - 1, value=0):
         bits = sum(self.OPERATIONS[word] for word in operations.split())
-        struct.pack_into("=IIiIIIQQQQQ192s", self.memory, self.at, 0, bits, error, int(waits), 0,
-                         int(torn), skip, count, 0, 0, free_bytes, str(path).encode())
+        struct.pack_into("=IIiIIIQQQQq192s", self.memory, self.at, 0, bits, error, int(waits), 0,
+                         int(torn), skip, count, 0, 0, value, str(path).encode())
         struct.pack_into("=I", self.memory, self.at, 1)
 
     def off(self):

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Disks that fail, wait and fill up under the journal or the store."""
+import errno
+import http.client
+import random
+import threading
+import time
+import unittest
+
+from expectation import SECOND, Book, Check, Writer, outcome_of
+from varve_process import PROGRAM, SECONDS, VarveTest, seed_of_this_run, wait_until
+
+MIB = 1 << 20
+
+SETTINGS = {
+    "head.flush_bytes": "1MiB",
+    "head.flush_age": "1s",
+    "head.bytes_max": "16MiB",
+    "journal.segment_bytes": "1MiB",
+    "partition.bucket": "10m",
+    "partition.span": "5m",
+    "seal.lateness": "1s",
+    "seal.quiet": "0s",
+    "seal.spread": "1s",
+    "seal.interval": "200ms",
+}
+
+
+class Load:
+    """Writers in threads, as long as the `with` lasts; `book` knows what they were told."""
+
+    def __init__(self, server, book, seed, writers=4, first=0):
+        self.server = server
+        self.stop = threading.Event()
+        self.writers = [Writer(book, first + number, random.Random(seed + number), f"t{number % 2}")
+                        for number in range(writers)]
+        self.errors = []
+        self.threads = [threading.Thread(target=self._run, args=(writer,))
+                        for writer in self.writers]
+
+    def _run(self, writer):
+        try:
+            writer.run(self.server, self.stop)
+        except Exception as error:  # raised in __exit__
+            self.errors.append(error)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        if self.errors:
+            raise self.errors[0]
+
+
+def wait_for_batches(book, n):
+    """Until n more are acknowledged."""
+    target = book.batches_acknowledged + n
+    wait_until(lambda: book.batches_acknowledged >= target, f"{n} more batches are acknowledged")
+
+
+class FaultsTest(VarveTest):
+    SETTINGS = SETTINGS
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.faults()
+        self.varve = self.server(faults=self.disk)
+
+    def assertConserved(self, server):
+        """Guarantee 7 within a process's life, once no write is under way."""
+        metrics = server.metrics()
+        for tenant in {labels["tenant"] for name, labels, _ in metrics.samples
+                       if name == "varve_points_received_total"}:
+            received = metrics.sum("varve_points_received_total", tenant=tenant)
+            parts = [metrics.get(f"varve_points_{part}_total", tenant=tenant)
+                     for part in ("accepted", "refused", "unknown")]
+            self.assertEqual(received, sum(parts), f"{tenant}: accepted, refused, unknown: {parts}")
+
+    def assertTakesWrites(self, server):
+        self.assertEqual(server.get("/ready").status, 200)
+        self.assertStatus(server.write(f"after v=1 {time.time_ns()}", "other"), 204)
+
+
+class FailingJournal(FaultsTest):
+    FAULTS = [
+        ("sync", {"error": errno.EIO}),
+        ("sync", {"error": errno.EIO, "count": 1}),
+        ("sync", {"error": errno.EIO, "count": 2}),
+        ("sync", {"error": errno.ENOSPC, "count": 5}),
+        ("write", {"error": errno.EIO, "torn": True}),
+        ("write", {"error": errno.ENOSPC, "torn": True, "count": 3}),
+        ("write truncate", {"error": errno.EIO, "torn": True, "count": 2}),
+        ("allocate", {"error": errno.ENOSPC}),
+        ("create", {"error": errno.EMFILE}),
+        ("rename", {"error": errno.EIO, "count": 2}),
+    ]
+
+    def test_acknowledged_is_durable_while_the_journal_fails(self):
+        """Nothing acknowledged is lost, nothing refused ever comes, nothing unknown is seen before
+        a restart."""
+        seed = seed_of_this_run()
+        chance = random.Random(seed)
+        server = self.varve.start()
+        book = Book()
+        check = Check(book)
+        deadline = time.monotonic() + SECONDS / 3
+        rounds, acted = 0, 0
+        while time.monotonic() < deadline or rounds < len(self.FAULTS):
+            with Load(server, book, seed + rounds, first=rounds * 10):
+                for _ in range(3):
+                    operations, fault = self.FAULTS[rounds % len(self.FAULTS)]
+                    wait_for_batches(book, chance.randrange(1, 20))
+                    with self.disk.rule(operations, "/journal/", **fault) as rule:
+                        target = book.batches_acknowledged + 20
+                        wait_until(lambda: rule.acted >= min(rule_count(fault), 4) or
+                                   book.batches_acknowledged >= target, "the fault acts")
+                        acted += rule.acted
+                    rounds += 1
+                wait_for_batches(book, 5)  # it heals by itself
+            self.assertConserved(server)
+            check.rows(server, f"before a restart, round {rounds}", restarted=False)
+            server.kill().start()
+            check.accepted(server, f"round {rounds}")
+            check.rows(server, f"after a restart, round {rounds}")
+        check.raise_problems(self, "durable", "once", "newest", "conserved")
+        self.assertGreater(book.batches_refused, 0)
+        self.assertGreater(book.batches_open, 0)
+        print(f"{rounds} faults, {acted} calls failed: {book.batches_acknowledged} batches "
+              f"acknowledged, {book.batches_refused} refused, {book.batches_open} unknown")
+        server.stop()
+
+    def test_refused_is_never_there(self):
+        server = self.varve.start()
+        self.assertStatus(server.write("a v=1 1000000000"), 204)
+        with self.disk.rule("sync", "/journal/", error=errno.EIO, count=1) as rule:
+            answer = server.write("a v=2 2000000000")
+            self.assertEqual(rule.acted, 1)
+        self.assertStatus(answer, 503, "io_error")
+        self.assertIn("Retry-After", answer.headers)
+        self.assertEqual(answer.json()["accepted"], 0)
+        self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND])
+        server.kill().start()
+        self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND])
+        self.assertStatus(server.write("a v=2 2000000000"), 204)
+        self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND, 2 * SECOND])
+        server.stop()
+
+    def test_an_unknown_outcome_is_answered_as_unknown(self):
+        """The sync fails, and so does the cut of what was written."""
+        server = self.varve.start()
+        self.assertStatus(server.write("a v=1 1000000000"), 204)
+        for restarted in (False, True):
+            with self.disk.rule("sync", ".seg", error=errno.EIO, count=2) as rule:
+                answer = server.write("a v=2 2000000000")
+                self.assertEqual(rule.acted, 2)
+            self.assertStatus(answer, 500, "outcome_unknown")
+            self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND])
+            metrics = server.metrics()
+            self.assertEqual(metrics.sum("varve_points_unknown_total"), 1)
+            self.assertConserved(server)
+            accepted = metrics.sum("varve_points_accepted_ever_total")
+            if restarted:
+                server.kill().start()
+                rows = server.rows(metric="*")
+                self.assertIn([at for _, _, at, _ in rows], ([SECOND], [SECOND, 2 * SECOND]))
+                self.assertEqual(server.metrics().sum("varve_points_accepted_ever_total"),
+                                 accepted + len(rows) - 1)
+            else:
+                self.assertStatus(server.write("b v=1 1000000000", "other"), 204)
+                server.kill().start()  # another commit came after it, so it never comes
+                self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND])
+        self.assertStatus(server.write("a v=2 2000000000"), 204)
+        self.assertEqual([(at, value) for _, _, at, value in server.rows(metric="*")],
+                         [(SECOND, "1"), (2 * SECOND, "2")])
+        server.stop()
+
+
+def rule_count(fault):
+    return fault.get("count", 1 << 30)
+
+
+class SlowSyncs(FaultsTest):
+    REQUESTS = 150
+
+    def test_many_requests_share_one_sync_and_nobody_else_waits(self):
+        server = self.varve.start()
+        self.assertStatus(server.write("before v=1 1000000000"), 204)
+        before = server.metrics()
+        answers = []
+        sent = 0
+        with self.disk.rule("sync", "/journal/", waits=True) as slow:
+            clients = [server.client() for _ in range(self.REQUESTS)]
+
+            def write(number):
+                answers.append(clients[number].write(f"slow v={number} {(number + 1) * SECOND}"))
+            threads = [threading.Thread(target=write, args=(number,))
+                       for number in range(self.REQUESTS)]
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: slow.waiting == 1, "a sync waits")
+            sent = sum(len(f"slow v={n} {(n + 1) * SECOND}") for n in range(self.REQUESTS))
+            server.wait_metric(
+                lambda now: now.sum("varve_http_received_bytes_total") >=
+                before.sum("varve_http_received_bytes_total") + sent, "all bodies have come")
+            for _ in range(20):
+                self.assertEqual(server.get("/health").status, 200)
+                self.assertEqual(server.get("/ready").status, 200)
+                self.assertEqual(server.get("/metrics").status, 200)
+                self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND])
+                self.assertEqual(server.get("/api/v1/tenants").status, 200)
+            self.assertEqual((slow.waiting, answers), (1, []), "the sync was over too early")
+        for thread in threads:
+            thread.join()
+        for client in clients:
+            client.close()
+        self.assertEqual([answer.status for answer in answers], [204] * self.REQUESTS)
+        syncs = server.metrics().sum("varve_journal_syncs_total") - \
+            before.sum("varve_journal_syncs_total")
+        self.assertLessEqual(syncs, self.REQUESTS / 10)
+        self.assertEqual(len(server.rows(metric="slow.v")), self.REQUESTS)
+        server.stop()
+
+
+class FailingStore(FaultsTest):
+    FAULTS = [
+        ("sync", {"error": errno.EIO}),
+        ("write", {"error": errno.EIO, "torn": True}),
+        ("write", {"error": errno.ENOSPC, "torn": True}),
+        ("create", {"error": errno.ENOSPC}),
+        ("sync create rename write truncate allocate", {"error": errno.EIO}),
+    ]
+
+    def test_a_failing_store_is_503_and_heals_without_a_restart(self):
+        server = self.varve.start()
+        book = Book()
+        check = Check(book)
+        for number, (operations, fault) in enumerate(self.FAULTS):
+            with self.subTest(operations=operations, **fault):
+                with Load(server, book, number, first=number * 10):
+                    wait_for_batches(book, 20)
+                    with self.disk.rule(operations, "/store/", **fault) as rule:
+                        flushed = server.flush()
+                        self.assertGreaterEqual(flushed.status, 500, flushed)
+                        wait_until(lambda: server.get("/ready").status == 503, "it is not ready")
+                        self.assertGreater(rule.acted, 0)
+                        self.assertIn("store", server.get("/ready").json()["reason"])
+                        self.assertEqual(server.get("/health").status, 200)
+                        answer = server.write("a v=1 1000000000")
+                        self.assertStatus(answer, 503)
+                        self.assertIn("Retry-After", answer.headers)
+                    wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+                    wait_for_batches(book, 5)
+                self.assertStatus(server.flush(seal=True), 204)
+                self.assertConserved(server)
+                check.rows(server, f"healed from {operations}", restarted=False)
+        self.assertGreater(server.metrics().sum("varve_store_recoveries_total"), 0)
+        server.kill().start()
+        check.accepted(server, "after a restart")
+        check.rows(server, "after a restart")
+        check.raise_problems(self, "durable", "once", "newest", "conserved")
+        server.stop()
+
+    def test_a_failing_seal_heals_without_a_write(self):
+        """Nothing waits to be flushed, so nothing but the server itself asks for the store."""
+        server = self.server("sealing", faults=self.disk,
+                             settings={"seal.interval": "1h"}).start()
+        self.assertStatus(server.write(f"a v=1 {SECOND}"), 204)
+        self.assertStatus(server.flush(), 204)
+        with self.disk.rule("create", "/store/", error=errno.EIO) as rule:
+            self.assertGreaterEqual(server.flush(seal=True).status, 500)
+            self.assertGreater(rule.acted, 0)
+            self.assertEqual(server.get("/ready").status, 503)
+        wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+        self.assertStatus(server.flush(seal=True), 204)
+        self.assertEqual(len(server.rows(metric="*")), 1)
+        server.stop()
+
+    def test_queries_are_answered_while_the_store_cannot_be_written(self):
+        server = self.varve.start()
+        self.assertStatus(server.write("a v=1 1000000000"), 204)
+        self.assertStatus(server.flush(seal=True), 204)
+        self.assertStatus(server.write("a v=2 2000000000"), 204)
+        with self.disk.rule("create write sync", "/store/", error=errno.ENOSPC):
+            self.assertGreaterEqual(server.flush().status, 500)
+            failures = server.metrics().sum("varve_flush_failures_total")
+            for _ in range(20):
+                self.assertEqual([at for _, _, at, _ in server.rows(metric="*")],
+                                 [SECOND, 2 * SECOND])
+            wait_until(lambda: server.log().count("store_recover_failed") >= 3, "it is tried again")
+            self.assertEqual([at for _, _, at, _ in server.rows(metric="*")],
+                             [SECOND, 2 * SECOND], f"after {failures} failures")
+        wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+        self.assertStatus(server.flush(), 204)
+        self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND, 2 * SECOND])
+        server.stop()
+
+
+class BlockedStore(FaultsTest):
+    HEAD_BYTES_MAX = 8 * MIB
+
+    def test_memory_stays_bounded_while_the_store_hangs(self):
+        server = self.server("small", {"head.bytes_max": self.HEAD_BYTES_MAX,
+                                        "ingest.batch_bytes_max": "2MiB"}, self.disk).start()
+        self.assertStatus(server.write("first v=1 1000000000"), 204)
+        base = server.resident_bytes()
+        book = Book()
+        peak = 0
+        with self.disk.rule("sync", "/store/", waits=True) as rule:
+            refused = self.fill(server, book)
+            self.assertEqual(rule.waiting, 1)
+            self.assertStatus(refused, 503, "overload")
+            self.assertIn("Retry-After", refused.headers)
+            for _ in range(50):  # whoever insists does not get further
+                self.fill(server, book)
+                peak = max(peak, server.resident_bytes())
+            # A batch may take a little more in the head than it did before.
+            self.assertLess(server.metrics().sum("varve_head_bytes"), self.HEAD_BYTES_MAX * 1.1)
+            self.assertEqual(server.get("/health").status, 200)
+            self.assertEqual(len(server.rows(metric="first.v")), 1)
+        # The head, as much again for what is parsed and journaled, and what one flush needs.
+        bound = base + (2 * self.HEAD_BYTES_MAX + 24 * MIB) * memory_factor()
+        self.assertLess(peak, bound, f"{peak / MIB:.0f} MiB, {base / MIB:.0f} at the start")
+        wait_until(lambda: self.fill(server, book, most=1) is None, "writes are accepted again")
+        self.assertStatus(server.flush(seal=True), 204)
+        check = Check(book)
+        check.rows(server, "after the store went on", restarted=False, tenants=["load"])
+        check.raise_problems(self, "durable", "once", "newest")
+        self.assertConserved(server)
+        print(f"{book.points_acknowledged} points; {base / MIB:.0f} MiB before, "
+              f"{peak / MIB:.0f} MiB at the peak, bound {bound / MIB:.0f} MiB")
+        server.stop()
+
+    def test_memory_stays_bounded_while_the_journal_hangs(self):
+        """Requests wait for a sync that does not end; what waits is bounded, the rest is 503."""
+        server = self.server("small", {"head.bytes_max": self.HEAD_BYTES_MAX,
+                                       "ingest.batch_bytes_max": "2MiB"}, self.disk).start()
+        self.assertStatus(server.write("first v=1 1000000000"), 204)
+        base = server.resident_bytes()
+        answers = []
+
+        def write(number):
+            lines = [f"load,n={number} f={row} {row * SECOND}" for row in range(10000)]
+            answers.append(server.write(lines, "load"))
+        with self.disk.rule("sync", "/journal/", waits=True) as rule:
+            threads = [threading.Thread(target=write, args=(n,)) for n in range(80)]
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: rule.waiting == 1, "a sync waits")
+            wait_until(lambda: len(answers) >= 20, "some are refused")
+            peak = server.resident_bytes()
+            self.assertEqual({answer.status for answer in answers}, {503})
+            self.assertTrue(all("Retry-After" in answer.headers for answer in answers))
+        for thread in threads:
+            thread.join()
+        bound = base + (3 * self.HEAD_BYTES_MAX + 24 * MIB) * memory_factor()
+        self.assertLess(peak, bound, f"{peak / MIB:.0f} MiB, {base / MIB:.0f} at the start")
+        accepted = sum(answer.status == 204 for answer in answers)
+        self.assertGreater(accepted, 0)
+        self.assertEqual({answer.status for answer in answers}, {204, 503})
+        self.assertConserved(server)
+        print(f"{accepted} of {len(answers)} accepted; {base / MIB:.0f} MiB before, "
+              f"{peak / MIB:.0f} MiB at the peak, bound {bound / MIB:.0f} MiB")
+        server.stop()
+
+    def fill(self, server, book, most=1000):
+        """Large batches until one is refused, which it returns; None when none was."""
+        for _ in range(most):
+            at = (book.batches_acknowledged + 1) * 2000 * SECOND
+            points = [("n=1", "load.f", at + row * SECOND, float(row)) for row in range(2000)]
+            lines = [f"load,n=1 f={row} {at + row * SECOND}" for row in range(2000)]
+            answer = server.write(lines, "load")
+            book.tell("load", points, outcome_of(answer))
+            if answer.status != 204:
+                return answer
+        return None
+
+
+def memory_factor():
+    """Sanitizers need more."""
+    with open(PROGRAM, "rb") as file:
+        program = file.read()
+    return 8 if b"__asan_init" in program or b"__tsan_init" in program else 1
+
+
+if __name__ == "__main__":
+    unittest.main()

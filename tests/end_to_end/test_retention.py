@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Retention: what has expired is in no answer and takes no space, and nothing else goes."""
+import random
+import time
+import unittest
+
+from expectation import HOUR, MINUTE, SECOND
+from varve_process import VarveTest, wait_until
+
+SETTINGS = {
+    "store.eras": "8",
+    "partition.bucket": "5m",
+    "partition.span": "5m",
+    "seal.lateness": "1s",
+    "seal.quiet": "0s",
+    "seal.spread": "1s",
+    "seal.interval": "200ms",
+    "retention.interval": "1s",
+}
+
+SOURCES = 20
+
+
+class Retention(VarveTest):
+    SETTINGS = SETTINGS
+
+    def load(self, server, tenant, start, end, step=SECOND):
+        """Values that do not compress; returns the times of each source."""
+        chance = random.Random(tenant)
+        times = list(range(start, end, step))
+        client = server.client()
+        for source in range(SOURCES):
+            lines = [f"m,source={source} v={chance.random()} {at}" for at in times]
+            self.assertStatus(client.write(lines, tenant), 204)
+        client.close()
+        return times
+
+    def times(self, server, tenant):
+        """The times of all its rows, ascending; every source has the same."""
+        rows = server.rows(tenant, metric="m.v")
+        by_source = {}
+        for source, _, at, _ in rows:
+            by_source.setdefault(source, []).append(at)
+        self.assertTrue(all(times == sorted(set(times)) for times in by_source.values()))
+        found = list(by_source.values())
+        self.assertIn(len(found), (0, SOURCES))
+        # A point may expire between two sources of one answer.
+        shortest = min(found, key=len, default=[])
+        self.assertTrue(all(times[len(times) - len(shortest):] == shortest for times in found))
+        return shortest
+
+    def flush_and_seal(self, server):
+        """What sealing has replaced is freed as well, once some more files were written."""
+        for turn in range(8):
+            self.assertStatus(server.write(f"turn v={turn}", "other"), 204)
+            self.assertStatus(server.flush(seal=True), 204)
+
+    def disk_bytes(self, server):
+        return server.metrics().sum("varve_store_disk_bytes")
+
+    def assertExpired(self, server, tenant, times, retention):
+        """Exactly the points that are younger are answered."""
+        before = time.time_ns() - retention
+        found = self.times(server, tenant)
+        after = time.time_ns() - retention
+        self.assertFalse([at for at in found if at < before], "expired points are answered")
+        missing = set(at for at in times if at >= after) - set(found)
+        self.assertFalse(missing, "points went before their time")
+
+    def test_a_retention_that_is_set_on_existing_data_frees_it_and_spares_others(self):
+        server = self.server().start()
+        now = time.time_ns()
+        short = self.load(server, "short", now - 3 * HOUR, now)
+        long = self.load(server, "long", now - 3 * HOUR, now)
+        self.flush_and_seal(server)
+        full = self.disk_bytes(server)
+        self.assertStatus(server.set_tenant("short", "30m"), 200)
+        self.assertExpired(server, "short", short, 30 * MINUTE)  # at once
+        server.wait_metric(lambda now: now.sum("varve_store_disk_bytes") < 0.7 * full,
+                           f"the disk is freed, {full} bytes before")
+        self.assertExpired(server, "short", short, 30 * MINUTE)
+        self.assertEqual(self.times(server, "long"), long)
+        server.kill().start()
+        self.assertExpired(server, "short", short, 30 * MINUTE)
+        self.assertEqual(self.times(server, "long"), long)
+        self.assertLess(self.disk_bytes(server), 0.75 * full)
+        server.stop()
+
+    def test_a_retention_that_is_set_in_mid_life_survives_kills(self):
+        """Set, and killed at once: it holds after the start, also while data moves."""
+        server = self.server().start()
+        now = time.time_ns()
+        times = self.load(server, "t", now - 2 * HOUR, now)
+        self.assertStatus(server.flush(seal=True), 204)
+        for retention, text in ((30 * MINUTE, "30m"), (20 * MINUTE, "20m")):
+            self.assertStatus(server.set_tenant("t", text), 200)
+            for _ in range(3):
+                server.kill().start()
+                self.assertExpired(server, "t", times, retention)
+        server.stop()
+
+    def test_a_longer_retention_loses_nothing(self):
+        server = self.server().start()
+        now = time.time_ns()
+        times = self.load(server, "t", now - HOUR, now)
+        self.assertStatus(server.flush(seal=True), 204)
+        for retention in ("1d", "30d", "forever"):
+            self.assertStatus(server.set_tenant("t", retention), 200)
+            self.assertEqual(self.times(server, "t"), times)
+            self.assertStatus(server.flush(seal=True), 204)
+            self.assertEqual(self.times(server, "t"), times)
+        server.kill().start()
+        self.assertEqual(self.times(server, "t"), times)
+        server.stop()
+
+    def test_time_passes_and_whole_eras_go(self):
+        """The clock of the server runs ahead."""
+        faults = self.faults()
+        server = self.server(faults=faults).start()
+        self.assertStatus(server.set_tenant("short", "1h"), 200)
+        now = time.time_ns()
+        self.load(server, "short", now - 30 * MINUTE, now, SECOND // 2)
+        long = self.load(server, "long", now - 10 * MINUTE, now)
+        self.flush_and_seal(server)
+        full = self.disk_bytes(server)
+        self.assertEqual(server.metrics().sum("varve_store_eras_expired_total"), 0)
+        ahead = 45 * MINUTE
+        clock = faults.rule("clock", "", value=ahead)
+        found = self.times(server, "short")
+        self.assertTrue(found)
+        self.assertGreaterEqual(found[0], now + ahead - HOUR)
+        clock.off()
+        faults.rule("clock", "", value=2 * HOUR)
+        self.assertEqual(self.times(server, "short"), [])
+        server.wait_metric(lambda now: now.sum("varve_store_eras_expired_total") >= 3 and
+                           now.sum("varve_store_disk_bytes") < 0.5 * full,
+                           f"eras go, {full} bytes before")
+        self.assertEqual(self.times(server, "long"), long)
+        old = server.write(f"m,source=0 v=1 {now}", "short")
+        self.assertStatus(old, 400)
+        self.assertEqual(old.json()["refused"], {"retention": 1})
+        new = now + 2 * HOUR
+        self.assertStatus(server.write([f"m,source={n} v=1 {new}" for n in range(SOURCES)],
+                                       "short"), 204)
+        self.assertEqual(self.times(server, "short"), [new])
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
