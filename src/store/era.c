@@ -4,6 +4,13 @@
 
 #define MINUTE_S INT64_C(60)
 
+/* Eras of the class that keeps for ever: from 1999 to 2100, and one on either side. */
+#define EVER_LENGTH_S (90 * 24 * 60 * MINUTE_S)
+#define EVER_FIRST_S  (121 * EVER_LENGTH_S)
+#define EVER_LAST_S   (528 * EVER_LENGTH_S)
+#define EVER_BEFORE_S (-UNBOUNDED_S)
+#define UNBOUNDED_S   INT64_C(10000000000) /* beyond all times in nanoseconds */
+
 static int64_t seconds_down(int64_t ns)
 {
     return ns / VV_SECOND - (ns % VV_SECOND < 0 ? 1 : 0);
@@ -31,27 +38,40 @@ int64_t vv_era_retention_s(int64_t retention_ns)
 
 int64_t vv_era_length_s(int64_t retention_s, int eras)
 {
+    if (retention_s == 0) {
+        return EVER_LENGTH_S;
+    }
     int64_t length = (retention_s + eras - 1) / eras;
     return (length + MINUTE_S - 1) / MINUTE_S * MINUTE_S;
 }
 
+static int64_t end_s(const struct vv_era *era, int eras)
+{
+    if (era->retention_s == 0 && era->start_s < EVER_FIRST_S) {
+        return EVER_FIRST_S;
+    }
+    if (era->retention_s == 0 && era->start_s >= EVER_LAST_S) {
+        return UNBOUNDED_S;
+    }
+    return era->start_s + vv_era_length_s(era->retention_s, eras);
+}
+
 struct vv_era vv_era_of(int64_t retention_s, int eras, const struct vv_partition *partition)
 {
-    struct vv_era era = {.retention_s = retention_s, .start_s = 0};
-    if (retention_s > 0) {
-        era.start_s =
-            vv_time_floor(bucket_end_s(partition) - 1, vv_era_length_s(retention_s, eras));
+    int64_t length_s = vv_era_length_s(retention_s, eras);
+    int64_t start_s = vv_time_floor(bucket_end_s(partition) - 1, length_s);
+    if (retention_s == 0 && start_s < EVER_FIRST_S) {
+        start_s = EVER_BEFORE_S;
     }
-    return era;
+    if (retention_s == 0 && start_s > EVER_LAST_S) {
+        start_s = EVER_LAST_S;
+    }
+    return (struct vv_era){.retention_s = retention_s, .start_s = start_s};
 }
 
 bool vv_era_expired(const struct vv_era *era, int eras, int64_t now_ns)
 {
-    if (era->retention_s == 0) {
-        return false;
-    }
-    int64_t end_s = era->start_s + vv_era_length_s(era->retention_s, eras);
-    return seconds_down(now_ns) - era->retention_s >= end_s;
+    return era->retention_s > 0 && seconds_down(now_ns) - era->retention_s >= end_s(era, eras);
 }
 
 bool vv_era_bucket_expired(const struct vv_partition *partition, int64_t retention_s,
@@ -63,11 +83,8 @@ bool vv_era_bucket_expired(const struct vv_partition *partition, int64_t retenti
 bool vv_era_may_hold(const struct vv_era *era, int eras, int64_t bucket_ns_max, int64_t from,
                      int64_t to)
 {
-    if (era->retention_s == 0) {
-        return true;
-    }
-    int64_t end_s = era->start_s + vv_era_length_s(era->retention_s, eras);
-    return end_s > seconds_down(from) && era->start_s - seconds_up(bucket_ns_max) <= seconds_up(to);
+    return end_s(era, eras) > seconds_down(from) &&
+           era->start_s - seconds_up(bucket_ns_max) <= seconds_up(to);
 }
 
 int vv_era_count(int eras)

@@ -5,7 +5,9 @@
  * instant is older than the retention, whatever buckets it holds. Pure functions, any thread.
  *
  * All lengths are whole seconds: a retention is rounded up to one, an era to whole minutes. The
- * class of retention 0 keeps for ever and has one era.
+ * class of retention 0 keeps for ever; it has eras of 90 days, so that what is stored is not merged
+ * with what comes years later. Its first and last era have no bound, so that times far off are few
+ * eras.
  */
 #ifndef VV_STORE_ERA_H
 #define VV_STORE_ERA_H
@@ -16,7 +18,7 @@
 #define VV_ERAS_MAX     64
 #define VV_ERAS_DEFAULT 16
 
-/* Holds blocks whose bucket ends after start_s and at or before start_s + its length. */
+/* Holds blocks whose bucket ends after start_s and at or before its end. */
 struct vv_era {
     int64_t retention_s;
     int64_t start_s;
@@ -28,7 +30,7 @@ int vv_era_count(int eras);
 /* Whole seconds, rounded up; at least 1 unless retention_ns is 0. */
 int64_t vv_era_retention_s(int64_t retention_ns);
 
-/* An era's length in a class; 0 for the class that keeps for ever. */
+/* An era's length in a class. */
 int64_t vv_era_length_s(int64_t retention_s, int eras);
 
 /* Where a partition's blocks lie. */

@@ -72,7 +72,7 @@ static void recover_is_repeated_until_it_succeeds(void **state)
     for (uint64_t round = 1; round <= 3; round++) {
         c->backend->break_writes(c);
         fail_to_write(c);
-        for (int i = 0; i < 3 && !c->backend->embedded; i++) {
+        for (int i = 0; i < 3; i++) {
             struct vv_error error = {0};
             assert_true(is_failure(c->store->ops->recover(c->store, &error)));
             assert_true(error.message[0] != 0);

@@ -2,6 +2,7 @@
 /* Retention: what expires when, and what a change of it does to what is stored. */
 #include "contract.h"
 
+#include "base/random.h"
 #include "store/era.h"
 
 #define DAY0 100 /* the bucket's day in most cases */
@@ -288,6 +289,45 @@ static void figures_count_eras(void **state)
     }
 }
 
+static uint64_t disk_bytes(struct contract *c)
+{
+    struct vv_store_figures figures;
+    c->store->ops->read_figures(c->store, &figures);
+    return figures.disk_bytes;
+}
+
+/* The disk of a tenant that left is freed, though another one's blocks lie in the same era. */
+static void space_is_freed_beside_others(void **state)
+{
+    struct contract *c = *state;
+    static char bytes[100000];
+    struct vv_random random = {.state = 5};
+    for (uint32_t i = 0; i < 100; i++) {
+        for (size_t at = 0; at < sizeof bytes; at++) {
+            bytes[at] = (char)vv_random_next(&random);
+        }
+        for (uint32_t tenant = 1; tenant <= 2; tenant++) {
+            const struct vv_piece block = {
+                VV_PIECE_BLOCK, span_of(tenant, i, DAY0, 3), 0, 0, {bytes, sizeof bytes}};
+            assert_ok(c->store->ops->put_blocks(c->store, &block, 1, NULL));
+        }
+    }
+    assert_true(disk_bytes(c) > 190 * sizeof bytes);
+    set_retention(c, 1, 7 * VV_DAY);
+    expire(c, bucket_end + 100 * VV_DAY);
+    contract_crash(c, 1); /* what is still to be freed is not forgotten */
+    for (int i = 0; i < 1000000 && disk_bytes(c) > 110 * sizeof bytes; i++) {
+        expire(c, bucket_end + 100 * VV_DAY);
+    }
+    assert_true(disk_bytes(c) < 110 * sizeof bytes);
+    for (uint32_t i = 0; i < 100; i++) {
+        struct vv_span_key gone = span_of(1, i, DAY0, 3);
+        struct vv_span_key kept = span_of(2, i, DAY0, 3);
+        assert_false(has_block(c, &gone));
+        assert_true(has_block(c, &kept));
+    }
+}
+
 const struct contract_case retention_cases[] = {
     CONTRACT_CASE(nothing_expires_before_the_retention),
     CONTRACT_CASE(eras_expire_as_a_whole_soon_after_the_retention),
@@ -302,5 +342,6 @@ const struct contract_case retention_cases[] = {
     CONTRACT_CASE(the_newest_blocks_hold_while_a_tenant_moves),
     CONTRACT_CASE(more_changes_than_can_wait_are_refused_for_a_while),
     CONTRACT_CASE(figures_count_eras),
+    CONTRACT_CASE_EMBEDDED(space_is_freed_beside_others),
     {0},
 };

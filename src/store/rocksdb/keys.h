@@ -10,6 +10,7 @@
  *                           in seconds 8 (signed)
  *        "l"                the longest bucket of any block, ns 8 (signed)
  *        "m"                the highest run of any mark 8; always written before the mark
+ *        "r" retention 8 start 8 (signed) of an era whose files are to be merged; no value
  *   02 kind 1, key …      metadata
  *   03 mark 46            a mark, value 16
  *   04 run 50             a part of a run
@@ -39,6 +40,7 @@ enum vv_rocksdb_area {
 #define VV_OWN_TENANT  't'
 #define VV_OWN_LONGEST 'l'
 #define VV_OWN_MARK    'm'
+#define VV_OWN_RECLAIM 'r'
 
 #define VV_GENERATION_PREFIX_SIZE 8 /* tenant and generation */
 #define VV_GENERATION_SIZE        4

@@ -126,6 +126,20 @@ static enum vv_status collect(struct step *step, const struct vv_rocksdb_era *er
     return status;
 }
 
+/* Gives back the space of an era that a generation has left: at once when nobody else uses it. */
+static enum vv_status leave_era(struct vv_rocksdb *rocksdb, struct vv_rocksdb_era *era,
+                                struct vv_error *error)
+{
+    bool has;
+    enum vv_status status =
+        vv_rocksdb_has_prefix(rocksdb, era->family, (struct vv_str){0}, &has, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    return has ? vv_rocksdb_reclaim_want(rocksdb, &era->era, error)
+               : vv_rocksdb_eras_drop(rocksdb, era, error);
+}
+
 static enum vv_status run_step(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_tenant *where,
                                uint32_t from_class, struct vv_rocksdb_era *era, int64_t now_ns,
                                uint64_t *work_left, bool *ended_out, struct vv_error *error)
@@ -145,35 +159,14 @@ static enum vv_status run_step(struct vv_rocksdb *rocksdb, const struct vv_rocks
         status = vv_rocksdb_remove_range(
             rocksdb, era, (struct vv_str){(char *)step.first, sizeof step.first},
             (struct vv_str){(char *)step.behind, sizeof step.behind}, error);
+        if (status == VV_OK && *ended_out) {
+            status = leave_era(rocksdb, era, error);
+        }
     }
     *work_left -= step.bytes < *work_left ? step.bytes : *work_left;
     vv_rocksdb_changes_deinit(&step.changes);
     vv_arena_deinit(&step.arena);
     return status;
-}
-
-/* Asks for the space of a generation that has left an era: by merging its files soon. */
-static enum vv_status reclaim(struct vv_rocksdb *rocksdb, struct vv_rocksdb_era *era,
-                              uint32_t tenant, uint32_t generation, struct vv_error *error)
-{
-    bool has;
-    enum vv_status status =
-        vv_rocksdb_has_prefix(rocksdb, era->family, (struct vv_str){0}, &has, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    if (!has) {
-        return vv_rocksdb_eras_drop(rocksdb, era, error);
-    }
-    uint8_t from[VV_GENERATION_PREFIX_SIZE];
-    uint8_t to[VV_GENERATION_PREFIX_SIZE];
-    vv_rocksdb_key_generation(tenant, generation, from);
-    memcpy(to, from, sizeof to);
-    size_t to_size = vv_key_successor(to, sizeof to);
-    char *message = NULL;
-    rocksdb_suggest_compact_range_cf(rocksdb->database, era->family, (char *)from, sizeof from,
-                                     to_size > 0 ? (char *)to : NULL, to_size, &message);
-    return vv_rocksdb_wrote(rocksdb, message, "cannot free the space of moved blocks", error);
 }
 
 /* Empties one older class; *ended_out says whether it is empty. */
@@ -186,15 +179,9 @@ static enum vv_status move_class(struct vv_rocksdb *rocksdb, const struct vv_roc
     struct vv_rocksdb_era *era = vv_rocksdb_eras_step(rocksdb, class->retention_s, INT64_MIN, true);
     while (era && status == VV_OK) {
         int64_t start_s = era->era.start_s;
-        bool moved = false;
         bool ended = false;
         while (!ended && status == VV_OK && *work_left > 0) {
-            uint64_t before = *work_left;
             status = run_step(rocksdb, where, from_class, era, now_ns, work_left, &ended, error);
-            moved |= *work_left < before;
-        }
-        if (status == VV_OK && ended && moved) {
-            status = reclaim(rocksdb, era, where->tenant, class->generation, error);
         }
         vv_rocksdb_eras_release(rocksdb, era);
         if (status == VV_OK && !ended) {

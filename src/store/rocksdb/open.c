@@ -157,6 +157,7 @@ static enum vv_status load_records(struct vv_rocksdb *rocksdb, struct vv_error *
 
 static void database_close(struct vv_rocksdb *rocksdb)
 {
+    vv_rocksdb_reclaim_stop(rocksdb);
     vv_rocksdb_eras_clear(rocksdb);
     vv_rocksdb_tenants_clear(rocksdb);
     if (rocksdb->base) {

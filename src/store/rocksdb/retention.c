@@ -2,6 +2,8 @@
 /* Retention: which class a tenant's blocks go to, and dropping the eras that have expired. */
 #include "store/rocksdb/rocksdb.h"
 
+#define DROPS_MAX 8 /* in one call of expire() */
+
 /* Whether the era holds any block of the tenant under the generation. */
 static enum vv_status era_has_blocks(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_era *era,
                                      uint32_t tenant, uint32_t generation, bool *has_out,
@@ -88,9 +90,11 @@ static enum vv_status is_awaited(struct vv_rocksdb *rocksdb, const struct vv_roc
     return status;
 }
 
-static enum vv_status drop_expired(struct vv_rocksdb *rocksdb, int64_t now_ns,
+/* Drops a few eras at most: each takes a while. */
+static enum vv_status drop_expired(struct vv_rocksdb *rocksdb, int64_t now_ns, bool *more_out,
                                    struct vv_error *error)
 {
+    int dropped = 0;
     enum vv_status status = VV_OK;
     for (size_t i = rocksdb->eras.n; i > 0 && status == VV_OK; i--) {
         struct vv_rocksdb_era *era = rocksdb->eras.list[i - 1];
@@ -98,16 +102,19 @@ static enum vv_status drop_expired(struct vv_rocksdb *rocksdb, int64_t now_ns,
         if (!vv_era_expired(&era->era, rocksdb->era_count, now_ns)) {
             continue;
         }
+        if (dropped == DROPS_MAX) {
+            *more_out = true;
+            break;
+        }
         status = is_awaited(rocksdb, era, &awaited, error);
         if (status == VV_OK && !awaited) {
             status = vv_rocksdb_eras_drop(rocksdb, era, error);
-        }
-        if (status == VV_OK && !awaited) {
-            pthread_mutex_lock(&rocksdb->lock);
-            rocksdb->eras_expired++;
-            pthread_mutex_unlock(&rocksdb->lock);
+            dropped++;
         }
     }
+    pthread_mutex_lock(&rocksdb->lock);
+    rocksdb->eras_expired += (uint64_t)dropped;
+    pthread_mutex_unlock(&rocksdb->lock);
     return status;
 }
 
@@ -125,5 +132,6 @@ enum vv_status vv_rocksdb_expire(struct vv_store *store, int64_t now_ns, uint64_
         }
         *more_out |= rocksdb->tenants.list[i].n > 1;
     }
-    return status == VV_OK ? drop_expired(rocksdb, now_ns, error) : status;
+    status = status == VV_OK ? drop_expired(rocksdb, now_ns, more_out, error) : status;
+    return status == VV_OK ? vv_rocksdb_reclaim_step(rocksdb, error) : status;
 }

@@ -16,9 +16,10 @@
 
 #include <pthread.h>
 #include <rocksdb/c.h>
+#include <stdatomic.h>
 
 #define VV_CLASSES_MAX  8 /* that one tenant's blocks lie in while they move */
-#define VV_FAMILIES_MAX 2048
+#define VV_FAMILIES_MAX 1024
 
 struct vv_rocksdb_era {
     struct vv_era era;
@@ -98,6 +99,11 @@ struct vv_rocksdb {
     bool broken; /* a call failed: nothing is written until recover() */
     vv_stamp mark_run_max;
     uint64_t file_number; /* of the last file in ingest/ */
+    struct {
+        struct vv_rocksdb_era *era; /* whose files are being merged; used; NULL when none */
+        pthread_t thread;
+        atomic_bool done; /* set by the thread at its end */
+    } reclaim;
 };
 
 static inline struct vv_rocksdb *vv_rocksdb_of(struct vv_store *store)
@@ -295,6 +301,17 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_class_has_blocks(struct vv_rocksdb *rock
 VV_MUST_CHECK enum vv_status vv_rocksdb_move(struct vv_rocksdb *rocksdb, uint32_t tenant,
                                              int64_t now_ns, uint64_t *work_left,
                                              struct vv_error *error);
+
+/* ---- reclaim.c */
+/* Notes that the era holds much that was moved away; durable with what follows. */
+VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_want(struct vv_rocksdb *rocksdb,
+                                                     const struct vv_era *era,
+                                                     struct vv_error *error);
+/* Begins to merge the next era that wants it, or sees whether that is done; never waits. */
+VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb,
+                                                     struct vv_error *error);
+/* Before the database is closed. What was being merged is wanted again after the next opening. */
+void vv_rocksdb_reclaim_stop(struct vv_rocksdb *rocksdb);
 
 /* ---- read.c, scan.c, figures.c */
 enum vv_status vv_rocksdb_read(struct vv_store *, const struct vv_store_read *, vv_piece_visit,
