@@ -153,12 +153,13 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *context)
 
 static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
-    (void)context;
+    const struct transfer *transfer = context;
+    const atomic_bool *cancelled = transfer->call->cancelled;
     (void)a;
     (void)b;
     (void)c;
     (void)d;
-    return vv_interrupted() ? 1 : 0;
+    return vv_interrupted() || (cancelled && atomic_load(cancelled)) ? 1 : 0;
 }
 
 /* True: all headers fit in memory. */
@@ -203,6 +204,7 @@ static void prepare(struct vv_client *client, struct transfer *transfer, const c
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, transfer);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
     if (strcmp(call->method, "GET") != 0) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body.data ? call->body.data : "");
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.size);

@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "cli/arguments.h"
 
+#include <stdatomic.h>
+
 struct vv_client;
 
 struct vv_client_options {
@@ -36,6 +38,7 @@ struct vv_call {
     const char *content_type; /* of the body; NULL: none */
     const char *accept;       /* NULL: any */
     struct vv_str body;
+    const atomic_bool *cancelled; /* ends the transfer when it becomes true; NULL: nothing does */
     vv_client_sink sink; /* for the body of a 2xx answer; NULL: it is kept in the response */
     void *context;
 };

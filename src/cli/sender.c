@@ -34,6 +34,7 @@ struct vv_sender {
     char path[800];   /* of requests, but for the precision */
     const char *file; /* of lines that are added now, as is the precision */
     const char *precision;
+    atomic_bool abandoned;  /* requests under way are broken off */
     pthread_mutex_t lock;   /* guards what follows, and waiting, n_waiting, busy of all lanes */
     pthread_cond_t changed; /* anything of it */
     bool stop;
@@ -113,6 +114,7 @@ static enum vv_verdict try_parcel(struct lane *lane, const struct vv_parcel *par
         .path = path,
         .content_type = "text/plain; charset=utf-8",
         .body = {(const char *)parcel->text.data, parcel->text.size},
+        .cancelled = &sender->abandoned,
     };
     struct vv_response response;
     int64_t begun = now_ns();
@@ -274,20 +276,30 @@ enum vv_status vv_sender_create(const struct vv_sender_options *options,
     return VV_OK;
 }
 
+/* Ends the lanes' threads, and what they are at. */
+static void stop_lanes(struct vv_sender *sender)
+{
+    pthread_mutex_lock(&sender->lock);
+    sender->stop = true;
+    atomic_store(&sender->abandoned, true);
+    pthread_cond_broadcast(&sender->changed);
+    pthread_mutex_unlock(&sender->lock);
+    for (size_t i = 0; i < sender->n_lanes; i++) {
+        if (sender->lanes[i].has_thread) {
+            pthread_join(sender->lanes[i].thread, NULL);
+            sender->lanes[i].has_thread = false;
+        }
+    }
+}
+
 void vv_sender_destroy(struct vv_sender *sender)
 {
     if (!sender) {
         return;
     }
-    pthread_mutex_lock(&sender->lock);
-    sender->stop = true;
-    pthread_cond_broadcast(&sender->changed);
-    pthread_mutex_unlock(&sender->lock);
+    stop_lanes(sender);
     for (size_t i = 0; i < sender->n_lanes; i++) {
         struct lane *lane = &sender->lanes[i];
-        if (lane->has_thread) {
-            pthread_join(lane->thread, NULL);
-        }
         vv_client_destroy(lane->client);
         vv_parcel_deinit(&lane->open);
         for (size_t j = 0; j < lane->n_waiting; j++) {
@@ -410,6 +422,7 @@ enum vv_status vv_sender_finish(struct vv_sender *sender, struct vv_error *error
         *error = sender->failure_error;
     }
     pthread_mutex_unlock(&sender->lock);
+    stop_lanes(sender);
     return status;
 }
 

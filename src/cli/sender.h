@@ -55,8 +55,9 @@ struct vv_sender_line {
 /* Anything but VV_OK: sending has failed for good, see vv_sender_finish. */
 VV_MUST_CHECK enum vv_status vv_sender_add(struct vv_sender *sender,
                                            const struct vv_sender_line *line);
-/* Sends what is left and waits. VV_OK: every line was answered. Else why not: VV_IO: the server was
- * not reached; VV_CANCELLED: interrupted; VV_INVALID: it refuses all; VV_NO_MEMORY … */
+/* Sends what is left and waits; then no thread runs any more, and nothing can be added. VV_OK:
+ * every line was answered. Else why not: VV_IO: the server was not reached; VV_CANCELLED:
+ * interrupted; VV_INVALID: it refuses all; VV_NO_MEMORY … */
 VV_MUST_CHECK enum vv_status vv_sender_finish(struct vv_sender *sender, struct vv_error *error);
 
 /* What the lanes wait for, "" if for nothing; out holds 128 bytes. */
