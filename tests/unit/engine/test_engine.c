@@ -113,7 +113,7 @@ static char *ask(struct vv_engine *engine, const char *tenant, const char *agg, 
         {VV_STR_LITERAL("group_by"), VV_STR_LITERAL("all")},
     };
     struct vv_request *request;
-    struct vv_result *result;
+    struct vv_result *result = NULL;
     struct vv_query_limits limits;
     struct vv_error error = {0};
     struct vv_buffer buffer = {0};
