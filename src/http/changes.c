@@ -42,6 +42,9 @@ void vv_changes_answer(struct vv_changes *changes)
                          vv_exchange_where(changes->exchange, where, sizeof where));
     vv_buffer_format(&reply->body, ",\"changed\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"failed\":[",
                      changes->changed, changes->failed);
+    if (vv_buffer_status(&changes->failures) != VV_OK) {
+        reply->body.failed = true; /* out of memory: better no list than half of one */
+    }
     vv_buffer_append(&reply->body, changes->failures.data, changes->failures.size);
     vv_buffer_text(&reply->body, "]");
     vv_reply_end_error(reply);

@@ -8,6 +8,7 @@
 #define VV_TEST_FAKE_ENGINE_H
 
 #include "engine/engine.h"
+#include "simulation/sim_memory.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -63,6 +64,8 @@ struct vv_engine {
     atomic_ulong fail_from; /* counted from 0 */
     atomic_bool recovering;
     atomic_int admin_outcome;
+    atomic_ulong fail_allocation; /* the k-th one of a thread's part of a request; 0: none */
+    atomic_bool allocation_failed;
     uint32_t line_bytes_max;
     struct fake_seen seen; /* under the lock */
     struct fake_submission *first;
@@ -151,7 +154,7 @@ static inline void fake_wait_accounts(struct vv_engine *engine, size_t n)
 
 static inline struct vv_engine *fake_engine_create(void)
 {
-    struct vv_engine *engine = calloc(1, sizeof *engine);
+    struct vv_engine *engine = vv_sim_calloc(1, sizeof *engine);
     pthread_mutex_init(&engine->lock, NULL);
     pthread_cond_init(&engine->changed, NULL);
     engine->last = &engine->first;
@@ -184,10 +187,25 @@ static inline void fake_engine_destroy(struct vv_engine *engine)
     free(engine);
 }
 
+/* A part of a request begins in this thread: its k-th allocation fails if the test wants that. */
+static inline void fake_arm(struct vv_engine *engine)
+{
+    vv_sim_memory_fail(atomic_load(&engine->fail_allocation));
+}
+
+/* It has ended. */
+static inline void fake_disarm(struct vv_engine *engine)
+{
+    if (vv_sim_memory_failed()) {
+        atomic_store(&engine->allocation_failed, true);
+    }
+}
+
 /* ---- engine.h ---- */
 
 enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
 {
+    fake_arm(engine); /* until the account, in the same thread */
     return vv_error_set(error, (enum vv_status)atomic_load(&engine->admit), "the test says so");
 }
 
@@ -207,7 +225,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
 void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
                       void *context)
 {
-    struct fake_submission *submission = calloc(1, sizeof *submission);
+    struct fake_submission *submission = vv_sim_calloc(1, sizeof *submission);
     *submission = (struct fake_submission){.batch = take_batch, .done = done, .context = context};
     pthread_mutex_lock(&engine->lock);
     if (take_batch->bytes > engine->seen.bytes_largest) {
@@ -228,6 +246,7 @@ void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_
 
 void vv_engine_account(struct vv_engine *engine, const struct vv_staging *staging)
 {
+    fake_disarm(engine);
     pthread_mutex_lock(&engine->lock);
     engine->seen.accounts++;
     engine->seen.received += staging->points_received;
@@ -252,6 +271,7 @@ void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *li
 void vv_engine_query_done(struct vv_engine *engine, enum vv_request_kind kind,
                           enum vv_status status, const struct vv_result_facts *facts)
 {
+    fake_disarm(engine);
     (void)kind;
     (void)facts;
     pthread_mutex_lock(&engine->lock);
@@ -281,6 +301,7 @@ enum vv_status vv_engine_describe(struct vv_engine *engine, struct vv_str tenant
     if (outcome != VV_OK || vv_str_equal(metric, VV_STR_LITERAL("missing"))) {
         return vv_error_set(error, outcome ? outcome : VV_NOT_FOUND, "there is no such metric");
     }
+    fake_arm(engine); /* until the end of the work: the next request's beginning disarms it */
     pthread_mutex_lock(&engine->lock);
     engine->seen.describes++;
     snprintf(engine->seen.last_tenant, sizeof engine->seen.last_tenant, "%.*s", VV_STR_ARG(tenant));
@@ -405,7 +426,7 @@ enum vv_status vv_request_parse(enum vv_request_kind kind, const struct vv_param
 {
     (void)kind;
     (void)now_ns;
-    struct vv_request *request = calloc(1, sizeof *request);
+    struct vv_request *request = vv_sim_calloc(1, sizeof *request);
     request->fail_after = -1;
     for (size_t i = 0; i < n; i++) {
         enum vv_status status = fake_set(request, parameters[i].name, parameters[i].value, error);
@@ -428,7 +449,7 @@ enum vv_status vv_request_parse_json(enum vv_request_kind kind, struct vv_str js
     if (!root) {
         return vv_error_set(error, VV_INVALID, "no JSON: %s", problem.text);
     }
-    struct vv_request *request = calloc(1, sizeof *request);
+    struct vv_request *request = vv_sim_calloc(1, sizeof *request);
     request->fail_after = -1;
     request->rows = (long)json_integer_value(json_object_get(root, "rows"));
     json_decref(root);
@@ -464,7 +485,8 @@ enum vv_status vv_result_open(const struct vv_query_context *context,
         free(take_request);
         return vv_error_set(error, status, "the test says so");
     }
-    struct vv_result *result = calloc(1, sizeof *result);
+    fake_arm(fake_engine_of_results); /* until the end of the first piece */
+    struct vv_result *result = vv_sim_calloc(1, sizeof *result);
     result->request = take_request;
     result->quiet = take_request->quiet;
     *result_out = result;
