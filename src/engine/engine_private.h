@@ -62,6 +62,7 @@ struct vv_account_cell {
     _Atomic uint64_t accepted_here;
     _Atomic uint64_t unknown;
     _Atomic uint64_t refused[VV_REASON_COUNT];
+    vv_stamp stored_until; /* recovery: the stored count has the batches up to here */
 };
 #define VV_ACCOUNT_PAGE  256
 #define VV_ACCOUNT_PAGES 4096

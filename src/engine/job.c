@@ -65,6 +65,7 @@ static enum vv_status store_accounts(struct vv_engine *engine, const struct vv_j
         vv_buffer_clear(&value);
         vv_buffer_u8(&value, 1); /* version */
         vv_buffer_u64(&value, job->accounts[i].accepted);
+        vv_buffer_u64(&value, job->stamp); /* a crash may leave it here without the state record */
         status = put(engine, VV_META_ACCOUNT, key, sizeof key, &value, error);
     }
     vv_buffer_deinit(&value);

@@ -33,6 +33,7 @@ static enum vv_status load_account(void *context, struct vv_str key, struct vv_s
     uint32_t tenant = vv_reader_be32(&number);
     uint8_t version = vv_reader_u8(&reader);
     uint64_t accepted = vv_reader_u64(&reader);
+    vv_stamp stored_until = vv_reader_u64(&reader);
     if (number.failed || reader.failed || version != 1) {
         return vv_error_set(loading->error, version > 1 ? VV_NEWER : VV_CORRUPT,
                             "a tenant's account in the store is damaged or of a newer version");
@@ -42,6 +43,7 @@ static enum vv_status load_account(void *context, struct vv_str key, struct vv_s
         return VV_NO_MEMORY;
     }
     atomic_store(&cell->accepted, accepted);
+    cell->stored_until = stored_until;
     return VV_OK;
 }
 
@@ -196,7 +198,9 @@ static enum vv_status replay_batch(struct replaying *replaying,
     if (status == VV_OK) {
         vv_head_publish(engine->head);
         observe(engine, batch);
-        atomic_fetch_add(&cell->accepted, batch->points);
+        if (record->stamp > cell->stored_until) {
+            atomic_fetch_add(&cell->accepted, batch->points);
+        }
         replaying->batches++;
         replaying->points += batch->points;
     } else {

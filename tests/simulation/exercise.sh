@@ -50,7 +50,7 @@ try "forget a mark" src/flush/flush.c \
 try "release a segment before the store has it" src/engine/storage.c \
   's.replace("    int64_t start = now_of(engine);\n    status = vv_job_store", "    (void)!vv_journal_release(engine->journal, job->position, error);\n    int64_t start = now_of(engine);\n    status = vv_job_store")'
 try "count replayed batches again" src/engine/recover.c \
-  's.replace("record->stamp > replaying->flushed ?", "true ?")'
+  's.replace("record->stamp > replaying->flushed ?", "true ?").replace("record->stamp > cell->stored_until", "true")'
 try "the older value wins" src/model/merge_buffer.c \
   's.replace("for (size_t i = end; i-- > first;)", "for (size_t i = first; i < end; i++)")'
 try "remove runs before the block is durable" src/seal/sealer.c \
