@@ -23,5 +23,5 @@ bool vv_ledger_quiet(const struct vv_ledger_rule *rule, const struct vv_mark *ma
     int64_t age = now_ns - last_run_ns;
     /* A clock that went back must not hold a span up for longer than the quiet time itself. */
     return age >= rule->quiet_ns || age < -rule->quiet_ns ||
-           now_ns - mark->due_ns >= rule->overdue_ns + rule->quiet_ns;
+           mark->due_ns <= now_ns - rule->overdue_ns - rule->quiet_ns;
 }

@@ -63,6 +63,15 @@ static void overdue_is_sealed_although_runs_keep_coming(void **state)
     assert_true(vv_ledger_quiet(&rule, &fresh, now));
 }
 
+static void a_span_of_long_ago_is_overdue(void **state)
+{
+    (void)state;
+    int64_t now = INT64_C(1800000000) * VV_SECOND;
+    struct vv_mark fresh = mark_at(now - VV_SECOND);
+    fresh.due_ns = -INT64_C(9000000000) * VV_SECOND; /* further from now than an int64 says */
+    assert_true(vv_ledger_quiet(&rule, &fresh, now));
+}
+
 static void a_clock_that_went_back_holds_nothing_up(void **state)
 {
     (void)state;
@@ -77,6 +86,7 @@ int main(void)
         cmocka_unit_test(due_after_end_and_lateness_spread_over_a_span),
         cmocka_unit_test(quiet_after_the_last_run),
         cmocka_unit_test(overdue_is_sealed_although_runs_keep_coming),
+        cmocka_unit_test(a_span_of_long_ago_is_overdue),
         cmocka_unit_test(a_clock_that_went_back_holds_nothing_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
