@@ -66,7 +66,7 @@ void vv_head_destroy(struct vv_head *head)
 enum vv_status vv_head_cut(struct vv_head *head, struct vv_generation **generation_out)
 {
     struct vv_generation *full = head->active;
-    if (atomic_load(&full->points) == 0) {
+    if (atomic_load(&full->bytes) == 0) { /* not points: what was forgotten has memory, too */
         return VV_DONE;
     }
     vv_invariant(head->n_touched == 0);

@@ -34,8 +34,8 @@ void vv_head_publish(struct vv_head *head);
 void vv_head_forget(struct vv_head *head);
 
 /* Makes the active generation one to be flushed and begins a new one. VV_DONE when the active one
- * is empty; VV_NO_MEMORY; VV_OVERLOAD when VV_GENERATIONS_MAX exist. Not between prepare and
- * publish. Applier only. */
+ * is empty (one that only holds forgotten rows is not: their memory must go); VV_NO_MEMORY;
+ * VV_OVERLOAD when VV_GENERATIONS_MAX exist. Not between prepare and publish. Applier only. */
 #define VV_GENERATIONS_MAX 16
 VV_MUST_CHECK enum vv_status vv_head_cut(struct vv_head *head, struct vv_generation **generation_out);
 

@@ -89,6 +89,37 @@ static void forgotten_rows_leave_no_trace(void **state)
     vv_head_destroy(head);
 }
 
+static enum vv_status look_at_nothing(void *context, uint32_t source, uint32_t measurement,
+                                      struct vv_rows *rows)
+{
+    (void)context, (void)source, (void)measurement, (void)rows;
+    fail_msg("a forgotten row was walked");
+    return VV_OK;
+}
+
+/* A journal that fails for long must not fill the head for good. */
+static void memory_of_forgotten_rows_goes_with_a_cut(void **state)
+{
+    (void)state;
+    struct vv_head *head;
+    struct vv_generation *generation;
+    struct vv_head_figures figures;
+    assert_int_equal(vv_head_create(&head), VV_OK);
+    for (vv_stamp stamp = 1; stamp <= 10; stamp++) {
+        struct vv_batch *lost = batch_of(1, 1000, 7, 1);
+        assert_int_equal(vv_head_prepare(head, lost, stamp), VV_OK);
+        vv_head_forget(head);
+        vv_batch_destroy(lost);
+    }
+    assert_int_equal(vv_head_cut(head, &generation), VV_OK);
+    assert_int_equal(vv_generation_walk(generation, look_at_nothing, NULL), VV_OK);
+    vv_head_drop(head, generation);
+    vv_head_read_figures(head, &figures);
+    assert_int_equal(figures.bytes, 0);
+    assert_int_equal(vv_head_cut(head, &generation), VV_DONE);
+    vv_head_destroy(head);
+}
+
 /* What a walk has seen. */
 struct walked {
     uint32_t last_source;
@@ -283,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prepared_rows_are_visible_after_publish_only),
         cmocka_unit_test(forgotten_rows_leave_no_trace),
+        cmocka_unit_test(memory_of_forgotten_rows_goes_with_a_cut),
         cmocka_unit_test(a_generation_is_walked_whole_while_the_next_fills),
         cmocka_unit_test(reading_takes_the_range_and_the_columns),
         cmocka_unit_test(failed_allocations_forget_the_batch),
