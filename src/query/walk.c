@@ -17,10 +17,14 @@ static enum vv_status open_range(struct vv_walk *walk, int64_t from, int64_t to,
 /* Before `from`, newest first: one point is wanted. */
 static enum vv_status open_lookback(struct vv_walk *walk)
 {
-    int64_t length =
-        walk->steps->length_ns > VV_LOOKBACK_NS_MIN ? walk->steps->length_ns : VV_LOOKBACK_NS_MIN;
     int64_t to = walk->options.from;
-    int64_t from = VV_TIME_MIN + length < to ? to - length : VV_TIME_MIN;
+    uint64_t length = (uint64_t)walk->steps->length_ns;
+    if (length == 0) { /* one step, the whole range; which may be longer than an int64 */
+        length = walk->options.to > to ? (uint64_t)walk->options.to - (uint64_t)to : 0;
+    }
+    length = length > VV_LOOKBACK_NS_MIN ? length : VV_LOOKBACK_NS_MIN;
+    uint64_t most = (uint64_t)to - (uint64_t)VV_TIME_MIN; /* what there can be before `from` */
+    int64_t from = length < most ? to - (int64_t)length : VV_TIME_MIN;
     return open_range(walk, from, to, true, true);
 }
 

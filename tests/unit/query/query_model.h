@@ -138,7 +138,8 @@ static inline const struct model_point *model_previous(const struct model *m,
                                                        const struct model_query *q, int source,
                                                        int metric, int64_t before)
 {
-    int64_t lookback = q->step > VV_HOUR ? q->step : VV_HOUR;
+    int64_t step = q->step || !q->has_from ? q->step : q->to - q->from; /* one is the range */
+    int64_t lookback = step > VV_HOUR ? step : VV_HOUR;
     const struct model_point *found = NULL;
     for (size_t i = 0; i < m->n; i++) {
         const struct model_point *p = &m->points[i];

@@ -209,6 +209,17 @@ static void the_lookback_is_bounded(void **state)
         &f, VV_REQUEST_QUERY,
         WORDS("format=csv", "agg=increase", "time_format=s", "from=7200", "epoch=s", "step=2h"),
         some);
+    /* Without steps, the range is one. */
+    static const char *const whole = "source,metric,time,increase\na,m.v,7000,50\n";
+    static const char *const alone = "source,metric,time,increase\na,m.v,7000,\n";
+    expect_csv(
+        &f, VV_REQUEST_QUERY,
+        WORDS("format=csv", "agg=increase", "time_format=s", "from=7000", "to=14000", "epoch=s"),
+        whole);
+    expect_csv(
+        &f, VV_REQUEST_QUERY,
+        WORDS("format=csv", "agg=increase", "time_format=s", "from=7000", "to=13999", "epoch=s"),
+        alone);
     fixture_deinit(&f);
 }
 
