@@ -257,8 +257,7 @@ static void test_nonsense(void **state)
         "POST /write HTTP/1.1\r\nHost: t\r\nContent-Length: many\r\n\r\n",
         "POST /write HTTP/1.1\r\nHost: t\r\nContent-Length: 99999999999999999999999\r\n\r\n",
         "POST /write HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "POST /write HTTP/1.1\r\nHost:t\r\nTransfer-Encoding: "
-        "chunked\r\n\r\nfffffffffffffffff\r\n",
+        "POST /write HTTP/1.1\r\nHost:t\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
         "POST /write HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX\r\n",
         "\x16\x03\x01\x02", /* the beginning of TLS */
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
