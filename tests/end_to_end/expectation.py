@@ -142,9 +142,9 @@ class Writer:
         if kind < 0.80 or not self.wild:
             step = self.random.randrange(1, 200_000_000)
             at = self.last_time = min(self.last_time + step, time.time_ns())
-        elif kind < 0.95:
-            at = self.last_time - self.random.randrange(MINUTE, 3 * HOUR)
         elif kind < 0.98:
+            at = self.last_time - self.random.randrange(MINUTE, 3 * HOUR)
+        elif kind < 0.99:
             at = self.last_time - self.random.randrange(DAY, 400 * DAY)
         else:
             at = self.random.randrange(-50 * 365 * DAY, 30 * 365 * DAY)

@@ -34,9 +34,10 @@ class Campaign:
     the disk; after each start all is compared."""
 
     WRITERS = 4
-    MOMENTS = [("sync", "/journal/"), ("write", "/journal/"), ("rename", "/journal/"),
-               ("truncate", "/journal/"), ("sync", "/store/"), ("write", "/store/"),
-               ("create", "/store/"), ("rename", "/store/")]
+    # Calls to be killed in, and how many of them may pass first.
+    MOMENTS = [("sync", "/journal/", 20), ("write", "/journal/", 20), ("rename", "/journal/", 3),
+               ("truncate", "/journal/", 3), ("sync", "/store/", 10), ("write", "/store/", 20),
+               ("create", "/store/", 10), ("rename", "/store/", 1)]
 
     def __init__(self, server, seed, seconds):
         self.server = server
@@ -97,7 +98,7 @@ class Campaign:
             thread.start()
         target = self.book.batches_acknowledged + self.random.randrange(1, 200)
         if self.random.random() < 0.6:
-            self.kill_within_a_call(target)
+            self.kill_within_a_call(target + 300)
         else:
             wait_until(lambda: self.book.batches_acknowledged >= target, "batches are acknowledged")
             self.count_work()
@@ -119,8 +120,8 @@ class Campaign:
 
     def kill_within_a_call(self, target):
         """At latest when so many batches are acknowledged."""
-        operation, path = self.random.choice(self.MOMENTS)
-        skip = self.random.randrange(20)
+        operation, path, skip_max = self.random.choice(self.MOMENTS)
+        skip = self.random.randrange(skip_max)
         with self.server.faults.rule(operation, path, waits=True, skip=skip, count=1) as call:
             wait_until(lambda: call.waiting or self.book.batches_acknowledged >= target,
                        f"a call of {operation} below {path}")
