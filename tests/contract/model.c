@@ -245,11 +245,7 @@ static void expire_blocks(struct model *model, int64_t now_ns, bool done)
 
 void model_change_model(struct model *model, const struct change *change, struct outcome outcome)
 {
-    bool refused = change->kind == CHANGE_SET_RETENTION && outcome.status == VV_OVERLOAD;
-    assert_true(outcome.status == VV_OK || refused);
-    if (refused) {
-        return;
-    }
+    assert_ok(outcome.status);
     switch (change->kind) {
     case CHANGE_CONFIRM:
         model->confirmed = model->current;

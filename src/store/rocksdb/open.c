@@ -346,12 +346,17 @@ static const struct vv_store_ops rocksdb_ops = {
     .read_figures = vv_rocksdb_read_figures,
 };
 
-static char *path_of(const char *folder, const char *name)
+/* A path in the store's folder, with room for names in it. */
+static enum vv_status path_of(const char *folder, const char *name, char **path_out,
+                              struct vv_error *error)
 {
     char path[PATH_SIZE];
     int length = snprintf(path, sizeof path, "%s%s", folder, name);
-    bool fits = length > 0 && (size_t)length < sizeof path - VV_FAMILY_NAME_SIZE;
-    return fits ? vv_str_duplicate(vv_str_of(path)) : NULL;
+    if (length < 0 || (size_t)length >= sizeof path - VV_FAMILY_NAME_SIZE) {
+        return vv_error_set(error, VV_INVALID, "the path of the store's folder is too long");
+    }
+    *path_out = vv_str_duplicate(vv_str_of(path));
+    return *path_out ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "no memory to open the store");
 }
 
 /* The store without its database. */
@@ -365,17 +370,12 @@ static enum vv_status store_create(const struct vv_store_options *options,
     rocksdb->store.ops = &rocksdb_ops;
     pthread_mutex_init(&rocksdb->lock, NULL);
     pthread_cond_init(&rocksdb->reader_left, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&rocksdb->reopened, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    rocksdb->folder = path_of(options->folder, "");
-    rocksdb->database_path = path_of(options->folder, "/db");
-    rocksdb->ingest_path = path_of(options->folder, "/ingest");
-    enum vv_status status = VV_OK;
-    if (!rocksdb->folder || !rocksdb->database_path || !rocksdb->ingest_path) {
-        status = vv_error_set(error, VV_INVALID, "the path of the store's folder is too long");
+    enum vv_status status = path_of(options->folder, "", &rocksdb->folder, error);
+    if (status == VV_OK) {
+        status = path_of(options->folder, "/db", &rocksdb->database_path, error);
+    }
+    if (status == VV_OK) {
+        status = path_of(options->folder, "/ingest", &rocksdb->ingest_path, error);
     }
     if (status == VV_OK) {
         status = vv_rocksdb_options_init(&rocksdb->options, options, error);

@@ -30,6 +30,17 @@ enum vv_status vv_rocksdb_class_has_blocks(struct vv_rocksdb *rocksdb, uint32_t 
     return status;
 }
 
+/* Makes room for another class when a tenant's retention has changed again and again before
+ * expire() could move its blocks: moves them now, all of them, wherever they lie. */
+static enum vv_status finish_moves(struct vv_rocksdb *rocksdb, struct vv_rocksdb_tenant *where,
+                                   struct vv_error *error)
+{
+    uint64_t work_left = UINT64_MAX;
+    enum vv_status status = vv_rocksdb_move(rocksdb, where->tenant, INT64_MIN, &work_left, error);
+    vv_rocksdb_tenants_get(rocksdb, where->tenant, where);
+    return status;
+}
+
 enum vv_status vv_rocksdb_set_retention(struct vv_store *store, uint32_t tenant,
                                         int64_t retention_ns, struct vv_error *error)
 {
@@ -60,10 +71,10 @@ enum vv_status vv_rocksdb_set_retention(struct vv_store *store, uint32_t tenant,
         return vv_rocksdb_tenants_set(rocksdb, &where, error);
     }
     if (where.n == VV_CLASSES_MAX) {
-        return vv_error_set(error, VV_OVERLOAD,
-                            "tenant %u has blocks of %d former retentions that wait to be moved: "
-                            "change its retention later",
-                            tenant, VV_CLASSES_MAX - 1);
+        status = finish_moves(rocksdb, &where, error);
+    }
+    if (status != VV_OK) {
+        return status;
     }
     where.classes[where.n++] = (struct vv_rocksdb_class){generation + 1, retention_s};
     return vv_rocksdb_tenants_set(rocksdb, &where, error);
