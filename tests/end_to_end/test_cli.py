@@ -184,6 +184,21 @@ class Serving(CliTest):
                     "%s:%d" % server.address)
         self.expect(other, FAILED, "in use")
 
+    def test_a_copied_folder_is_a_backup(self):
+        """As docs/operations.md has it: flush, stop, copy, start; and the copy starts too."""
+        server = self.server().start()
+        url = "http://%s:%d" % server.address
+        self.expect(run("bench", "--points", "30000", server=url), OK)
+        self.expect(run("flush", "--seal", server=url), OK)
+        self.expect(run("bench", "--points", "20000", "--start", "2017-01-01T00:00:00Z",
+                        server=url), OK)
+        before = sorted(server.rows())
+        server.stop()
+        copy = self.server("copy")
+        shutil.copytree(server.data, copy.data)
+        for each in (server, copy):
+            self.assertEqual(sorted(each.start().rows()), before)
+
     def test_wrong_addresses(self):
         for address in ("nonsense", "127.0.0.1:99999", "127.0.0.1:"):
             with self.subTest(address=address):
