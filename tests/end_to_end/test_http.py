@@ -444,8 +444,8 @@ class HostileTest(HttpTest):
         body = b"\n" * (8 * MIB)
         for _ in range(3):  # the answer is read although the body was not
             with Raw(self.varve.address) as raw:
-                raw.send(head("/write?db=a", Content_Length=len(body)))
-                raw.send(body)
+                self.assertTrue(raw.send(head("/write?db=a", Content_Length=len(body))))
+                self.assertTrue(raw.send(body))
                 status, _, text = raw.answer()
                 self.assertEqual(status, 413)
                 self.assertEqual(json.loads(text)["code"], "too_large")

@@ -106,6 +106,12 @@ static void test_administration(void **state)
         atomic_store(&door->engine->fail_allocation, 0);
         assert_true(response.code == 404 || response.code == 503);
         lost += response.code == 503;
+        if (response.code == 404) {
+            json_t *root = json_loadb(response.body, response.body_size, 0, NULL);
+            assert_non_null(root);
+            assert_int_equal(json_array_size(json_object_get(root, "failed")), 1);
+            json_decref(root);
+        }
         response_free(&response);
     }
     assert_true(lost > 0);
