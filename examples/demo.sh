@@ -20,7 +20,8 @@ pid_file=$data.pid
 stop_old() {
   [ -f "$pid_file" ] || return 0
   old=$(cat "$pid_file")
-  if tr '\0' '\n' <"/proc/$old/cmdline" 2>/dev/null | grep -Fqx "$data"; then
+  if [ -r "/proc/$old/cmdline" ] &&
+    tr '\0' '\n' <"/proc/$old/cmdline" | grep -Fqx "$data"; then
     echo "stopping the server of the demo before, process $old"
     kill "$old"
     while kill -0 "$old" 2>/dev/null; do sleep 0.1; done
