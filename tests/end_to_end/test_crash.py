@@ -8,7 +8,7 @@ import time
 import unittest
 
 from expectation import SECOND, Book, Check, Writer
-from varve_process import SECONDS, VarveTest, in_threads, seed_of_this_run, wait_until
+from varve_process import SECONDS, Threads, VarveTest, seed_of_this_run
 
 HEAD_BYTES_MAX = 16 << 20
 
@@ -91,22 +91,20 @@ class Campaign:
 
     def load(self):
         stop = threading.Event()
-        loads = [threading.Thread(target=writer.run, args=(self.server, stop))
-                 for writer in self.writers]
-        loads.append(threading.Thread(target=self.flush_now_and_then, args=(stop,)))
-        for thread in loads:
-            thread.start()
+        tasks = [lambda writer=writer: writer.run(self.server, stop) for writer in self.writers]
+        with Threads(tasks + [lambda: self.flush_now_and_then(stop)], stop) as threads:
+            self.end_somehow(threads)
+
+    def end_somehow(self, threads):
         target = self.book.batches_acknowledged + self.random.randrange(1, 200)
         if self.random.random() < 0.6:
-            self.kill_within_a_call(target + 300)
+            self.kill_within_a_call(threads, target + 300)
         else:
-            wait_until(lambda: self.book.batches_acknowledged >= target, "batches are acknowledged")
+            threads.wait_until(lambda: self.book.batches_acknowledged >= target,
+                               "batches are acknowledged")
             self.count_work()
             time.sleep(self.random.random() * 0.02)
             self.end()
-        stop.set()
-        for thread in loads:
-            thread.join()
 
     def flush_now_and_then(self, stop):
         client = self.server.client()
@@ -118,13 +116,13 @@ class Campaign:
             pass
         client.close()
 
-    def kill_within_a_call(self, target):
+    def kill_within_a_call(self, threads, target):
         """At latest when so many batches are acknowledged."""
         operation, path, skip_max = self.random.choice(self.MOMENTS)
         skip = self.random.randrange(skip_max)
         with self.server.faults.rule(operation, path, waits=True, skip=skip, count=1) as call:
-            wait_until(lambda: call.waiting or self.book.batches_acknowledged >= target,
-                       f"a call of {operation} below {path}")
+            threads.wait_until(lambda: call.waiting or self.book.batches_acknowledged >= target,
+                               f"a call of {operation} below {path}")
             self.figures["kills within a call"] += call.waiting
             self.server.kill()
             self.figures["kills"] += 1
@@ -225,13 +223,9 @@ class ReadYourWrites(VarveTest):
                 turn += 1
             client.close()
 
-        def write_and_stop():
-            try:
-                in_threads([lambda n=n: write_and_read(n) for n in range(self.WRITERS)])
-            finally:
-                stop.set()
-
-        in_threads([flush_and_seal, write_and_stop])
+        writers = [lambda n=n: write_and_read(n) for n in range(self.WRITERS)]
+        with Threads([flush_and_seal], stop), Threads(writers):
+            pass
         self.assertGreaterEqual(server.metrics().sum("varve_seals_total"), 20)
         server.stop()
 

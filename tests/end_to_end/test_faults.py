@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Disks that fail, wait and fill up under the journal or the store."""
 import errno
-import http.client
 import random
 import threading
 import time
 import unittest
 
 from expectation import SECOND, Book, Check, Writer, outcome_of
-from varve_process import PROGRAM, SECONDS, VarveTest, seed_of_this_run, wait_until
+from varve_process import (PROGRAM, SECONDS, Threads, VarveTest, seed_of_this_run,
+                           wait_until)
 
 MIB = 1 << 20
 
@@ -26,41 +26,18 @@ SETTINGS = {
 }
 
 
-class Load:
+def load(server, book, seed, first=0):
     """Writers in threads, as long as the `with` lasts; `book` knows what they were told."""
-
-    def __init__(self, server, book, seed, writers=4, first=0):
-        self.server = server
-        self.stop = threading.Event()
-        self.writers = [Writer(book, first + number, random.Random(seed + number), f"t{number % 2}")
-                        for number in range(writers)]
-        self.errors = []
-        self.threads = [threading.Thread(target=self._run, args=(writer,))
-                        for writer in self.writers]
-
-    def _run(self, writer):
-        try:
-            writer.run(self.server, self.stop)
-        except Exception as error:  # raised in __exit__
-            self.errors.append(error)
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join()
-        if self.errors:
-            raise self.errors[0]
+    stop = threading.Event()
+    writers = [Writer(book, first + n, random.Random(seed + n), f"t{n % 2}") for n in range(4)]
+    return Threads([lambda each=each: each.run(server, stop) for each in writers], stop)
 
 
-def wait_for_batches(book, n):
+def wait_for_batches(threads, book, n):
     """Until n more are acknowledged."""
     target = book.batches_acknowledged + n
-    wait_until(lambda: book.batches_acknowledged >= target, f"{n} more batches are acknowledged")
+    threads.wait_until(lambda: book.batches_acknowledged >= target,
+                       f"{n} more batches are acknowledged")
 
 
 class FaultsTest(VarveTest):
@@ -111,17 +88,18 @@ class FailingJournal(FaultsTest):
         deadline = time.monotonic() + SECONDS / 3
         rounds, acted = 0, 0
         while time.monotonic() < deadline or rounds < len(self.FAULTS):
-            with Load(server, book, seed + rounds, first=rounds * 10):
+            with load(server, book, seed + rounds, first=rounds * 10) as threads:
                 for _ in range(3):
                     operations, fault = self.FAULTS[rounds % len(self.FAULTS)]
-                    wait_for_batches(book, chance.randrange(1, 20))
+                    wait_for_batches(threads, book, chance.randrange(1, 20))
                     with self.disk.rule(operations, "/journal/", **fault) as rule:
                         target = book.batches_acknowledged + 20
-                        wait_until(lambda: rule.acted >= min(rule_count(fault), 4) or
-                                   book.batches_acknowledged >= target, "the fault acts")
+                        threads.wait_until(lambda: rule.acted >= min(rule_count(fault), 4) or
+                                           book.batches_acknowledged >= target,
+                                           "the fault acts")
                         acted += rule.acted
                     rounds += 1
-                wait_for_batches(book, 5)  # it heals by itself
+                wait_for_batches(threads, book, 5)  # it heals by itself
             self.assertConserved(server)
             check.rows(server, f"before a restart, round {rounds}", restarted=False)
             server.kill().start()
@@ -192,21 +170,14 @@ class SlowSyncs(FaultsTest):
         self.assertStatus(server.write("before v=1 1000000000"), 204)
         before = server.metrics()
         answers = []
-        sent = 0
-        with self.disk.rule("sync", "/journal/", waits=True) as slow:
-            clients = [server.client() for _ in range(self.REQUESTS)]
-
-            def write(number):
-                answers.append(clients[number].write(f"slow v={number} {(number + 1) * SECOND}"))
-            threads = [threading.Thread(target=write, args=(number,))
-                       for number in range(self.REQUESTS)]
-            for thread in threads:
-                thread.start()
-            wait_until(lambda: slow.waiting == 1, "a sync waits")
-            sent = sum(len(f"slow v={n} {(n + 1) * SECOND}") for n in range(self.REQUESTS))
-            server.wait_metric(
-                lambda now: now.sum("varve_http_received_bytes_total") >=
-                before.sum("varve_http_received_bytes_total") + sent, "all bodies have come")
+        lines = [f"slow v={n} {(n + 1) * SECOND}" for n in range(self.REQUESTS)]
+        bodies = before.sum("varve_http_received_bytes_total") + sum(map(len, lines))
+        slow = self.disk.rule("sync", "/journal/", waits=True)
+        tasks = [lambda line=line: answers.append(server.write(line)) for line in lines]
+        with Threads(tasks) as threads, slow:
+            threads.wait_until(lambda: slow.waiting == 1, "a sync waits")
+            server.wait_metric(lambda now: now.sum("varve_http_received_bytes_total") >= bodies,
+                               "all bodies have come")
             for _ in range(20):
                 self.assertEqual(server.get("/health").status, 200)
                 self.assertEqual(server.get("/ready").status, 200)
@@ -214,10 +185,6 @@ class SlowSyncs(FaultsTest):
                 self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND])
                 self.assertEqual(server.get("/api/v1/tenants").status, 200)
             self.assertEqual((slow.waiting, answers), (1, []), "the sync was over too early")
-        for thread in threads:
-            thread.join()
-        for client in clients:
-            client.close()
         self.assertEqual([answer.status for answer in answers], [204] * self.REQUESTS)
         syncs = server.metrics().sum("varve_journal_syncs_total") - \
             before.sum("varve_journal_syncs_total")
@@ -241,8 +208,8 @@ class FailingStore(FaultsTest):
         check = Check(book)
         for number, (operations, fault) in enumerate(self.FAULTS):
             with self.subTest(operations=operations, **fault):
-                with Load(server, book, number, first=number * 10):
-                    wait_for_batches(book, 20)
+                with load(server, book, number, first=number * 10) as threads:
+                    wait_for_batches(threads, book, 20)
                     with self.disk.rule(operations, "/store/", **fault) as rule:
                         flushed = server.flush()
                         self.assertGreaterEqual(flushed.status, 500, flushed)
@@ -254,7 +221,7 @@ class FailingStore(FaultsTest):
                         self.assertStatus(answer, 503)
                         self.assertIn("Retry-After", answer.headers)
                     wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
-                    wait_for_batches(book, 5)
+                    wait_for_batches(threads, book, 5)
                 self.assertStatus(server.flush(seal=True), 204)
                 self.assertConserved(server)
                 check.rows(server, f"healed from {operations}", restarted=False)
@@ -346,17 +313,13 @@ class BlockedStore(FaultsTest):
         def write(number):
             lines = [f"load,n={number} f={row} {row * SECOND}" for row in range(10000)]
             answers.append(server.write(lines, "load"))
-        with self.disk.rule("sync", "/journal/", waits=True) as rule:
-            threads = [threading.Thread(target=write, args=(n,)) for n in range(80)]
-            for thread in threads:
-                thread.start()
-            wait_until(lambda: rule.waiting == 1, "a sync waits")
-            wait_until(lambda: len(answers) >= 20, "some are refused")
+        slow = self.disk.rule("sync", "/journal/", waits=True)
+        with Threads([lambda n=n: write(n) for n in range(80)]) as threads, slow:
+            threads.wait_until(lambda: slow.waiting == 1, "a sync waits")
+            threads.wait_until(lambda: len(answers) >= 20, "some are refused")
             peak = server.resident_bytes()
             self.assertEqual({answer.status for answer in answers}, {503})
             self.assertTrue(all("Retry-After" in answer.headers for answer in answers))
-        for thread in threads:
-            thread.join()
         bound = base + (3 * self.HEAD_BYTES_MAX + 24 * MIB) * memory_factor()
         self.assertLess(peak, bound, f"{peak / MIB:.0f} MiB, {base / MIB:.0f} at the start")
         accepted = sum(answer.status == 204 for answer in answers)

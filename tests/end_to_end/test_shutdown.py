@@ -8,7 +8,7 @@ import time
 import unittest
 
 from expectation import Book, Check, Writer
-from varve_process import SECONDS, VarveTest, seed_of_this_run, wait_until
+from varve_process import SECONDS, Threads, VarveTest, seed_of_this_run, wait_until
 
 SETTINGS = {
     "head.flush_bytes": "1MiB",
@@ -24,21 +24,26 @@ SETTINGS = {
 LAZY = {"head.flush_bytes": "512MiB", "head.bytes_max": "2GiB", "head.flush_age": "1h"}
 
 
-def load(server, writers, batches):
-    """Runs the writers until so many more batches are acknowledged; returns what stops them."""
-    book = writers[0].book
-    target = book.batches_acknowledged + batches
-    stop = threading.Event()
-    threads = [threading.Thread(target=writer.run, args=(server, stop)) for writer in writers]
-    for thread in threads:
-        thread.start()
-    wait_until(lambda: book.batches_acknowledged >= target, "batches are acknowledged")
+class Load:
+    """Runs writers until so many more batches are acknowledged, and on while the `with` lasts."""
 
-    def end():
-        stop.set()
-        for thread in threads:
-            thread.join()
-    return end
+    def __init__(self, server, writers, batches):
+        self.book = writers[0].book
+        self.target = self.book.batches_acknowledged + batches
+        stop = threading.Event()
+        self.threads = Threads([lambda each=each: each.run(server, stop) for each in writers], stop)
+
+    def __enter__(self):
+        self.threads.__enter__()
+        try:
+            self.threads.wait_until(lambda: self.book.batches_acknowledged >= self.target,
+                                    "batches are acknowledged")
+        except BaseException as error:
+            self.threads.__exit__(type(error))
+            raise
+
+    def __exit__(self, *error):
+        self.threads.__exit__(*error)
 
 
 def make_writers(book, seed, n=4):
@@ -70,9 +75,8 @@ class Stopping(ShutdownTest):
             server.start()
             check.accepted(server, f"round {rounds}")
             check.rows(server, f"round {rounds}")
-            end = load(server, writers, 50)
-            code = server.terminate().wait_exit()
-            end()
+            with Load(server, writers, 50):
+                code = server.terminate().wait_exit()
             self.assertEqual(code, 0, server.log())
             self.assertRegex(server.log(), r"info stopping signal=SIGTERM")
             self.assertRegex(server.log(), r"info stopped ")
@@ -90,11 +94,10 @@ class Stopping(ShutdownTest):
         server = self.server(faults=disk).start()
         book = Book()
         check = Check(book)
-        end = load(server, make_writers(book, 1), 20)
-        with disk.rule("sync create write", "/store/", error=errno.EIO):
+        failing = ("sync create write", "/store/")
+        with Load(server, make_writers(book, 1), 20), disk.rule(*failing, error=errno.EIO):
             wait_until(lambda: server.get("/ready").status == 503, "the store's failure is noticed")
             self.assertEqual(server.terminate().wait_exit(), 0, server.log())
-        end()
         self.assertRegex(server.log(), "stopped_without_flush")
         server.start()
         check.accepted(server, "after the failure")
@@ -177,9 +180,8 @@ class Recovering(ShutdownTest):
         server = self.server(settings=LAZY, faults=disk).start()
         book = Book()
         check = Check(book)
-        end = load(server, make_writers(book, seed), 200)
-        server.kill()
-        end()
+        with Load(server, make_writers(book, seed), 200):
+            server.kill()
         for turn in range(4):
             with disk.rule("sync", "/journal/", waits=True) as last_step:
                 server.launch().wait_listening()

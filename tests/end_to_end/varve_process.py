@@ -401,15 +401,11 @@ class VarveTest(unittest.TestCase):
     def _end(self, server):
         if server.faults:
             server.faults.off()
-        failed = server.process and self._failed()
+        was_there = server.process is not None  # tests that succeed stop it
         tail = server.log_tail()
         server.kill()
-        if failed:
+        if was_there:
             print(f"---- log of {server.folder.name}:\n{tail}", file=sys.stderr)
-
-    def _failed(self):
-        result = self._outcome.result
-        return any(test is self for test, _ in result.failures + result.errors)
 
     def faults(self):
         if not FAULTS_LIBRARY:
@@ -422,19 +418,48 @@ class VarveTest(unittest.TestCase):
             self.assertEqual(answer.code(), code, answer)
 
 
-def in_threads(functions):
-    """Runs functions at the same time, and raises what one of them raised."""
-    errors = []
+class Threads:
+    """Functions that run at the same time while the `with` lasts. At its end `stop`, if given, is
+    set, all are joined, and what one of them raised is raised."""
 
-    def run(function):
+    def __init__(self, functions, stop=None):
+        self.stop = stop
+        self.errors = []
+        self.threads = [threading.Thread(target=self._run, args=(each,)) for each in functions]
+
+    def _run(self, function):
         try:
             function()
-        except BaseException as error:  # handed on below
-            errors.append(error)
-    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+        except Exception as error:  # raised by __exit__, or earlier by wait_until
+            self.errors.append(error)
+
+    def wait_until(self, condition, what):
+        """As the function, but fails at once when a thread did or all have ended."""
+        def look():
+            alive = any(thread.is_alive() for thread in self.threads)
+            result = condition()
+            if self.errors:
+                raise self.errors[0]
+            if not result and not alive:
+                raise AssertionError(f"all threads ended before {what}")
+            return result
+        return wait_until(look, what)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.stop:
+            self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        if self.errors and not kind:
+            raise self.errors[0]
+
+
+def in_threads(functions):
+    """Runs functions at the same time, and raises what one of them raised."""
+    with Threads(functions):
+        pass
