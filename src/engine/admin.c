@@ -121,8 +121,12 @@ enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str t
     uint32_t number;
     enum vv_status status = vv_registry_tenant(engine->registry, tenant, true, &number, error);
     if (status == VV_OK) {
+        int64_t before = vv_registry_retention(engine->registry, number);
         vv_registry_set_retention(engine->registry, number, retention_ns);
         status = journal_definition(engine, number, VV_REGISTRY_TENANT, number, error);
+        if (status != VV_OK && status != VV_UNKNOWN) {
+            vv_registry_set_retention(engine->registry, number, before);
+        }
     }
     return status;
 }

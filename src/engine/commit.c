@@ -407,6 +407,7 @@ void *vv_commit_thread(void *context)
     pthread_mutex_lock(&engine->lock);
     engine->committed = true;
     pthread_cond_broadcast(&engine->storage_wakes);
+    pthread_cond_broadcast(&engine->waiters_wake);
     pthread_mutex_unlock(&engine->lock);
     return NULL;
 }

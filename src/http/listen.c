@@ -12,8 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG  1024
-#define PORT_MAX 65535
+#define BACKLOG           1024
+#define SEND_BUFFER_BYTES (128 * 1024)
+#define PORT_MAX          65535
 
 static enum vv_status malformed(const char *text, struct vv_error *error)
 {
@@ -118,6 +119,10 @@ static int bind_one(const struct addrinfo *info)
     }
     int on = 1;
     /* A restarted server must get its port back while old connections time out. */
+    /* What the kernel holds for a slow client counts as sent; a small buffer, which accepted
+     * connections inherit, shows that the client goes on reading. A hint: failing is harmless. */
+    int send_bytes = SEND_BUFFER_BYTES;
+    (void)!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
         bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0) {
         return fd;
