@@ -128,6 +128,7 @@ def run(start_server, path, arguments, after_load):
             before = server.cpu_seconds()
             after_load(server)
             figures["settle_cpu_seconds"] += server.cpu_seconds() - before
+            figures["settle_cpu_seconds"] += settle(server)
             figures["after_seconds"] = time.monotonic() - start
             end = arguments.start + arguments.duration
             figures["queries"] = time_queries(server, queries(arguments.start, end),
