@@ -63,7 +63,13 @@ static void table_init(struct vv_rocksdb_options *options, uint64_t cache_bytes)
     rocksdb_block_based_options_set_block_size(options->table, TABLE_BLOCK_BYTES);
     rocksdb_block_based_options_set_format_version(options->table, TABLE_FORMAT);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(options->table, 1);
-    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(options->table, 1);
+    /* Merged files are large: an index in one piece would be read anew whenever it left the cache.
+     */
+    rocksdb_block_based_options_set_index_type(
+        options->table, rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_pin_top_level_index_and_filter(options->table, 1);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(options->table,
+                                                                                     1);
     rocksdb_options_set_block_based_table_factory(options->base, options->table);
     rocksdb_options_set_block_based_table_factory(options->blocks, options->table);
 }
