@@ -52,7 +52,7 @@ static void run_seed(struct contract *c, uint64_t seed, uint32_t changes)
 static void any_changes_leave_what_the_model_says(void **state)
 {
     struct contract *c = *state;
-    uint64_t seeds = seed_count(c->backend->embedded ? 4 : 60);
+    uint64_t seeds = seed_count(c->backend->embedded ? 3 : 60);
     for (uint64_t seed = SEED_FIRST; seed < SEED_FIRST + seeds; seed++) {
         run_seed(c, seed, 700);
         contract_reset(c);
@@ -203,7 +203,7 @@ static void a_killed_process_leaves_what_the_model_says(void **state)
     static struct model model;
     struct vv_random random = {.state = SEED_FIRST};
     contract_close(c);
-    uint64_t seeds = seed_count(3);
+    uint64_t seeds = seed_count(2);
     for (uint64_t seed = SEED_FIRST; seed < SEED_FIRST + seeds; seed++) {
         memset(&model, 0, sizeof model);
         uint32_t number = 0;
