@@ -248,6 +248,8 @@ static void test_influxql(void **state)
 static void test_nonsense(void **state)
 {
     struct door *door = *state;
+    door->settings.http_idle_ns_max = VV_SECOND; /* libmicrohttpd may notice an end only then */
+    door_reopen(door);
     static const char *const texts[] = {
         "\r\n\r\n\r\n",
         "GET\r\n\r\n",
@@ -338,7 +340,7 @@ static void test_many_connections(void **state)
 static void test_stop_and_start(void **state)
 {
     struct door *door = *state;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 8; i++) {
         struct client idle = client_connect(door->address);
         struct client half = client_connect(door->address);
         client_send(&half, "POST /write HTTP/1.1\r\nHost: t\r\nContent-Length: 100\r\n\r\nm v=1",
