@@ -95,8 +95,8 @@ const struct vv_setting vv_setting_table[] = {
     SIZE("journal.segment_bytes", journal_segment_bytes, "16MiB", MIB, GIB, NULL,
          "The size to which a file of the journal is preallocated"),
     SIZE("journal.bytes_max", journal_bytes_max, "4GiB", 16 * MIB, TIB, NULL,
-         "The whole journal, at most: what is accepted while the store cannot be written. Beyond "
-         "it writes are answered 503"),
+         "The whole journal, at most: what is accepted and not in the store yet. Beyond it writes "
+         "are answered 503"),
     BOOL("journal.skip_damaged", journal_skip_damaged, "false",
          "At the start, leave out damaged records in the middle of the journal instead of "
          "refusing to start. What they held is lost; the log counts them"),
