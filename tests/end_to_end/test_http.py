@@ -623,6 +623,7 @@ class LimitTest(VarveTest):
         for raw in raws:
             raw.close()
         wait_until(lambda: server.get("/ping").status == 204, "it serves again")
+        server.stop()
 
     def test_no_more_queries_than_allowed(self):
         server = self.server(settings={"query.concurrent_max": 2}).start()
