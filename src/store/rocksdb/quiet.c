@@ -9,12 +9,54 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define MEMORY_FOLDER "/dev/shm"
+#define FOLDER_PREFIX "varve-log-"
+#define LEFT_AFTER_S  3600 /* opening takes much less */
+
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder) {
+        return;
+    }
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    closedir(folder);
+    (void)rmdir(path);
+}
+
+/* Removes the folders of processes that were killed while they opened a store. */
+static void remove_leftovers(void)
+{
+    DIR *memory = opendir(MEMORY_FOLDER);
+    if (!memory) {
+        return;
+    }
+    for (struct dirent *entry = readdir(memory); entry; entry = readdir(memory)) {
+        struct stat about;
+        bool named = strncmp(entry->d_name, FOLDER_PREFIX, sizeof FOLDER_PREFIX - 1) == 0;
+        if (named && fstatat(dirfd(memory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
+            about.st_mtime < time(NULL) - LEFT_AFTER_S) {
+            char path[sizeof MEMORY_FOLDER + sizeof entry->d_name];
+            snprintf(path, sizeof path, "%s/%s", MEMORY_FOLDER, entry->d_name);
+            remove_folder(path);
+        }
+    }
+    closedir(memory);
+}
 
 void vv_rocksdb_quiet_begin(struct vv_rocksdb *rocksdb)
 {
-    strcpy(rocksdb->log_folder, "/dev/shm/varve-log-XXXXXX");
+    remove_leftovers();
+    strcpy(rocksdb->log_folder, MEMORY_FOLDER "/" FOLDER_PREFIX "XXXXXX");
     if (!mkdtemp(rocksdb->log_folder)) {
         rocksdb->log_folder[0] = 0; /* without such a folder the log lies beside the data */
     }
@@ -23,13 +65,7 @@ void vv_rocksdb_quiet_begin(struct vv_rocksdb *rocksdb)
 
 void vv_rocksdb_quiet_end(struct vv_rocksdb *rocksdb)
 {
-    DIR *folder = rocksdb->log_folder[0] ? opendir(rocksdb->log_folder) : NULL;
-    if (!folder) {
-        return;
+    if (rocksdb->log_folder[0]) {
+        remove_folder(rocksdb->log_folder);
     }
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        (void)unlinkat(dirfd(folder), entry->d_name, 0);
-    }
-    closedir(folder);
-    (void)rmdir(rocksdb->log_folder);
 }
