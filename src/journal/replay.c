@@ -341,7 +341,13 @@ enum vv_status vv_journal_recover(struct vv_journal *journal, bool skip_damaged,
                                 .replay = replay,
                                 .context = context,
                                 .error = error};
-    enum vv_status status = find_segments(&recovery);
+    struct vv_disk *disk = journal->disk;
+    /* A process that was killed may have left removals that are not durable: this one must not
+     * build on them. */
+    enum vv_status status = disk->ops->sync_folder(disk, journal->folder, error);
+    if (status == VV_OK) {
+        status = find_segments(&recovery);
+    }
     if (status == VV_OK) {
         status = read_headers(&recovery);
     }

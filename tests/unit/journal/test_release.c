@@ -133,6 +133,26 @@ struct releaser {
     atomic_bool wrong; /* asserts are for the main thread only */
 };
 
+/* The first life's removal is not durable yet when the second life removes the next one. */
+static void test_removals_before_and_after_a_kill_leave_no_gap(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    for (int turn = 0; turn < 50; turn++) {
+        fixture_open(fixture);
+        commit_and_cut(fixture, "a");
+        struct vv_journal_position first = vv_journal_end(fixture->journal);
+        commit_and_cut(fixture, "b");
+        struct vv_journal_position second = vv_journal_end(fixture->journal);
+        commit_and_cut(fixture, "c");
+        assert_int_equal(vv_journal_release(fixture->journal, first, NULL), VV_OK);
+        fixture_kill(fixture);
+        fixture_open(fixture);
+        assert_int_equal(vv_journal_release(fixture->journal, second, NULL), VV_OK);
+        fixture_crash(fixture);
+    }
+    fixture_open(fixture);
+}
+
 static void *release_all(void *argument)
 {
     struct releaser *releaser = argument;
@@ -185,6 +205,7 @@ int main(void)
         JOURNAL_TEST(test_a_failed_removal_is_tried_again),
         JOURNAL_TEST(test_a_segment_that_is_gone_already_counts_as_removed),
         JOURNAL_TEST(test_positions_beyond_the_end_do_no_harm),
+        JOURNAL_TEST(test_removals_before_and_after_a_kill_leave_no_gap),
         JOURNAL_TEST(test_others_release_while_the_owner_commits),
     };
     return cmocka_run_group_tests_name("release", tests, NULL, NULL);
