@@ -137,6 +137,7 @@ enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_er
     pthread_mutex_lock(&engine->lock);
     uint64_t ticket = ++engine->flush_requested;
     uint64_t seal_ticket = seal ? ++engine->seal_requested : 0;
+    engine->seal_after = seal ? ticket : engine->seal_after;
     pthread_cond_broadcast(&engine->committer_wakes);
     pthread_cond_broadcast(&engine->storage_wakes);
     while (!engine->committed && !atomic_load(&engine->store_failed) &&

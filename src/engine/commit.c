@@ -192,6 +192,7 @@ static void accept(struct vv_engine *engine, struct round *round)
     }
     for (size_t i = 0; i < round->n; i++) {
         if (round->submissions[i]->status == VV_OK) {
+            engine->applied_stamp = round->submissions[i]->stamp;
             observe_times(engine, round->submissions[i]->batch);
         }
     }
@@ -334,7 +335,7 @@ static bool cut_is_due(struct vv_engine *engine)
 static void queue_job(struct vv_engine *engine, struct vv_job *job)
 {
     job->position = vv_journal_cut(engine->journal);
-    job->stamp = engine->last_stamp;
+    job->stamp = engine->applied_stamp;
     job->definitions = engine->definitions;
     engine->definitions = (struct vv_definition_list){0};
     engine->generation_since_ns = 0;

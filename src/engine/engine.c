@@ -271,9 +271,9 @@ enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task
     case VV_TASK_FLUSH:
         return step_flush(engine, error);
     case VV_TASK_SEAL:
-        return vv_storage_seal(engine, false, error);
+        return vv_storage_seal(engine, VV_SEAL_DUE, error);
     case VV_TASK_SEAL_ALL:
-        return vv_storage_seal(engine, true, error);
+        return vv_storage_seal(engine, VV_SEAL_ALL, error);
     case VV_TASK_EXPIRE:
         return vv_storage_expire(engine, &more, error);
     }

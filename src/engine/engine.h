@@ -97,9 +97,9 @@ VV_MUST_CHECK enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal
 /* ---- seeing inside ---- */
 
 struct vv_engine_health {
-    bool live;  /* the process does its work (no failed invariant, threads run) */
-    bool ready; /* takes writes: not replaying, no reserve reached, store and journal work */
-    bool recovering;         /* before the end of vv_engine_recover: no queries either */
+    bool live;       /* the process does its work (no failed invariant, threads run) */
+    bool ready;      /* takes writes: not replaying, no reserve reached, store and journal work */
+    bool recovering; /* before the end of vv_engine_recover: no queries either */
     const char *reason;      /* a fixed text while not ready, else "" */
     uint64_t replayed_bytes; /* of the journal, so far */
 };

@@ -119,8 +119,9 @@ struct vv_engine {
     uint64_t flush_done;
     uint64_t seal_requested;
     uint64_t seal_done;
-    bool stopping;  /* no new submissions; the committer ends when the queue is empty */
-    bool committed; /* the committer has ended; the storage thread ends when no job is left */
+    uint64_t seal_after; /* the flush that the last seal request came with */
+    bool stopping;       /* no new submissions; the committer ends when the queue is empty */
+    bool committed;      /* the committer has ended; the storage thread ends when no job is left */
 
     _Atomic bool recovering;
     _Atomic bool reserve_reached;
@@ -128,7 +129,9 @@ struct vv_engine {
     _Atomic uint64_t replay_done; /* bytes or records, for progress */
 
     /* Committer. */
-    vv_stamp last_stamp;
+    vv_stamp last_stamp;    /* given out */
+    vv_stamp applied_stamp; /* of what is in the head or the store: never above the journal's last,
+                               so that a restart gives out none at or below it again */
     int64_t generation_since_ns; /* monotonic time of the active generation's first batch; 0 none */
     struct vv_definition_list definitions;
     struct vv_buffer round_bytes;
@@ -141,6 +144,9 @@ struct vv_engine {
     int64_t retry_at_ns; /* after a failure of the store */
     int64_t retry_wait_ns;
     bool seal_unconfirmed;
+    vv_stamp stored_stamp;    /* of the last job in the store */
+    uint64_t seal_all_ticket; /* the request that is being served; 0: none */
+    vv_stamp seal_all_until;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
 };
@@ -168,8 +174,8 @@ void vv_job_destroy(struct vv_job *job);
 /* Does the oldest job: VV_DONE when there is none. After a failure, waits before it tries again
  * (VV_OVERLOAD meanwhile). Storage thread. */
 enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
-/* Seals one group. */
-enum vv_status vv_storage_seal(struct vv_engine *engine, bool all, struct vv_error *error);
+/* Seals one group; `until` as in vv_sealer_step. */
+enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
 /* Retention: tells the store what tenants' retentions are, and lets it expire. */
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
 void *vv_storage_thread(void *engine);

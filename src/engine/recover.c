@@ -218,6 +218,7 @@ static enum vv_status replay(void *context, const struct vv_journal_record *reco
     struct vv_engine *engine = replaying->engine;
     if (record->stamp > engine->last_stamp) {
         engine->last_stamp = record->stamp;
+        engine->applied_stamp = record->stamp;
     }
     engine->bytes_since_cut += record->size;
     atomic_fetch_add(&engine->replay_done, record->size);
@@ -259,6 +260,7 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     int64_t start = engine->clock->monotonic_ns(engine->clock);
     if (engine->last_stamp < flushed) {
         engine->last_stamp = flushed;
+        engine->applied_stamp = flushed;
     }
     enum vv_status status = vv_journal_open(&options, replay, &replaying, &engine->journal, error);
     if (status != VV_OK) {

@@ -103,6 +103,7 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
         return status;
     }
     engine->retry_wait_ns = 0;
+    engine->stored_stamp = job->stamp;
     engine->seal_unconfirmed = false; /* the job's confirm covered it */
     vv_histogram_add_duration(&engine->counters.flush_duration, now_of(engine) - start);
     atomic_fetch_add(&engine->counters.flushes, 1);
@@ -112,13 +113,13 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
 
 /* ---- sealing ---- */
 
-enum vv_status vv_storage_seal(struct vv_engine *engine, bool all, struct vv_error *error)
+enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error)
 {
     enum vv_status status = ensure_store(engine, error);
     if (status != VV_OK) {
         return status;
     }
-    status = vv_sealer_step(engine->sealer, all, SEAL_SPANS, error);
+    status = vv_sealer_step(engine->sealer, until, SEAL_SPANS, error);
     pthread_mutex_lock(&engine->lock);
     vv_sealer_read_figures(engine->sealer, &engine->seal_figures);
     pthread_mutex_unlock(&engine->lock);
@@ -143,31 +144,49 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, bool all, struct vv_err
     return status;
 }
 
-/* Seals for a slice of time, or until nothing is due. */
-static void seal_slice(struct vv_engine *engine, bool all)
+/* Seals for a slice of time; VV_DONE when nothing was left. */
+static enum vv_status seal_slice(struct vv_engine *engine, vv_stamp until)
 {
     struct vv_error error = {0};
     int64_t start = now_of(engine);
     enum vv_status status;
     do {
-        status = vv_storage_seal(engine, all, &error);
+        status = vv_storage_seal(engine, until, &error);
     } while (status == VV_OK && now_of(engine) - start < SEAL_SLICE_NS);
-    bool more = status == VV_OK;
+    return status;
+}
+
+static void seal_when_due(struct vv_engine *engine)
+{
+    if (now_of(engine) < engine->seal_at_ns) {
+        return;
+    }
+    bool more = seal_slice(engine, VV_SEAL_DUE) == VV_OK;
     engine->seal_at_ns = now_of(engine) + (more ? 0 : engine->settings.seal_interval_ns);
 }
 
-/* A request to seal everything, after the flush that came with it. */
-static void seal_on_request(struct vv_engine *engine, uint64_t ticket)
+/* Whether a request to seal everything waits, and the flush that it came with is done. */
+static bool seal_is_requested(const struct vv_engine *engine)
 {
-    struct vv_error error = {0};
-    enum vv_status status;
-    do {
-        status = vv_storage_seal(engine, true, &error);
-    } while (status == VV_OK);
+    return engine->seal_done != engine->seal_requested && engine->flush_done >= engine->seal_after;
+}
+
+/* Serves such a request in slices, so that the head is emptied meanwhile. It takes what was stored
+ * when it began: runs that come in meanwhile cannot keep it from ending. */
+static void seal_on_request(struct vv_engine *engine)
+{
     pthread_mutex_lock(&engine->lock);
-    if (status == VV_DONE) {
-        engine->seal_done = ticket;
+    if (!engine->seal_all_ticket && seal_is_requested(engine)) {
+        engine->seal_all_ticket = engine->seal_requested;
+        engine->seal_all_until = engine->stored_stamp;
     }
+    pthread_mutex_unlock(&engine->lock);
+    if (!engine->seal_all_ticket || seal_slice(engine, engine->seal_all_until) != VV_DONE) {
+        return;
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->seal_done = engine->seal_all_ticket;
+    engine->seal_all_ticket = 0;
     pthread_cond_broadcast(&engine->waiters_wake);
     pthread_mutex_unlock(&engine->lock);
 }
@@ -282,7 +301,7 @@ static bool wait_for_storage_work(struct vv_engine *engine, bool busy)
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&engine->lock);
-    bool requested = engine->seal_done != engine->seal_requested;
+    bool requested = engine->seal_all_ticket || seal_is_requested(engine);
     bool finished = engine->committed && !engine->job_first;
     bool blocked = atomic_load(&engine->store_failed); /* only time helps */
     if (!finished && !busy && (blocked || (!engine->job_first && !requested))) {
@@ -295,9 +314,6 @@ static bool wait_for_storage_work(struct vv_engine *engine, bool busy)
 static void background_work(struct vv_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    uint64_t seal_ticket = engine->seal_requested;
-    bool seal_all = engine->seal_done != seal_ticket && engine->flush_done == engine->flush_cut &&
-                    engine->flush_cut == engine->flush_requested;
     bool stopping = engine->stopping;
     pthread_mutex_unlock(&engine->lock);
     look_at_space(engine);
@@ -305,11 +321,8 @@ static void background_work(struct vv_engine *engine)
     if (stopping || ensure_store(engine, &error) != VV_OK) {
         return; /* a store that failed is tried again even when nothing waits for it */
     }
-    if (seal_all) {
-        seal_on_request(engine, seal_ticket);
-    } else if (now_of(engine) >= engine->seal_at_ns) {
-        seal_slice(engine, false);
-    }
+    seal_on_request(engine);
+    seal_when_due(engine);
     if (retention_changed(engine)) {
         engine->expire_at_ns = now_of(engine);
     }

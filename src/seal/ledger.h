@@ -12,10 +12,10 @@
 #include "store/store.h"
 
 struct vv_ledger_rule {
-    int64_t lateness_ns;  /* after the span's end */
-    int64_t spread_ns;    /* 0: over the length of a span */
-    int64_t quiet_ns;     /* no new run for this long … */
-    int64_t overdue_ns;   /* … unless it has been due for this long: then it is sealed anyway */
+    int64_t lateness_ns; /* after the span's end */
+    int64_t spread_ns;   /* 0: over the length of a span */
+    int64_t quiet_ns;    /* no new run for this long … */
+    int64_t overdue_ns;  /* … unless it has been due for this long: then it is sealed anyway */
 };
 
 struct vv_mark vv_ledger_mark(const struct vv_ledger_rule *rule, const struct vv_span_key *key,

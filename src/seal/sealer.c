@@ -112,7 +112,7 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
 
 struct choice {
     struct vv_sealer *sealer;
-    bool all;
+    vv_stamp until;
     int64_t now_ns;
     size_t spans_max;
 };
@@ -133,10 +133,10 @@ static enum vv_status choose_mark(void *context, const struct vv_mark *mark)
     struct vv_sealer *sealer = choice->sealer;
     sealer->cursor = *mark;
     sealer->has_cursor = true;
-    if (is_damaged(sealer, mark)) {
-        return VV_OK;
-    }
-    if (choice->all || vv_ledger_quiet(&sealer->options.ledger, mark, choice->now_ns)) {
+    bool chosen = choice->until == VV_SEAL_DUE
+                      ? vv_ledger_quiet(&sealer->options.ledger, mark, choice->now_ns)
+                      : mark->run <= choice->until;
+    if (chosen && !is_damaged(sealer, mark)) {
         sealer->marks[sealer->n_marks++] = *mark;
     }
     return sealer->n_marks < choice->spans_max ? VV_OK : VV_DONE;
@@ -160,13 +160,13 @@ static enum vv_status fit_marks(struct vv_sealer *sealer, size_t spans_max)
 
 /* Goes on behind the last mark that was looked at, and once around at the end: marks that wait for
  * quiet are not looked at again for each group. */
-static enum vv_status choose_marks(struct vv_sealer *sealer, bool all, size_t spans_max,
+static enum vv_status choose_marks(struct vv_sealer *sealer, vv_stamp until, size_t spans_max,
                                    struct vv_error *error)
 {
     struct vv_store *store = sealer->options.store;
     int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
-    struct choice choice = {sealer, all, now, spans_max};
-    int64_t due_until = all ? INT64_MAX : choice.now_ns;
+    struct choice choice = {sealer, until, now, spans_max};
+    int64_t due_until = until == VV_SEAL_DUE ? now : INT64_MAX;
     enum vv_status status = VV_OK;
     sealer->n_marks = 0;
     if (sealer->has_cursor) {
@@ -336,12 +336,12 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
     return write_group(sealer, error);
 }
 
-enum vv_status vv_sealer_step(struct vv_sealer *sealer, bool all, size_t spans_max,
+enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until, size_t spans_max,
                               struct vv_error *error)
 {
     enum vv_status status = fit_marks(sealer, spans_max);
     if (status == VV_OK) {
-        status = choose_marks(sealer, all, spans_max, error);
+        status = choose_marks(sealer, until, spans_max, error);
     }
     if (status == VV_OK && sealer->n_marks == 0) {
         status = VV_DONE;

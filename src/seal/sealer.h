@@ -27,13 +27,13 @@ struct vv_sealer_options {
 };
 
 struct vv_seal_figures {
-    uint64_t spans;        /* sealed */
-    uint64_t again;        /* of those, spans that had a block already (late points) */
-    uint64_t expired;      /* marks whose span the retention hides: runs removed, nothing sealed */
-    uint64_t rows;         /* in new blocks */
-    uint64_t bytes_in;     /* of pieces read */
-    uint64_t bytes_out;    /* of blocks written */
-    uint64_t damaged;      /* spans left as they are because a piece could not be decoded */
+    uint64_t spans;     /* sealed */
+    uint64_t again;     /* of those, spans that had a block already (late points) */
+    uint64_t expired;   /* marks whose span the retention hides: runs removed, nothing sealed */
+    uint64_t rows;      /* in new blocks */
+    uint64_t bytes_in;  /* of pieces read */
+    uint64_t bytes_out; /* of blocks written */
+    uint64_t damaged;   /* spans left as they are because a piece could not be decoded */
 };
 
 VV_MUST_CHECK enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
@@ -41,11 +41,15 @@ VV_MUST_CHECK enum vv_status vv_sealer_create(const struct vv_sealer_options *op
 void vv_sealer_destroy(struct vv_sealer *sealer);
 
 /*
- * Seals one group of at most `spans_max` (≥ 1) spans; VV_DONE when none is due. `all`: every marked span,
- * over and quiet or not. After a failure of the store nothing is lost: the marks are still there.
+ * Seals one group of at most `spans_max` (≥ 1) spans; VV_DONE when none is left. `until`:
+ * VV_SEAL_DUE for the spans that are due, else every marked span whose last run has at most that
+ * stamp, over and quiet or not. After a failure of the store nothing is lost: the marks are still
+ * there.
  */
-VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, bool all, size_t spans_max,
-                                            struct vv_error *error);
+#define VV_SEAL_DUE ((vv_stamp)0)
+#define VV_SEAL_ALL UINT64_MAX
+VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until,
+                                            size_t spans_max, struct vv_error *error);
 void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figures *figures_out);
 
 #endif

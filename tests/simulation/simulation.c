@@ -49,17 +49,21 @@ static void restart(struct world *world, bool process_only)
 
 static void break_something(struct world *world)
 {
-    static const enum vv_sim_call calls[] = {VV_SIM_WRITE,    VV_SIM_SYNC,   VV_SIM_TRUNCATE,
-                                             VV_SIM_ALLOCATE, VV_SIM_OPEN,   VV_SIM_REMOVE,
+    static const enum vv_sim_call calls[] = {VV_SIM_WRITE,    VV_SIM_SYNC,       VV_SIM_TRUNCATE,
+                                             VV_SIM_ALLOCATE, VV_SIM_OPEN,       VV_SIM_REMOVE,
                                              VV_SIM_SYNC,     VV_SIM_SYNC_FOLDER};
-    switch (vv_random_below(&world->random, 6)) {
+    /* In variables: the order of a call's arguments is the compiler's, a seed's story must not be.
+     */
+    uint64_t what = vv_random_below(&world->random, 6);
+    uint64_t which = vv_random_below(&world->random, 8);
+    uint32_t first = (uint32_t)vv_random_below(&world->random, what == 4 ? 12 : 3);
+    bool full = vv_random_below(&world->random, 2) == 0;
+    switch (what) {
     case 0:
     case 1:
     case 2:
         tell(world, "a call of the disk will fail");
-        vv_sim_disk_fail_call(world->disk, calls[vv_random_below(&world->random, 8)],
-                              1 + vv_random_below(&world->random, 3),
-                              vv_random_below(&world->random, 2) ? VV_IO : VV_FULL);
+        vv_sim_disk_fail_call(world->disk, calls[which], 1 + first, full ? VV_FULL : VV_IO);
         break;
     case 3:
         tell(world, "the power will fail");
@@ -67,9 +71,7 @@ static void break_something(struct world *world)
         break;
     case 4:
         tell(world, "the store will fail");
-        vv_store_memory_fail_later(world->store, VV_IO,
-                                   (uint32_t)vv_random_below(&world->random, 12),
-                                   (uint32_t)vv_random_below(&world->random, 5));
+        vv_store_memory_fail_later(world->store, VV_IO, first, (uint32_t)which);
         break;
     default:
         tell(world, "healed");
@@ -86,9 +88,9 @@ static void move_time(struct world *world)
     if (vv_random_below(&world->random, 8) == 0) {
         tell(world, "the wall clock jumps");
         int64_t now = world->clock.clock.wall_ns(&world->clock.clock);
-        vv_sim_clock_jump(&world->clock, now - VV_DAY / 2 +
-                                             (int64_t)vv_random_below(&world->random, 24) *
-                                                 VV_HOUR);
+        vv_sim_clock_jump(&world->clock,
+                          now - VV_DAY / 2 +
+                              (int64_t)vv_random_below(&world->random, 24) * VV_HOUR);
     }
 }
 

@@ -262,8 +262,8 @@ static bool see_line(struct world *world, char *line)
         world_fail(world, "a point that was never written: %s", line);
         return false;
     }
-    const char *wrong = model_check_see(
-        &world->model, &world->model.points[source][field][index], (uint64_t)value);
+    const char *wrong =
+        model_check_see(&world->model, &world->model.points[source][field][index], (uint64_t)value);
     if (wrong) {
         world_fail(world, "%s: %s (acknowledged: %llu)", wrong, line,
                    (unsigned long long)world->model.points[source][field][index].value);
@@ -277,21 +277,21 @@ static enum vv_status ask(struct world *world, struct vv_buffer *answer, struct 
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
         {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
-        {VV_STR_LITERAL("order"), vv_random_below(&world->random, 2) ? VV_STR_LITERAL("desc")
-                                                                     : VV_STR_LITERAL("asc")},
+        {VV_STR_LITERAL("order"),
+         vv_random_below(&world->random, 2) ? VV_STR_LITERAL("desc") : VV_STR_LITERAL("asc")},
     };
     struct vv_request *request;
     struct vv_result *result;
-    enum vv_status status = vv_request_parse(VV_REQUEST_QUERY, parameters, 4,
-                                             world->clock.clock.wall_ns(&world->clock.clock),
-                                             &request, error);
+    enum vv_status status =
+        vv_request_parse(VV_REQUEST_QUERY, parameters, 4,
+                         world->clock.clock.wall_ns(&world->clock.clock), &request, error);
     if (status != VV_OK) {
         return status;
     }
     struct vv_query_limits limits;
     vv_engine_query_limits(world->engine, &limits);
-    status = vv_result_open(vv_engine_query_context(world->engine), &limits, request,
-                            VV_FORMAT_CSV, &result, error);
+    status = vv_result_open(vv_engine_query_context(world->engine), &limits, request, VV_FORMAT_CSV,
+                            &result, error);
     if (status != VV_OK) {
         return status;
     }
@@ -372,15 +372,14 @@ static size_t count_runs(struct world *world)
         for (size_t t = 0; plans.n && t < MODEL_TIMES; t++) {
             int64_t time = model_time(t, world->base_ns);
             struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
-            struct vv_store_read read = {
-                .partition = {.tenant = 0,
-                              .source = source,
-                              .bucket_start = bucket.start,
-                              .bucket_ns = bucket.bucket_ns,
-                              .split = vv_split_of(&bucket, time)},
-                .measurement = 0,
-                .span_from = bucket.start,
-                .span_to = bucket.end};
+            struct vv_store_read read = {.partition = {.tenant = 0,
+                                                       .source = source,
+                                                       .bucket_start = bucket.start,
+                                                       .bucket_ns = bucket.bucket_ns,
+                                                       .split = vv_split_of(&bucket, time)},
+                                         .measurement = 0,
+                                         .span_from = bucket.start,
+                                         .span_to = bucket.end};
             vv_invariant(world->store->ops->read(world->store, &read, count_run, &runs, NULL) ==
                          VV_OK);
         }

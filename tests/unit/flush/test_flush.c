@@ -89,7 +89,7 @@ static void splits_share_a_bucket_and_a_retry_lands_in_the_same(void **state)
     struct pieces pieces = pipeline_pieces(&p, source, noon);
     assert_int_equal(pieces.rows, 120);
     assert_true(pipeline_marks(&p) > 1); /* of several splits */
-    assert_int_equal(vv_sealer_step(p.sealer, true, 64, NULL), VV_OK);
+    assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_ALL, 64, NULL), VV_OK);
     pieces = pipeline_pieces(&p, source, noon);
     assert_int_equal(pieces.runs, 0);
     assert_int_equal(pieces.rows, 60); /* the second write of a point met the first */

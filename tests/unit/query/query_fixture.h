@@ -175,7 +175,7 @@ static inline void fixture_seal(struct fixture *f)
     struct vv_error error = {0};
     enum vv_status status = VV_OK;
     while (status == VV_OK) {
-        status = vv_sealer_step(f->sealer, true, 64, &error);
+        status = vv_sealer_step(f->sealer, VV_SEAL_ALL, 64, &error);
     }
     assert_int_equal(status, VV_DONE);
 }
