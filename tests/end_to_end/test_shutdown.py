@@ -46,9 +46,9 @@ class Load:
         self.threads.__exit__(*error)
 
 
-def make_writers(book, seed, n=4):
-    return [Writer(book, number, random.Random(seed + number), f"t{number % 2}")
-            for number in range(n)]
+def make_writers(book, seed, first=0):
+    """Four, numbered from first."""
+    return [Writer(book, first + n, random.Random(seed + n), f"t{n % 2}") for n in range(4)]
 
 
 class ShutdownTest(VarveTest):
@@ -200,10 +200,16 @@ class Recovering(ShutdownTest):
                     self.assertEqual(server.terminate().wait_exit(), 0, server.log())
         for _ in range(5):
             server.launch().wait_listening().kill()
+        for turn in (1, 2):  # what was replayed stays, also when more is written behind it
+            server.start()
+            self.assertRegex(server.log(), r"recovered batches=[1-9]")
+            check.accepted(server, "after all")
+            check.rows(server, "after all")
+            with Load(server, make_writers(book, seed, turn * 10), 10):
+                server.kill()
         server.start()
-        self.assertRegex(server.log(), r"recovered batches=[1-9]")
-        check.accepted(server, "after all")
-        check.rows(server, "after all")
+        check.accepted(server, "at the end")
+        check.rows(server, "at the end")
         check.raise_problems(self, "durable", "once", "newest", "conserved")
         self.assertStatus(server.flush(seal=True), 204)
         check.rows(server, "sealed")
