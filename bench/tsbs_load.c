@@ -110,8 +110,8 @@ static size_t write_row(char *out, struct host *host, int64_t time_s, struct vv_
     for (size_t m = 0; m < METRICS; m++) {
         double value = host->values[m] + step(random);
         host->values[m] = value < 0 ? 0 : value > 100 ? 100 : value;
-        size += (size_t)sprintf(out + size, "%c%s=%di", m ? ',' : ' ', fields[m],
-                                (int)host->values[m]);
+        size +=
+            (size_t)sprintf(out + size, "%c%s=%di", m ? ',' : ' ', fields[m], (int)host->values[m]);
     }
     return size + (size_t)sprintf(out + size, " %" PRId64 "000000000\n", time_s);
 }
@@ -133,8 +133,7 @@ static void make_bodies(struct load *load)
     for (size_t b = 0; b < load->n_bodies; b++) {
         size_t size = 0;
         for (size_t i = 0; i < options->batch_rows && row < rows; i++, row++) {
-            int64_t time =
-                options->start_s + (int64_t)(row / options->hosts) * options->interval_s;
+            int64_t time = options->start_s + (int64_t)(row / options->hosts) * options->interval_s;
             size += write_row(text + size, &hosts[row % options->hosts], time, &random);
         }
         load->bodies[b] = (struct body){malloc(size), size};
@@ -153,8 +152,7 @@ static int dial(uint16_t port)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int one = 1;
     int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connection < 0 ||
-        connect(connection, (struct sockaddr *)&address, sizeof address) != 0 ||
+    if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address) != 0 ||
         setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0) {
         perror("connect");
         exit(1);

@@ -38,8 +38,8 @@ VV_MUST_CHECK enum vv_status vv_time_parse(struct vv_str text, int64_t *time_out
  * anything else and on overflow. */
 VV_MUST_CHECK enum vv_status vv_duration_parse(struct vv_str text, int64_t *duration_out,
                                                struct vv_error *error);
-/* Such a text in days and smaller units ("1h30m", "7d"), each as small as it can be; "0s" for 0, "-"
- * before a negative one. Returns the length; out holds VV_TIME_TEXT_SIZE bytes. */
+/* Such a text in days and smaller units ("1h30m", "7d"), each as small as it can be; "0s" for 0,
+ * "-" before a negative one. Returns the length; out holds VV_TIME_TEXT_SIZE bytes. */
 size_t vv_duration_format(int64_t duration_ns, char *out);
 
 /* Days since 1970-01-01 of a date of the proleptic Gregorian calendar, and back. */

@@ -3,10 +3,10 @@
  * The flush: a cut generation of the head becomes runs and marks in the store.
  *
  * Flow: for each series of the generation: its plan (chosen from what is seen, when the source has
- * none yet) → bucket, span, split of each row → runs, each inside one span of one partition → marks.
- * Nothing is confirmed here: the engine adds its own records, confirms, and only then drops the
- * generation and releases the journal. A flush that failed is done again as a whole, with the same
- * run stamp: it writes the same keys. Storage thread only.
+ * none yet) → bucket, span, split of each row → runs, each inside one span of one partition →
+ * marks. Nothing is confirmed here: the engine adds its own records, confirms, and only then drops
+ * the generation and releases the journal. A flush that failed is done again as a whole, with the
+ * same run stamp: it writes the same keys. Storage thread only.
  */
 #ifndef VV_FLUSH_FLUSH_H
 #define VV_FLUSH_FLUSH_H

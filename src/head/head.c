@@ -123,7 +123,8 @@ struct vv_head_series **vv_head_slot(struct vv_head_shard *shard, uint32_t sourc
                                      uint32_t measurement)
 {
     uint64_t hash = ((uint64_t)source << 32 | measurement) * UINT64_C(0xD6E8FEB86659FD93);
-    hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); /* sources are dense: mix them well */
+    hash =
+        (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); /* sources are dense: mix them well */
     size_t mask = shard->n_slots - 1;
     size_t at = (size_t)(hash >> 32) & mask;
     while (shard->slots[at] &&

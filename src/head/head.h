@@ -37,7 +37,8 @@ void vv_head_forget(struct vv_head *head);
  * is empty (one that only holds forgotten rows is not: their memory must go); VV_NO_MEMORY;
  * VV_OVERLOAD when VV_GENERATIONS_MAX exist. Not between prepare and publish. Applier only. */
 #define VV_GENERATIONS_MAX 16
-VV_MUST_CHECK enum vv_status vv_head_cut(struct vv_head *head, struct vv_generation **generation_out);
+VV_MUST_CHECK enum vv_status vv_head_cut(struct vv_head *head,
+                                         struct vv_generation **generation_out);
 
 /* Calls visit for each series of a cut generation, ascending by source, then measurement; rows are
  * all its rows, in the order of application, with columns ascending by metric; `types` of columns

@@ -14,8 +14,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define VV_HEAD_SHARDS      16 /* a power of two */
-#define VV_CHUNK_ROWS_FIRST 2  /* chunks double from here … */
+#define VV_HEAD_SHARDS      16          /* a power of two */
+#define VV_CHUNK_ROWS_FIRST 2           /* chunks double from here … */
 #define VV_CHUNK_BYTES_MAX  (16u << 10) /* … until they are this large */
 #define VV_SHAPE_BUCKETS    256
 
@@ -81,7 +81,7 @@ struct vv_head {
     pthread_mutex_t lock; /* guards the list of generations */
     struct vv_generation *oldest;
     struct vv_generation *active;
-    _Atomic uint64_t bytes; /* of all generations that still exist */
+    _Atomic uint64_t bytes;     /* of all generations that still exist */
     struct vv_touched *touched; /* by prepared batches; applier only */
     size_t n_touched;
     uint64_t prepared_points;

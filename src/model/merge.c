@@ -613,8 +613,7 @@ static void drop_emitted(struct vv_merge *merge)
 }
 
 /* Widens [*low, *high] by the rows from *seen on. */
-static void see_times(const struct vv_merge_buffer *rows, size_t *seen, int64_t *low,
-                      int64_t *high)
+static void see_times(const struct vv_merge_buffer *rows, size_t *seen, int64_t *low, int64_t *high)
 {
     if (rows->sorted && rows->n_rows > 0) {
         *low = rows->times[0];

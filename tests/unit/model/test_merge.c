@@ -77,8 +77,7 @@ static void learn(struct model *model, const struct vv_rows *rows)
     }
 }
 
-static void add_random_pieces(struct vv_merge *merge, struct model *model,
-                              struct vv_random *random)
+static void add_random_pieces(struct vv_merge *merge, struct model *model, struct vv_random *random)
 {
     struct vv_piece_encoder encoder = {.rows_max = 1000, .bytes_max = 1 << 20};
     uint64_t next_stamp = 1;
@@ -90,9 +89,8 @@ static void add_random_pieces(struct vv_merge *merge, struct model *model,
         if (encoded) {
             struct vv_str bytes;
             assert_int_equal(vv_piece_encode(&encoder, &rows, 0, rows.n_rows, &bytes, NULL), VV_OK);
-            assert_int_equal(vv_merge_add_block(merge, (const uint8_t *)bytes.data, bytes.size,
-                                                NULL),
-                             VV_OK);
+            assert_int_equal(
+                vv_merge_add_block(merge, (const uint8_t *)bytes.data, bytes.size, NULL), VV_OK);
             vv_rows_free(&rows);
         } else {
             assert_int_equal(vv_merge_add_rows(merge, &rows), VV_OK);
