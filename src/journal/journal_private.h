@@ -45,6 +45,7 @@ struct vv_journal {
 
     /* The owner's: the open segment, when file is not NULL. */
     struct vv_file *file;
+    bool stray_name; /* the name of a segment that was given up may come back after a crash */
     uint64_t seed;
     uint64_t end;
     uint64_t file_bytes;

@@ -79,6 +79,11 @@ void vv_journal_empty_released_last(struct vv_journal *journal)
     }
     pthread_mutex_unlock(&journal->lock);
     struct vv_disk *disk = journal->disk;
+    /* A next segment that was given up may come back; its header says that this one is whole. */
+    if (can_empty && journal->stray_name) {
+        journal->stray_name = disk->ops->sync_folder(disk, journal->folder, NULL) != VV_OK;
+        can_empty = !journal->stray_name;
+    }
     struct vv_file *file;
     if (!can_empty || disk->ops->open(disk, path, VV_OPEN_WRITE, &file, NULL) != VV_OK) {
         return;

@@ -122,8 +122,10 @@ static enum vv_status make_file(struct vv_journal *journal, struct vv_segment_he
         file->ops->close(file);
         (void)disk->ops->remove(disk, new_path, NULL);
         (void)disk->ops->remove(disk, path, NULL);
+        journal->stray_name = true; /* who knows what of this a crash undoes */
         return status;
     }
+    journal->stray_name = false;
     *file_out = file;
     return VV_OK;
 }

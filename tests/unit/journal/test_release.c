@@ -153,6 +153,24 @@ static void test_removals_before_and_after_a_kill_leave_no_gap(void **state)
     fixture_open(fixture);
 }
 
+/* The next segment was given up when its name was not durable; a crash may bring it back. It says
+ * where the one before ends, so that one must not have been emptied. */
+static void test_a_segment_that_was_given_up_may_come_back(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    for (int turn = 0; turn < 50; turn++) {
+        fixture_open(fixture);
+        commit_and_cut(fixture, "a");
+        vv_sim_disk_fail_call(fixture->sim, VV_SIM_SYNC_FOLDER, 1, VV_IO);
+        assert_int_equal(fixture_commit(fixture, "b"), VV_IO);
+        struct vv_journal_position end = vv_journal_end(fixture->journal);
+        assert_int_equal(vv_journal_release(fixture->journal, end, NULL), VV_OK);
+        fixture_close(fixture);
+        vv_sim_disk_crash(fixture->sim);
+    }
+    fixture_open(fixture);
+}
+
 static void *release_all(void *argument)
 {
     struct releaser *releaser = argument;
@@ -205,6 +223,7 @@ int main(void)
         JOURNAL_TEST(test_a_failed_removal_is_tried_again),
         JOURNAL_TEST(test_a_segment_that_is_gone_already_counts_as_removed),
         JOURNAL_TEST(test_positions_beyond_the_end_do_no_harm),
+        JOURNAL_TEST(test_a_segment_that_was_given_up_may_come_back),
         JOURNAL_TEST(test_removals_before_and_after_a_kill_leave_no_gap),
         JOURNAL_TEST(test_others_release_while_the_owner_commits),
     };
