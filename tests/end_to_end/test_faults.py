@@ -247,22 +247,25 @@ class FailingStore(FaultsTest):
         server.stop()
 
     def test_queries_are_answered_while_the_store_cannot_be_written(self):
+        """Also while the database cannot even be opened again."""
         server = self.varve.start()
-        self.assertStatus(server.write("a v=1 1000000000"), 204)
-        self.assertStatus(server.flush(seal=True), 204)
-        self.assertStatus(server.write("a v=2 2000000000"), 204)
-        with self.disk.rule("create write sync", "/store/", error=errno.ENOSPC):
-            self.assertGreaterEqual(server.flush().status, 500)
-            failures = server.metrics().sum("varve_flush_failures_total")
-            for _ in range(20):
-                self.assertEqual([at for _, _, at, _ in server.rows(metric="*")],
-                                 [SECOND, 2 * SECOND])
-            wait_until(lambda: server.log().count("store_recover_failed") >= 3, "it is tried again")
-            self.assertEqual([at for _, _, at, _ in server.rows(metric="*")],
-                             [SECOND, 2 * SECOND], f"after {failures} failures")
-        wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
-        self.assertStatus(server.flush(), 204)
-        self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], [SECOND, 2 * SECOND])
+        times = []
+        for turn, path in enumerate(("/store/", "/store/db/")):
+            times += [(2 * turn + 1) * SECOND, (2 * turn + 2) * SECOND]
+            self.assertStatus(server.write(f"a v=1 {times[-2]}"), 204)
+            self.assertStatus(server.flush(seal=True), 204)
+            self.assertStatus(server.write(f"a v=2 {times[-1]}"), 204)
+            tried = server.log().count("store_recover_failed")
+            with self.disk.rule("create write sync", path, error=errno.ENOSPC):
+                self.assertGreaterEqual(server.flush().status, 500)
+                for _ in range(20):
+                    self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], times)
+                wait_until(lambda: server.log().count("store_recover_failed") >= tried + 3,
+                           "it is tried again")
+                self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], times, path)
+            wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+            self.assertStatus(server.flush(), 204)
+            self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], times)
         server.stop()
 
 

@@ -170,7 +170,25 @@ static void database_close(struct vv_rocksdb *rocksdb)
     }
 }
 
-static enum vv_status database_open(struct vv_rocksdb *rocksdb, struct vv_error *error)
+static char *open_families(struct vv_rocksdb *rocksdb, bool read_only, struct families *families)
+{
+    char *message = NULL;
+    vv_rocksdb_quiet_begin(rocksdb);
+    if (read_only) {
+        rocksdb->database = rocksdb_open_for_read_only_column_families(
+            rocksdb->options.base, rocksdb->database_path, (int)families->n, families->all_names,
+            families->options, families->handles, 0, &message);
+    } else {
+        rocksdb->database = rocksdb_open_column_families(
+            rocksdb->options.base, rocksdb->database_path, (int)families->n, families->all_names,
+            families->options, families->handles, &message);
+    }
+    vv_rocksdb_quiet_end(rocksdb);
+    return message;
+}
+
+static enum vv_status database_open(struct vv_rocksdb *rocksdb, bool read_only,
+                                    struct vv_error *error)
 {
     struct vv_disk *disk = vv_disk_posix();
     struct families families = {0};
@@ -180,13 +198,8 @@ static enum vv_status database_open(struct vv_rocksdb *rocksdb, struct vv_error 
         status = families_list(rocksdb, is_new, &families, error);
     }
     if (status == VV_OK) {
-        char *message = NULL;
         rocksdb_options_set_create_if_missing(rocksdb->options.base, is_new);
-        vv_rocksdb_quiet_begin(rocksdb);
-        rocksdb->database = rocksdb_open_column_families(
-            rocksdb->options.base, rocksdb->database_path, (int)families.n, families.all_names,
-            families.options, families.handles, &message);
-        vv_rocksdb_quiet_end(rocksdb);
+        char *message = open_families(rocksdb, read_only, &families);
         status = message ? vv_rocksdb_fail(message, "cannot open the store", error)
                          : families_take(rocksdb, &families, error);
     }
@@ -296,12 +309,14 @@ static enum vv_status rocksdb_recover(struct vv_store *store, struct vv_error *e
     }
     shut_out_readers(rocksdb);
     database_close(rocksdb);
-    status = database_open(rocksdb, error);
+    status = database_open(rocksdb, false, error);
     rocksdb->broken = status != VV_OK;
+    /* Without space a database cannot be opened for writing, but still be read. */
+    bool readable = status == VV_OK || database_open(rocksdb, true, NULL) == VV_OK;
     pthread_mutex_lock(&rocksdb->lock);
     rocksdb->recoveries += status == VV_OK;
     pthread_mutex_unlock(&rocksdb->lock);
-    let_in_readers(rocksdb, status == VV_OK);
+    let_in_readers(rocksdb, readable);
     return status;
 }
 
@@ -415,7 +430,7 @@ enum vv_status vv_store_rocksdb_open(const struct vv_store_options *options,
         status = make_folder(rocksdb->ingest_path, error);
     }
     if (status == VV_OK) {
-        status = database_open(rocksdb, error);
+        status = database_open(rocksdb, false, error);
     }
     if (status != VV_OK) {
         store_destroy(rocksdb);
