@@ -268,6 +268,23 @@ class FailingStore(FaultsTest):
             self.assertEqual([at for _, _, at, _ in server.rows(metric="*")], times)
         server.stop()
 
+    def test_queries_wait_while_the_store_is_opened_again(self):
+        server = self.varve.start()
+        self.assertStatus(server.write("a v=1 1000000000"), 204)
+        self.assertStatus(server.flush(), 204)
+        self.assertStatus(server.write("a v=2 2000000000"), 204)
+        with self.disk.rule("create", ".sst", error=errno.ENOSPC), \
+                self.disk.rule("create", "/store/db/MANIFEST", waits=True) as opening:
+            self.assertGreaterEqual(server.flush().status, 500)
+            wait_until(lambda: opening.waiting, "it is opened again")
+            client = server.client()
+            client.connection.request("GET", "/api/v1/query?metric=*")
+            self.assertEqual(server.get("/health").status, 200)  # meanwhile the query has come
+            opening.off()
+            self.assertEqual(client.connection.getresponse().status, 200)
+            client.close()
+        server.stop()
+
 
 class BlockedStore(FaultsTest):
     HEAD_BYTES_MAX = 8 * MIB

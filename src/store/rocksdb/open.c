@@ -374,6 +374,17 @@ static enum vv_status path_of(const char *folder, const char *name, char **path_
     return *path_out ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "no memory to open the store");
 }
 
+static void init_locks(struct vv_rocksdb *rocksdb)
+{
+    pthread_condattr_t monotonic;
+    vv_invariant(pthread_condattr_init(&monotonic) == 0);
+    vv_invariant(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
+    vv_invariant(pthread_mutex_init(&rocksdb->lock, NULL) == 0);
+    vv_invariant(pthread_cond_init(&rocksdb->reader_left, NULL) == 0);
+    vv_invariant(pthread_cond_init(&rocksdb->reopened, &monotonic) == 0);
+    pthread_condattr_destroy(&monotonic);
+}
+
 /* The store without its database. */
 static enum vv_status store_create(const struct vv_store_options *options,
                                    struct vv_rocksdb **rocksdb_out, struct vv_error *error)
@@ -383,8 +394,7 @@ static enum vv_status store_create(const struct vv_store_options *options,
         return vv_error_set(error, VV_NO_MEMORY, "no memory to open the store");
     }
     rocksdb->store.ops = &rocksdb_ops;
-    pthread_mutex_init(&rocksdb->lock, NULL);
-    pthread_cond_init(&rocksdb->reader_left, NULL);
+    init_locks(rocksdb);
     enum vv_status status = path_of(options->folder, "", &rocksdb->folder, error);
     if (status == VV_OK) {
         status = path_of(options->folder, "/db", &rocksdb->database_path, error);
