@@ -117,8 +117,7 @@ static int bind_one(const struct addrinfo *info)
     if (fd < 0) {
         return -1;
     }
-    int on = 1;
-    /* A restarted server must get its port back while old connections time out. */
+    int on = 1; /* a restarted server must get its port back while old connections time out */
     /* What the kernel holds for a slow client counts as sent; a small buffer, which accepted
      * connections inherit, shows that the client goes on reading. A hint: failing is harmless. */
     int send_bytes = SEND_BUFFER_BYTES;

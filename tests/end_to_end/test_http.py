@@ -518,6 +518,22 @@ class HostileTest(HttpTest):
             return not open_ones
         wait_until(drip, "slow clients are cut off")
 
+    def test_a_slow_reader_that_goes_on_gets_all(self):
+        """Slowly, but with no pause as long as http.idle_max."""
+        n = 200_000
+        self.assertStatus(self.request("POST", "/write", gzip.compress(lines(n).encode()),
+                                       {"Content-Encoding": "gzip"}, db=self.tenant), 204)
+        with Raw(self.varve.address) as raw:
+            raw.send(head(f"/api/v1/query?tenant={self.tenant}&format=csv", "GET",
+                          Connection="close"))
+            data = b""
+            for _ in range(80):
+                data += raw.socket.recv(16384)
+                time.sleep(0.1)
+            data += raw.rest()
+        self.assertEqual(data.count(b"pump.temperature"), n, data[-300:])
+        self.assertGreater(len(data), 6 * MIB)  # more than kernels keep for a connection
+
     def test_idle_connections_are_closed(self):
         raw = self.raw()
         self.assertEqual(raw.rest(), b"")  # the server ends it
