@@ -196,6 +196,30 @@ static bool submit(struct vv_write *write)
     return true;
 }
 
+/* The client is gone, or the request failed, with points staged that were never handed in: they
+ * were not received as far as the account goes. */
+static void forget_staged(struct vv_staging *staging)
+{
+    struct vv_batch *batch = vv_staging_take_batch(staging);
+    if (batch) {
+        staging->points_received -= batch->points;
+        staging->points_staged -= batch->points;
+        vv_batch_destroy(batch);
+    }
+}
+
+/* Once a request, when nothing of it is to come: before its answer where there is one, so that who
+ * has the answer finds it in the account. */
+static void account(struct vv_write *write)
+{
+    if (write->accounted) {
+        return;
+    }
+    write->accounted = true;
+    forget_staged(&write->staging);
+    vv_engine_account(write->exchange->http->engine, &write->staging);
+}
+
 /* After a resume: takes the outcome of the batch. False with an answer when it failed. */
 static bool settle(struct vv_write *write)
 {
@@ -208,6 +232,7 @@ static bool settle(struct vv_write *write)
     if (status == VV_OK) {
         write->stored += ticket->points;
     } else {
+        account(write);
         vv_write_fail(write, status, ticket->message);
     }
     vv_ticket_release(ticket);
@@ -355,19 +380,8 @@ static void finish(struct vv_exchange *exchange)
         finish_parsing(write);
     }
     if (!exchange->reply.code && !submit(write)) {
+        account(write);
         vv_write_reply(write);
-    }
-}
-
-/* The client is gone, or the request failed, with points staged that were never handed in: they
- * were not received as far as the account goes. */
-static void forget_staged(struct vv_staging *staging)
-{
-    struct vv_batch *batch = vv_staging_take_batch(staging);
-    if (batch) {
-        staging->points_received -= batch->points;
-        staging->points_staged -= batch->points;
-        vv_batch_destroy(batch);
     }
 }
 
@@ -383,8 +397,7 @@ static void release(struct vv_exchange *exchange)
     vv_line_parser_destroy(write->lines);
     vv_json_parser_destroy(write->json);
     if (write->staging_ready) {
-        forget_staged(&write->staging);
-        vv_engine_account(exchange->http->engine, &write->staging);
+        account(write);
         vv_staging_deinit(&write->staging);
     }
     vv_decoder_close(&write->decoder);

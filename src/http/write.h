@@ -23,6 +23,7 @@ struct vv_write {
     struct vv_ticket *ticket; /* of the batch that is being committed */
     uint64_t stored;          /* points of batches that were */
     bool parsed;              /* the parser has seen the end */
+    bool accounted;           /* in the tenant's account */
     bool damaged;             /* the body's coding broke; what came before it counts */
     struct vv_error damage;
 };

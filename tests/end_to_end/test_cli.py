@@ -45,6 +45,17 @@ def run(*arguments, server=None, stdin=None, **environment):
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+def is_open_in(pid, path):
+    """Whether a process has the file open."""
+    for each in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if os.readlink(each) == str(path):
+                return True
+        except FileNotFoundError:  # closed meanwhile
+            pass
+    return False
+
+
 class CliTest(VarveTest):
     def expect(self, result, code, *needles):
         self.assertEqual(result.code, code, result)
@@ -377,15 +388,16 @@ class Loading(Served):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(loader.kill)
         self.addCleanup(loader.stdout.close)
-        # the check of the files opens it once, the loading once more
-        for text in ("", "m v=1 1\n"):
-            with open(fifo, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                if text:
-                    wait_until(lambda: self.count("m.v") == 1, "the first point")
-                    self.varve.kill()
-                    file.write("m v=2 2\n")
+        # The check of the files opens it once, the loading once more.
+        with open(fifo, "w", encoding="utf-8"):
+            pass
+        wait_until(lambda: not is_open_in(loader.pid, fifo), "the check of the files is over")
+        with open(fifo, "w", encoding="utf-8") as file:
+            file.write("m v=1 1\n")
+            file.flush()
+            wait_until(lambda: self.count("m.v") == 1, "the first point")
+            self.varve.kill()
+            file.write("m v=2 2\n")
         out, _ = loader.communicate(timeout=PATIENCE_S)
         self.assertEqual(loader.returncode, UNREACHABLE, out)
         self.assertIn("start it again", out)
