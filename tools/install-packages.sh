@@ -7,7 +7,7 @@ set -eu
 build='gcc clang libclang-rt-14-dev cmake ninja-build pkg-config git librocksdb-dev
 libmicrohttpd-dev libyaml-dev libjansson-dev zlib1g-dev libzstd-dev liblz4-dev libxxhash-dev
 libroaring-dev libcmocka-dev libcurl4-openssl-dev clang-format clang-tidy shellcheck python3
-python3-venv curl'
+python3-venv curl libuv1-dev libssl-dev openssl openjdk-17-jre-headless maven'
 peers='influxdb victoria-metrics'
 
 is_installed() {
