@@ -15,13 +15,8 @@ uint64_t vvcql_random(uint64_t *state)
 uint32_t vvcql_backoff_ms(uint32_t first_ms, uint32_t last_ms, uint32_t failures,
                           uint64_t *random_state)
 {
-    uint64_t wait_ms = first_ms;
-    for (uint32_t i = 1; i < failures && wait_ms < last_ms; i++) {
-        wait_ms *= 2;
-        if (wait_ms == 0) {
-            break;
-        }
-    }
+    uint32_t doublings = failures > 1 ? failures - 1 : 0;
+    uint64_t wait_ms = (uint64_t)first_ms << (doublings < 32 ? doublings : 32);
     if (wait_ms > last_ms) {
         wait_ms = last_ms;
     }
