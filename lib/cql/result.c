@@ -92,14 +92,17 @@ static bool take_body(struct vvcql_result *result, enum vvcql_result_kind kind)
     }
 }
 
-static size_t count_columns(struct vvcql_bytes body, enum vvcql_result_kind kind)
+/* False for a body that claims more columns than it can hold. */
+static bool count_columns(struct vvcql_bytes body, enum vvcql_result_kind kind, size_t *columns_out)
 {
+    *columns_out = 0;
     if (kind != VVCQL_RESULT_ROWS) {
-        return 0;
+        return true;
     }
     struct vvcql_reader reader = vvcql_reader_of(body);
     vvcql_read_u32(&reader); /* the kind */
-    return read_rows_header(&reader).n_columns;
+    *columns_out = read_rows_header(&reader).n_columns;
+    return !reader.failed;
 }
 
 /* A result with a copy of the frame's body. */
@@ -136,6 +139,12 @@ static enum vvcql_status decode(const struct vvcql_frame *frame, struct vvcql_pr
     return status != VVCQL_OK ? status : vvcql_decode_kind(prelude_out->body, kind_out, error);
 }
 
+static enum vvcql_status refuse(enum vvcql_result_kind kind, size_t size, struct vvcql_error *error)
+{
+    return vvcql_error_set(error, VVCQL_PROTOCOL, "a RESULT of kind %d and %zu bytes can't be read",
+                           (int)kind, size);
+}
+
 /* The same offsets in the copy. */
 static struct vvcql_bytes moved(struct vvcql_bytes bytes, struct vvcql_bytes from,
                                 struct vvcql_bytes to)
@@ -156,7 +165,11 @@ enum vvcql_status vvcql_result_create(const struct vvcql_frame *frame, const cha
     if (status != VVCQL_OK) {
         return status;
     }
-    struct vvcql_result *result = allocate(frame->body, count_columns(prelude.body, kind));
+    size_t n_columns;
+    if (!count_columns(prelude.body, kind, &n_columns)) {
+        return refuse(kind, frame->body.size, error);
+    }
+    struct vvcql_result *result = allocate(frame->body, n_columns);
     if (result == NULL) {
         return vvcql_error_set(error, VVCQL_NO_MEMORY, "no memory for a result of %zu bytes",
                                frame->body.size);
@@ -168,9 +181,7 @@ enum vvcql_status vvcql_result_create(const struct vvcql_frame *frame, const cha
                     (struct vvcql_bytes){.data = (const uint8_t *)host, .size = strlen(host)});
     if (!take_body(result, kind)) {
         vvcql_result_destroy(result);
-        return vvcql_error_set(error, VVCQL_PROTOCOL,
-                               "a RESULT of kind %d and %zu bytes can't be read", (int)kind,
-                               frame->body.size);
+        return refuse(kind, frame->body.size, error);
     }
     *result_out = result;
     return VVCQL_OK;
