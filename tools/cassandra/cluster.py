@@ -6,6 +6,7 @@
         use(cluster.contact_points)
         cluster.nodes[1].kill()
 """
+import cql
 import fetch
 import processes
 from addresses import Place
@@ -39,6 +40,7 @@ CONFIGURATION = {
     "concurrent_counter_writes": 2,
     "dynamic_snitch": False,
     "auto_snapshot": False,
+    "block_for_peers_timeout_in_secs": 3,  # a node that starts while others are down
 }
 
 PASSWORDS = {
@@ -82,6 +84,22 @@ class Cluster:
 
     def in_datacenter(self, name):
         return [node for node in self.nodes if node.datacenter == name]
+
+    def execute(self, *statements, nodes=None, user="cassandra", password="cassandra",
+                client="client", datacenter=None):
+        """Runs statements of CQL with Cassandra's Python driver at QUORUM, with a data centre at
+        LOCAL_QUORUM; returns the rows of each. Raises cql.Refused. `client` names the certificate
+        that it shows, None for none."""
+        about = {"datacenter": datacenter}
+        if self.authentication and user:
+            about |= {"user": user, "password": password}
+        if self.tls:
+            about["authority"] = str(self.certificates / "ca.pem")
+            if client:
+                about |= {"certificate": str(self.certificates / f"{client}.pem"),
+                          "key": str(self.certificates / f"{client}.key")}
+        addresses = [node.address for node in nodes or self.nodes if node.is_running()]
+        return cql.execute(fetch.python_driver(), statements, addresses, **about)
 
     # ---- life
 
@@ -132,10 +150,11 @@ class Cluster:
                 index += 1
 
     def _common_configuration(self):
-        seed = f"{self._place.addresses[0]}:{STORAGE_PORT}"
+        # All are seeds: any can start first, and alone.
+        seeds = ",".join(f"{address}:{STORAGE_PORT}" for address in self._place.addresses)
         configuration = {**CONFIGURATION, "seed_provider": [
             {"class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
-             "parameters": [{"seeds": seed}]}]}
+             "parameters": [{"seeds": seeds}]}]}
         if self.authentication:
             configuration |= PASSWORDS
         if self.tls:
@@ -154,10 +173,7 @@ class Cluster:
         return options + self.java_options
 
     def _start_nodes(self):
-        """The others can only join a first node that answers them."""
-        first, *others = self.nodes
-        first.launch().wait_listening(STORAGE_PORT)
-        for node in others:
+        for node in self.nodes:
             node.launch()
         for node in self.nodes:
             node.wait_listening()

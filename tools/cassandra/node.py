@@ -231,6 +231,12 @@ class Node:
         """nodetool("status"), nodetool("flush", keyspace, table), …; takes some 2 s."""
         return self.tool("NodeTool", "-p", self.jmx_port, *arguments, check=check)
 
+    def states(self):
+        """How it sees the ring: {address: "UN"}, with N normal, U up and D down; by nodetool."""
+        lines = self.nodetool("status")
+        return {address: state
+                for state, address in re.findall(r"^([UD][NLJM])\s+([\d.]+)", lines, re.MULTILINE)}
+
     def sstables(self, keyspace, table):
         """The data files of a table, without those of indexes and snapshots."""
         return sorted(self.folder.glob(f"data/{keyspace}/{table}-*/*-Data.db"))
