@@ -124,6 +124,30 @@ static void ending_all_of_them(void **state)
     vvcql_stream_ids_deinit(&ids);
 }
 
+static void any_of_few(void **state)
+{
+    (void)state;
+    const int capacity = 300;
+    for (int only = 0; only < capacity; only++) {
+        struct vvcql_stream_ids ids = ids_of((size_t)capacity);
+        while (vvcql_stream_ids_take(&ids, owners) >= 0) {
+        }
+        for (int id = 0; id < capacity; id++) {
+            bool is_known = id != only;
+            if (is_known) {
+                vvcql_stream_ids_answer(&ids, id, &is_known);
+                assert_true(is_known);
+            }
+        }
+        void *owner;
+        assert_int_equal(vvcql_stream_ids_any(&ids, &owner), only);
+        assert_ptr_equal(owner, owners);
+        vvcql_stream_ids_abandon(&ids, only);
+        assert_int_equal(vvcql_stream_ids_any(&ids, &owner), -1);
+        vvcql_stream_ids_deinit(&ids);
+    }
+}
+
 /* ---- random operations beside a plain array ---- */
 
 enum { MODEL_MAX = 200 };
@@ -242,6 +266,7 @@ int main(void)
         cmocka_unit_test(an_orphan_waits_for_its_answer),
         cmocka_unit_test(answers_that_nobody_waits_for),
         cmocka_unit_test(ending_all_of_them),
+        cmocka_unit_test(any_of_few),
         cmocka_unit_test(random_operations),
         cmocka_unit_test(without_memory),
     };
