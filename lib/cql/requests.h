@@ -20,7 +20,8 @@ struct vvcql_request_defaults {
     enum vvcql_consistency consistency;
 };
 
-/* The id under which a host knows a prepared text; data NULL when it isn't known. */
+/* The id under which a host knows a prepared text; data NULL when it isn't known, which fails the
+ * request. */
 typedef struct vvcql_bytes (*vvcql_prepared_id)(const struct vvcql_prepared *prepared);
 
 /* QUERY, EXECUTE or BATCH, by the statement's kind; returns the opcode. Names of values are not

@@ -25,9 +25,10 @@ VVCQL_MUST_CHECK enum vvcql_status vvcql_decode_prelude(const struct vvcql_frame
                                                         struct vvcql_error *error);
 
 /* ERROR → *error_out with status VVCQL_SERVER (VVCQL_REFUSED for bad credentials), code, message
- * and details; outcome_unknown for WRITE_TIMEOUT, WRITE_FAILURE, CAS_WRITE_UNKNOWN, SERVER_ERROR
- * and codes that are not known. For UNPREPARED *prepared_id_out is the id (borrowed), else empty.
- * A body that is no ERROR: VVCQL_PROTOCOL in both. */
+ * and details; outcome_unknown for WRITE_TIMEOUT, WRITE_FAILURE, CDC_WRITE_FAILURE,
+ * CAS_WRITE_UNKNOWN, SERVER_ERROR and codes that are not known. For UNPREPARED *prepared_id_out is
+ * the id (borrowed), else empty. Returns error_out->status: VVCQL_PROTOCOL, and outcome_unknown,
+ * for a body that is no ERROR. */
 enum vvcql_status vvcql_decode_error(struct vvcql_bytes body, struct vvcql_error *error_out,
                                      struct vvcql_bytes *prepared_id_out);
 

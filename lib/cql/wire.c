@@ -21,12 +21,7 @@ void vvcql_buffer_clear(struct vvcql_buffer *buffer)
 
 static bool grow(struct vvcql_buffer *buffer, size_t needed)
 {
-    size_t capacity = CAPACITY_FIRST;
-    if (buffer->capacity > SIZE_MAX / 2) {
-        capacity = needed;
-    } else if (buffer->capacity > 0) {
-        capacity = buffer->capacity * 2;
-    }
+    size_t capacity = buffer->capacity > 0 ? buffer->capacity * 2 : CAPACITY_FIRST;
     capacity = capacity < needed ? needed : capacity;
     uint8_t *data = realloc(buffer->data, capacity);
     if (data == NULL) {
