@@ -12,10 +12,10 @@
 #define VVCQL_STREAMS_MAX 32768
 
 struct vvcql_stream_ids {
-    uint64_t *used_;   /* bitmap */
-    void **owners_;    /* by id; NULL while free or an orphan */
-    size_t capacity;   /* ids 0 … capacity-1 */
-    size_t in_use;     /* orphans included */
+    uint64_t *used_; /* bitmap */
+    void **owners_;  /* by id; NULL while free or an orphan */
+    size_t capacity; /* ids 0 … capacity-1 */
+    size_t in_use;   /* orphans included */
     size_t orphans;
     size_t next_word_; /* where to look first */
 };
