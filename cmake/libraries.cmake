@@ -3,7 +3,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(VARVE_PKG REQUIRED IMPORTED_TARGET
-  libmicrohttpd yaml-0.1 jansson zlib libzstd liblz4 libxxhash libcurl)
+  libmicrohttpd yaml-0.1 jansson zlib libzstd liblz4 libxxhash libcurl libuv openssl)
 
 find_library(ROCKSDB_LIBRARY rocksdb REQUIRED)
 find_path(ROCKSDB_INCLUDE rocksdb/c.h REQUIRED)

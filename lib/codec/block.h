@@ -145,6 +145,16 @@ VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_values(const struct vv_block *
                                                          uint32_t index, uint64_t *values_out,
                                                          uint8_t *present_out);
 
+/*
+ * Writes the block with other numbers for its metrics, one for each column in their order; nothing
+ * else changes, and nothing is decoded. vv_block_renumbered_bound() of the opened block is enough
+ * room. VV_BLOCK_TOO_SMALL, VV_BLOCK_NO_MEMORY, and what vv_block_open() says of the bytes.
+ */
+size_t vv_block_renumbered_bound(const struct vv_block *block, size_t size);
+VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_renumber(const uint8_t *bytes, size_t size,
+                                                           const uint32_t *metrics, uint8_t *out,
+                                                           size_t capacity, size_t *size_out);
+
 /* Frees the calling thread's working memory now; the next call allocates it again. */
 void vv_block_release_thread_memory(void);
 
