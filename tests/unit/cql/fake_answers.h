@@ -35,7 +35,8 @@ static inline bool fake_answer(struct fake_peer *peer, int16_t stream, uint8_t o
 {
     struct vvcql_buffer frame = {0};
     fake_put_frame(&frame, 0, stream, opcode, take_body, peer->compress && take_body->size > 100);
-    bool is_sent = fake_send(peer, frame.data, frame.size);
+    size_t piece = peer->server->piece;
+    bool is_sent = fake_send_pieces(peer, frame.data, frame.size, piece > 0 ? piece : frame.size);
     vvcql_buffer_deinit(take_body);
     vvcql_buffer_deinit(&frame);
     return is_sent;
@@ -130,6 +131,38 @@ static inline bool fake_handshake(struct fake_peer *peer)
            fake_answer_empty(peer, startup.stream, VVCQL_OP_READY);
 }
 
+/* STARTUP, as the server is set up. */
+static inline bool fake_answer_startup(struct fake_peer *peer, const struct fake_request *request)
+{
+    const char *class = peer->server->authenticator;
+    bool is_sent = class != NULL ? fake_answer_authenticate(peer, request->stream, class)
+                                 : fake_answer_empty(peer, request->stream, VVCQL_OP_READY);
+    peer->compress = fake_request_holds(request, "lz4");
+    return is_sent;
+}
+
+/* AUTH_RESPONSE: whether it is SASL PLAIN with the right user and password. */
+static inline bool fake_answer_password(struct fake_peer *peer, const struct fake_request *request)
+{
+    struct vvcql_buffer right = {0};
+    const char *user = peer->server->user;
+    const char *password = peer->server->password;
+    vvcql_write_u32(&right, (uint32_t)(strlen(user) + strlen(password) + 2));
+    vvcql_write_u8(&right, 0);
+    vvcql_write_bytes(&right, user, strlen(user) + 1);
+    vvcql_write_bytes(&right, password, strlen(password));
+    bool is_right = request->size == right.size && !right.failed &&
+                    memcmp(request->body, right.data, right.size) == 0;
+    vvcql_buffer_deinit(&right);
+    if (!is_right) {
+        return fake_answer_error(peer, request->stream, VVCQL_CODE_BAD_CREDENTIALS,
+                                 "Provided username and/or password are incorrect");
+    }
+    struct vvcql_buffer token = {0};
+    vvcql_write_u32(&token, UINT32_MAX);
+    return fake_answer(peer, request->stream, VVCQL_OP_AUTH_SUCCESS, &token);
+}
+
 /* For servers that only answer: what belongs to the handshake or is a heartbeat. false: it is
  * another request. */
 static inline bool fake_answer_common(struct fake_peer *peer, const struct fake_request *request)
@@ -139,8 +172,10 @@ static inline bool fake_answer_common(struct fake_peer *peer, const struct fake_
         (void)fake_answer_supported(peer, request->stream);
         return true;
     case VVCQL_OP_STARTUP:
-        (void)fake_answer_empty(peer, request->stream, VVCQL_OP_READY);
-        peer->compress = fake_request_holds(request, "lz4");
+        (void)fake_answer_startup(peer, request);
+        return true;
+    case VVCQL_OP_AUTH_RESPONSE:
+        (void)fake_answer_password(peer, request);
         return true;
     case VVCQL_OP_REGISTER:
         (void)fake_answer_empty(peer, request->stream, VVCQL_OP_READY);

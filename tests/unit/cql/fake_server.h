@@ -69,8 +69,12 @@ struct fake_peer {
 struct fake_server {
     fake_serve serve;
     void *context;
-    SSL_CTX *tls;        /* borrowed; NULL: no TLS */
-    bool no_compression; /* SUPPORTED offers none */
+    SSL_CTX *tls;              /* borrowed; NULL: no TLS */
+    bool no_compression;       /* SUPPORTED offers none */
+    size_t piece;              /* answers go out so many bytes at a time; 0: whole */
+    const char *authenticator; /* AUTHENTICATE names it; NULL: no authentication */
+    const char *user;          /* with authentication */
+    const char *password;
     char address[INET_ADDRSTRLEN];
     uint16_t port;
     struct sockaddr_storage socket_address;
@@ -286,13 +290,15 @@ static inline bool fake_request_holds(const struct fake_request *request, const 
     return memmem(request->body, request->size, text, strlen(text)) != NULL;
 }
 
+#define FAKE_ANY 0xFF /* as opcode: all of them */
+
 /* Requests of an opcode that came so far. */
 static inline size_t fake_server_count(struct fake_server *server, uint8_t opcode)
 {
     pthread_mutex_lock(&server->lock);
     size_t n = 0;
     for (size_t i = 0; i < server->n_requests; i++) {
-        n += server->requests[i].opcode == opcode;
+        n += opcode == FAKE_ANY || server->requests[i].opcode == opcode;
     }
     pthread_mutex_unlock(&server->lock);
     return n;
@@ -305,7 +311,7 @@ static inline struct fake_request fake_server_request(struct fake_server *server
     struct fake_request found = {0};
     pthread_mutex_lock(&server->lock);
     for (size_t at = 0; at < server->n_requests && found.body == NULL; at++) {
-        if (server->requests[at].opcode == opcode && i-- == 0) {
+        if ((opcode == FAKE_ANY || server->requests[at].opcode == opcode) && i-- == 0) {
             found = server->requests[at];
         }
     }
