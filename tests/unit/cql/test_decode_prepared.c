@@ -168,16 +168,46 @@ static void test_types_of_every_kind(void **state)
     }
 }
 
+static void assert_nested(const char *outer, int depth, enum vvcql_status expected)
+{
+    char type[1024] = "";
+    for (int i = 0; i < depth; i++) {
+        strcat(type, outer);
+    }
+    strcat(type, "0009");
+    assert_int_equal(decode_type(type), expected);
+}
+
 static void test_types_nested_up_to_16_deep(void **state)
 {
     (void)state;
-    for (int depth = 15; depth <= 16; depth++) {
-        char type[256] = "";
-        for (int i = 0; i < depth; i++) {
-            strcat(type, i % 2 ? "0022" : "0020");
+    const char *const outers[] = {"0020", "0022", "0021 0009", "0031 0001",
+                                  "0030 0000 0000 0001 0000"};
+    for (size_t i = 0; i < sizeof outers / sizeof outers[0]; i++) {
+        assert_nested(outers[i], 15, VVCQL_OK);
+        assert_nested(outers[i], 16, VVCQL_PROTOCOL);
+        assert_nested(outers[i], 30, VVCQL_PROTOCOL);
+    }
+}
+
+static void test_up_to_65535_values(void **state)
+{
+    (void)state;
+    for (unsigned count = 65535; count <= 65536; count++) {
+        const size_t size = 4 + 3 + 12 + 4 + (size_t)count * 4;
+        uint8_t *body = vv_sim_calloc(1, size);
+        memcpy(body, "\0\0\0\4\0\1i\0\0\0\1", 11);
+        body[12] = (uint8_t)(count >> 16);
+        body[13] = (uint8_t)(count >> 8);
+        body[14] = (uint8_t)count;
+        for (size_t i = 23; i < size; i += 4) {
+            body[i + 3] = VVCQL_TYPE_INT;
         }
-        strcat(type, "0009");
-        assert_int_equal(decode_type(type), depth == 15 ? VVCQL_OK : VVCQL_PROTOCOL);
+        struct vvcql_prepared_answer answer;
+        assert_int_equal(
+            vvcql_decode_prepared((struct vvcql_bytes){.data = body, .size = size}, &answer, NULL),
+            count == 65535 ? VVCQL_OK : VVCQL_PROTOCOL);
+        free(body);
     }
 }
 
@@ -192,6 +222,7 @@ int main(void)
         cmocka_unit_test_teardown(test_wrong_counts_are_refused, forget_bytes),
         cmocka_unit_test_teardown(test_types_of_every_kind, forget_bytes),
         cmocka_unit_test_teardown(test_types_nested_up_to_16_deep, forget_bytes),
+        cmocka_unit_test(test_up_to_65535_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
