@@ -35,10 +35,12 @@ static enum vvcql_status check_readable(const char *what, const char *file,
 }
 
 /* For OpenSSL, which would ask at the terminal otherwise. */
-static int give_password(char *out, int capacity, int is_writing, void *context)
+static int give_password(char *out, int capacity, int is_writing, void *user_data)
 {
     (void)is_writing;
-    const char *password = context;
+    struct vvcql_tls_context *context = user_data;
+    const char *password = context->key_password;
+    context->key_is_locked = true;
     if (password == NULL || capacity < 0) {
         return -1;
     }
@@ -99,7 +101,7 @@ static enum vvcql_status load_key(struct vvcql_tls_context *context, const char 
         return status;
     }
     SSL_CTX_set_default_passwd_cb(context->ssl, give_password);
-    SSL_CTX_set_default_passwd_cb_userdata(context->ssl, context->key_password);
+    SSL_CTX_set_default_passwd_cb_userdata(context->ssl, context);
     if (SSL_CTX_use_PrivateKey_file(context->ssl, file, SSL_FILETYPE_PEM) == 1) {
         return VVCQL_OK;
     }
@@ -108,8 +110,10 @@ static enum vvcql_status load_key(struct vvcql_tls_context *context, const char 
         return vvcql_error_set(error, VVCQL_INVALID,
                                "key_file '%s' is not the key of the certificate", file);
     }
-    if (reason == PEM_R_BAD_PASSWORD_READ) {
-        return vvcql_error_set(error, VVCQL_INVALID, "key_file '%s' needs key_password", file);
+    if (context->key_is_locked) {
+        return vvcql_error_set(error, VVCQL_INVALID, "key_file '%s' %s", file,
+                               context->key_password != NULL ? "can't be read with key_password"
+                                                             : "needs key_password");
     }
     return cannot_use("key_file", file, error);
 }

@@ -12,6 +12,7 @@ struct vvcql_tls_context {
     bool skip_name_check;
     char *ca_file;      /* NULL: the system's authorities */
     char *key_password; /* NULL: none */
+    bool key_is_locked; /* the key's file asked for a password */
 };
 
 #endif
