@@ -121,7 +121,6 @@ static struct vvcql_result *allocate(struct vvcql_bytes body, size_t n_columns)
     uint8_t *at = (uint8_t *)(result + 1);
     result->columns = (struct vvcql_column *)(void *)at;
     result->values = (struct vvcql_bytes *)(void *)(at + columns_size);
-    memset(at, 0, columns_size + values_size);
     at += columns_size + values_size;
     memcpy(at, body.data, body.size);
     result->bytes = (struct vvcql_bytes){.data = at, .size = body.size};

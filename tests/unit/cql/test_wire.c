@@ -174,9 +174,11 @@ static void test_every_prefix_fails(void **state)
 static void test_a_failed_reader_gives_nothing(void **state)
 {
     (void)state;
-    struct vvcql_reader reader = vvcql_reader_of(bytes("0005 'abc'"));
+    struct vvcql_bytes whole = bytes("0005 'abc'");
+    struct vvcql_reader reader = vvcql_reader_of(whole);
     struct vvcql_bytes text = vvcql_read_string(&reader);
     assert_true(reader.failed);
+    assert_ptr_equal(reader.at, whole.data + whole.size);
     assert_null(text.data);
     assert_int_equal(text.size, 0);
     assert_int_equal(vvcql_read_u8(&reader), 0);
@@ -265,6 +267,7 @@ static void test_what_is_not_utf_8_is_not_copied(void **state)
     assert_copied(bytes("eda080"), 32, "???");                     /* half a pair */
     assert_copied(bytes("f4908080 f5808080 ff"), 32, "?????????"); /* beyond the last one */
     assert_copied(bytes("f48fbfbf ed9fbf"), 32, "\xf4\x8f\xbf\xbf\xed\x9f\xbf");
+    assert_copied(bytes("e0a080 f0908080 ee8080"), 32, "\u0800\U00010000\ue000");
 }
 
 int main(void)
