@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a connection, calls in flight, heartbeats. */
+#include "address.h"
 #include "connection_private.h"
 
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +19,12 @@ static void on_heartbeat(struct vvcql_call *call, const struct vvcql_frame *fram
 
 static void name_host(struct vvcql_connection *connection)
 {
-    const struct sockaddr *address = (const struct sockaddr *)&connection->options.address;
-    bool is_ipv6 = address->sa_family == AF_INET6;
-    in_port_t port = is_ipv6 ? ((const struct sockaddr_in6 *)(const void *)address)->sin6_port
-                             : ((const struct sockaddr_in *)(const void *)address)->sin_port;
-    if (uv_ip_name(address, connection->address, sizeof connection->address) != 0) {
+    const struct sockaddr_storage *address = &connection->options.address;
+    vvcql_address_name(address, connection->host);
+    if (uv_ip_name((const struct sockaddr *)address, connection->address,
+                   sizeof connection->address) != 0) {
         connection->address[0] = '\0';
     }
-    (void)snprintf(connection->host, sizeof connection->host, is_ipv6 ? "[%.46s]:%u" : "%.46s:%u",
-                   connection->address, (unsigned)ntohs(port));
 }
 
 /* Frees it; libuv must not have its handle. */

@@ -29,7 +29,8 @@ void vvcql_tls_destroy(struct vvcql_tls *tls);
  * plain_out, and what must go to the socket to cipher_out. Drives the handshake, so it is called
  * once with nothing received at the start. VVCQL_REFUSED with a message that names the reason
  * (unknown authority, expired, name does not match, alert of the peer); VVCQL_PROTOCOL,
- * VVCQL_NO_MEMORY; VVCQL_LOST when the peer closed the channel. *ready_out: the handshake is over. */
+ * VVCQL_NO_MEMORY; VVCQL_LOST when the peer closed the channel. *ready_out: the handshake is over.
+ */
 VVCQL_MUST_CHECK enum vvcql_status vvcql_tls_receive(struct vvcql_tls *tls,
                                                      struct vvcql_bytes received,
                                                      struct vvcql_buffer *plain_out,
