@@ -43,7 +43,7 @@ static void print_comment(FILE *file, const char *indent, const char *text)
 /* Texts are quoted, so that none is taken for a number or a comment. */
 static void print_value(FILE *file, const struct vv_setting *row, const char *value)
 {
-    if (row->type != VV_SETTING_TEXT) {
+    if (row->type != VV_SETTING_TEXT && row->type != VV_SETTING_SECRET) {
         fputs(value, file);
         return;
     }
@@ -67,6 +67,10 @@ static void print_row(FILE *file, const struct vv_settings *settings, const stru
     snprintf(about, sizeof about, "%s. Allowed: %s. Default: %s.", row->meaning, allowed,
              *row->preset ? row->preset : "empty");
     print_comment(file, indent, about);
+    if (vv_setting_is_hidden(row, settings)) {
+        fprintf(file, "%s# %s: it is set, and not shown\n", indent, key_of(row->name));
+        return;
+    }
     vv_setting_write(row, settings, value);
     fprintf(file, "%s%s: ", indent, key_of(row->name));
     print_value(file, row, value);
@@ -102,6 +106,8 @@ static const char *type_name(enum vv_setting_type type)
         return "yes or no";
     case VV_SETTING_ENUM:
         return "word";
+    case VV_SETTING_SECRET:
+        return "secret";
     case VV_SETTING_TEXT:
         break;
     }
@@ -139,6 +145,9 @@ static const char document_head[] =
     "  listen: 127.0.0.1:8987\n"
     "head.flush_age: 1m\n"
     "```\n"
+    "\n"
+    "`store: cassandra` is short for `store.kind: cassandra`. A secret is never printed, neither\n"
+    "by `varve config` nor in messages.\n"
     "\n"
     "Sizes are bytes, or have a unit: `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024), `KB`, `MB`,\n"
     "`GB`, `TB` (powers of 1000). Durations are written like `250ms`, `30s`, `10m`, `1h30m`, "

@@ -18,6 +18,7 @@ enum vv_status vv_settings_set(struct vv_settings *settings, const char *name, c
                                struct vv_error *error)
 {
     const struct vv_setting *row = vv_setting_find(vv_str_of(name));
+    row = row ? row : vv_setting_kind_of(vv_str_of(name));
     if (row) {
         return vv_setting_read(row, vv_str_of(value), settings, error);
     }
@@ -92,5 +93,6 @@ enum vv_status vv_settings_check(const struct vv_settings *settings, struct vv_e
             return refuse_pair(pairs[i].larger, pairs[i].smaller, pairs[i].times, settings, error);
         }
     }
-    return check_partition(settings, error);
+    enum vv_status status = check_partition(settings, error);
+    return status == VV_OK ? vv_settings_check_cassandra(settings, error) : status;
 }

@@ -55,10 +55,11 @@ struct vv_settings {
     int64_t block_bytes_max;  /* seal.block_bytes_max */
     int64_t zstd_level;       /* seal.zstd_level, 0: off */
     /* store */
-    int64_t store_cache_bytes;        /* store.cache_bytes */
-    int64_t store_write_buffer_bytes; /* store.write_buffer_bytes */
-    int64_t store_eras;               /* store.eras */
-    int64_t disk_reserve_bytes;       /* store.disk_reserve_bytes */
+    char store_kind[VV_SETTING_TEXT_MAX]; /* store.kind: rocksdb|cassandra */
+    int64_t store_cache_bytes;            /* store.cache_bytes */
+    int64_t store_write_buffer_bytes;     /* store.write_buffer_bytes */
+    int64_t store_eras;                   /* store.eras */
+    int64_t disk_reserve_bytes;           /* store.disk_reserve_bytes */
     /* retention */
     int64_t retention_raw_ns;   /* retention.raw: of new tenants, 0: for ever */
     int64_t expire_interval_ns; /* retention.interval */
@@ -68,6 +69,30 @@ struct vv_settings {
     int64_t query_series_max;       /* query.series_max */
     int64_t query_concurrent_max;   /* query.concurrent_max: 503 beyond */
     int64_t query_threads;          /* query.threads */
+    /* cassandra: texts as they were written; the functions below read those that are lists */
+    char cassandra_contact_points[VV_SETTING_TEXT_MAX];  /* cassandra.contact_points */
+    char cassandra_datacenter[VV_SETTING_TEXT_MAX];      /* cassandra.local_datacenter, "": that of
+                                                            the first contact point */
+    char cassandra_keyspace[VV_SETTING_TEXT_MAX];        /* cassandra.keyspace */
+    char cassandra_replication[VV_SETTING_TEXT_MAX];     /* cassandra.replication: "dc1:3,dc2:3" */
+    char cassandra_classes[VV_SETTING_TEXT_MAX];         /* cassandra.classes: "7d,30d" */
+    char cassandra_user[VV_SETTING_TEXT_MAX];            /* cassandra.user, "": no authentication */
+    char cassandra_password[VV_SETTING_TEXT_MAX];        /* cassandra.password: never printed */
+    char cassandra_password_file[VV_SETTING_TEXT_MAX];   /* cassandra.password_file */
+    char cassandra_tls_ca[VV_SETTING_TEXT_MAX];          /* cassandra.tls_ca, "": the system's */
+    char cassandra_tls_certificate[VV_SETTING_TEXT_MAX]; /* cassandra.tls_certificate */
+    char cassandra_tls_key[VV_SETTING_TEXT_MAX];         /* cassandra.tls_key */
+    char cassandra_consistency[VV_SETTING_TEXT_MAX];     /* cassandra.consistency */
+    int64_t cassandra_requests_max;         /* cassandra.requests_max: writes under way */
+    int64_t cassandra_bytes_max;            /* cassandra.bytes_max: of them */
+    int64_t cassandra_slack_ns;             /* cassandra.slack */
+    int64_t cassandra_repair_interval_ns;   /* cassandra.repair_interval, 0: not told */
+    int64_t cassandra_connections_per_host; /* cassandra.connections_per_host */
+    int64_t cassandra_request_timeout_ns;   /* cassandra.request_timeout */
+    int64_t cassandra_speculative_delay_ns; /* cassandra.speculative_delay, 0: never */
+    bool cassandra_tls;                     /* cassandra.tls */
+    bool cassandra_tls_skip_name_check;     /* cassandra.tls_skip_name_check */
+    bool cassandra_remote_hosts;            /* cassandra.remote_hosts */
 };
 
 /* All defaults. */
@@ -79,15 +104,42 @@ VV_MUST_CHECK enum vv_status vv_settings_load(struct vv_settings *settings, cons
 /* The same from text; `name` stands for the file in messages. */
 VV_MUST_CHECK enum vv_status vv_settings_parse(struct vv_settings *settings, struct vv_str text,
                                                const char *name, struct vv_error *error);
-/* Sets one by its dotted name, as the command line does. */
+/* Sets one by its dotted name, as the command line does. The name of a section that has a kind
+ * means the kind: "store" is "store.kind". */
 VV_MUST_CHECK enum vv_status vv_settings_set(struct vv_settings *settings, const char *name,
                                              const char *value, struct vv_error *error);
 /* Checks what no single setting can (e.g. head.bytes_max ≥ 2 × head.flush_bytes). */
 VV_MUST_CHECK enum vv_status vv_settings_check(const struct vv_settings *settings,
                                                struct vv_error *error);
-/* A YAML file with present values, meanings as comments; valid as input. */
+/* A YAML file with present values, meanings as comments; valid as input. A secret that is set
+ * appears as a comment only: it is missing when the file is read. */
 void vv_settings_print(const struct vv_settings *settings, FILE *file);
 /* docs/configuration.md: the table in Markdown. */
 void vv_settings_document(FILE *file);
+
+/* ---- cassandra.c: settings that are lists, or lie in a file of their own ---- */
+
+#define VV_SETTINGS_CLASSES_MAX 16
+/* cassandra.classes in ns, ascending. VV_INVALID with a message. */
+VV_MUST_CHECK enum vv_status vv_settings_classes(const struct vv_settings *settings,
+                                                 int64_t classes_ns_out[VV_SETTINGS_CLASSES_MAX],
+                                                 size_t *n_out, struct vv_error *error);
+
+#define VV_SETTINGS_REPLICAS_MAX 32
+struct vv_settings_replicas {
+    struct vv_str datacenter; /* borrowed from the settings */
+    int64_t replicas;
+};
+/* cassandra.replication, one for each data centre. VV_INVALID with a message. */
+VV_MUST_CHECK enum vv_status vv_settings_replication(
+    const struct vv_settings *settings,
+    struct vv_settings_replicas replicas_out[VV_SETTINGS_REPLICAS_MAX], size_t *n_out,
+    struct vv_error *error);
+
+/* The password for Cassandra: cassandra.password, or the first line of cassandra.password_file; ""
+ * when there is neither. VV_IO or VV_INVALID with a message that does not hold it. */
+VV_MUST_CHECK enum vv_status vv_settings_password(const struct vv_settings *settings,
+                                                  char password_out[VV_SETTING_TEXT_MAX],
+                                                  struct vv_error *error);
 
 #endif

@@ -44,6 +44,11 @@
             meaning                                                                                \
     }
 
+#define SECRET(name, member, meaning)                                                              \
+    {                                                                                              \
+        name, VV_SETTING_SECRET, AT(member), "", 0, VV_SETTING_TEXT_MAX - 1, NULL, NULL, meaning   \
+    }
+
 static_assert(sizeof(((struct vv_settings *)0)->data) == VV_SETTING_TEXT_MAX,
               "texts have one length");
 
@@ -133,6 +138,10 @@ const struct vv_setting vv_setting_table[] = {
     INT("seal.zstd_level", zstd_level, "1", 1, 19, "no zstd",
         "How hard sealed blocks are compressed after the codec of the columns"),
 
+    ENUM("store.kind", store_kind, "rocksdb", "rocksdb|cassandra",
+         "Where points are kept: in the folder of `data`, or in Cassandra, which many nodes share; "
+         "then the folder has the journal and what belongs to this node alone, and the section "
+         "`cassandra` counts. Choose it before the first write"),
     SIZE("store.cache_bytes", store_cache_bytes, "64MiB", MIB, TIB, NULL,
          "The store's cache of blocks, at most"),
     SIZE("store.write_buffer_bytes", store_write_buffer_bytes, "64MiB", MIB, 64 * GIB, NULL,
@@ -158,6 +167,72 @@ const struct vv_setting vv_setting_table[] = {
     INT("query.concurrent_max", query_concurrent_max, "64", 1, 10000, NULL,
         "Queries at the same time; more are answered 503"),
     INT("query.threads", query_threads, "2", 1, 64, NULL, "Threads that work on queries"),
+
+    TEXT("cassandra.contact_points", cassandra_contact_points, "127.0.0.1:9042", 1,
+         "Hosts of the cluster as HOST or HOST:PORT, with commas; 9042 is the port of those "
+         "without. One that answers is enough: the others are learnt from it"),
+    TEXT("cassandra.local_datacenter", cassandra_datacenter, "", 0,
+         "The data centre whose hosts are asked, and whose replicas count. Empty: that of the "
+         "first contact point that answers"),
+    TEXT("cassandra.keyspace", cassandra_keyspace, "varve", 1,
+         "The keyspace of the tables: letters, digits and `_`, at most 48, a letter first; small "
+         "letters only, as Cassandra makes them small"),
+    TEXT("cassandra.replication", cassandra_replication, "datacenter1:3", 1,
+         "Copies in each data centre, as DATACENTRE:COPIES with commas. `varve schema --apply` "
+         "makes the keyspace with it; what is there is compared and never changed"),
+    TEXT("cassandra.classes", cassandra_classes, "7d,30d,90d,365d", 0,
+         "Retentions that have a table of their own, ascending, with commas; there is always one "
+         "for what is kept for ever. A tenant's points lie in the shortest that is not below its "
+         "retention, so data outlives it by up to the step between two. After a change run `varve "
+         "schema --apply`; don't remove one that has data"),
+    ENUM("cassandra.consistency", cassandra_consistency, "LOCAL_QUORUM",
+         "LOCAL_QUORUM|LOCAL_ONE|QUORUM|ONE|TWO|THREE|ALL",
+         "How many copies must answer a write or a read. With the words that are no majority "
+         "(LOCAL_ONE, ONE, and TWO or THREE of more copies) a node may not find what another one "
+         "has just written, and a host that is lost may take data with it"),
+    INT("cassandra.requests_max", cassandra_requests_max, "256", 1, 8192, NULL,
+        "Writes under way at the same time"),
+    SIZE("cassandra.bytes_max", cassandra_bytes_max, "16MiB", MIB, GIB, NULL,
+         "Bytes of the writes that are under way"),
+    DURATION("cassandra.slack", cassandra_slack_ns, "1d", VV_HOUR, 30 * VV_DAY, NULL,
+             "How much longer than it must be what is written is kept in Cassandra: for points "
+             "that wait for being sealed, even when a node is away for a while. Reading hides what "
+             "the retention has ended"),
+    DURATION("cassandra.repair_interval", cassandra_repair_interval_ns, "0s", VV_HOUR, 365 * VV_DAY,
+             "not told",
+             "How often you repair the keyspace, for the tables' gc_grace_seconds, which must be "
+             "longer"),
+    INT("cassandra.connections_per_host", cassandra_connections_per_host, "2", 1, 64, NULL,
+        "Connections to each host"),
+    DURATION("cassandra.request_timeout", cassandra_request_timeout_ns, "12s", 100 * VV_MILLISECOND,
+             10 * VV_MINUTE, NULL,
+             "A request that takes longer, its retries included, has failed. Should be above "
+             "Cassandra's own timeouts, so that its answer says what happened"),
+    DURATION("cassandra.speculative_delay", cassandra_speculative_delay_ns, "0s", VV_MILLISECOND,
+             VV_MINUTE, "never",
+             "What may be asked twice is sent to a second host too when the first one has not "
+             "answered for so long"),
+    BOOL("cassandra.remote_hosts", cassandra_remote_hosts, "false",
+         "Ask other data centres when no host of the local one answers. Their copies may be older "
+         "with a LOCAL_ consistency"),
+    TEXT("cassandra.user", cassandra_user, "", 0, "The name to log in with. Empty: no login"),
+    SECRET("cassandra.password", cassandra_password,
+           "The password of cassandra.user. Better in cassandra.password_file: other users of this "
+           "machine can see a command line"),
+    TEXT("cassandra.password_file", cassandra_password_file, "", 0,
+         "A file whose first line is the password of cassandra.user. Empty: none"),
+    BOOL("cassandra.tls", cassandra_tls, "false", "Speak TLS to Cassandra"),
+    TEXT("cassandra.tls_ca", cassandra_tls_ca, "", 0,
+         "A PEM file with the authorities that the hosts' certificates must be signed by. Empty: "
+         "those of the system"),
+    TEXT("cassandra.tls_certificate", cassandra_tls_certificate, "", 0,
+         "A PEM file with this client's certificate and its chain, where Cassandra wants one"),
+    TEXT("cassandra.tls_key", cassandra_tls_key, "", 0,
+         "A PEM file with the key of cassandra.tls_certificate, without a password"),
+    BOOL("cassandra.tls_skip_name_check", cassandra_tls_skip_name_check, "false",
+         "Accept certificates that are not for the host that shows them. Only where they carry no "
+         "names: whoever has any certificate of these authorities can then pretend to be "
+         "Cassandra"),
 };
 
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];
@@ -165,12 +240,26 @@ const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_tabl
 /* Only for suggestions; a test holds it against the table. */
 static const char *const sections[] = {"log",       "http",  "ingest", "limits",
                                        "journal",   "head",  "seal",   "partition",
-                                       "retention", "store", "query"};
+                                       "retention", "store", "query",  "cassandra"};
 
 const struct vv_setting *vv_setting_find(struct vv_str name)
 {
     for (size_t i = 0; i < vv_setting_count; i++) {
         if (vv_str_equal(vv_str_of(vv_setting_table[i].name), name)) {
+            return &vv_setting_table[i];
+        }
+    }
+    return NULL;
+}
+
+const struct vv_setting *vv_setting_kind_of(struct vv_str section)
+{
+    static const char suffix[] = ".kind";
+    for (size_t i = 0; i < vv_setting_count; i++) {
+        const char *name = vv_setting_table[i].name;
+        if (section.size > 0 && strlen(name) == section.size + sizeof suffix - 1 &&
+            memcmp(name, section.data, section.size) == 0 &&
+            strcmp(name + section.size, suffix) == 0) {
             return &vv_setting_table[i];
         }
     }

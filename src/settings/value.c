@@ -29,6 +29,10 @@ static enum vv_status refuse(const struct vv_setting *row, struct vv_str text, c
 {
     char allowed[ALLOWED_SIZE];
     vv_setting_allowed(row, allowed, sizeof allowed);
+    if (row->type == VV_SETTING_SECRET) {
+        return vv_error_set(error, VV_INVALID, "%s: the value %s; allowed: %s", row->name, what,
+                            allowed);
+    }
     int shown = text.size > SHOWN_TEXT_MAX ? SHOWN_TEXT_MAX : (int)text.size;
     return vv_error_set(error, VV_INVALID, "%s: '%.*s' %s; allowed: %s", row->name, shown,
                         text.data ? text.data : "", what, allowed);
@@ -211,6 +215,7 @@ enum vv_status vv_setting_read(const struct vv_setting *row, struct vv_str text,
         return set_bool(row, text, settings, error);
     case VV_SETTING_TEXT:
     case VV_SETTING_ENUM:
+    case VV_SETTING_SECRET:
         break;
     }
     return set_text(row, text, settings, error);
@@ -245,6 +250,7 @@ static void write_number(enum vv_setting_type type, int64_t value, char *out)
     case VV_SETTING_BOOL:
     case VV_SETTING_TEXT:
     case VV_SETTING_ENUM:
+    case VV_SETTING_SECRET:
         break;
     }
     snprintf(out, NUMBER_TEXT_SIZE, "%" PRId64, value);
@@ -253,13 +259,20 @@ static void write_number(enum vv_setting_type type, int64_t value, char *out)
 void vv_setting_write(const struct vv_setting *row, const struct vv_settings *settings, char *out)
 {
     const char *at = (const char *)settings + row->offset;
-    if (row->type == VV_SETTING_TEXT || row->type == VV_SETTING_ENUM) {
+    if (row->type == VV_SETTING_SECRET) {
+        out[0] = '\0';
+    } else if (row->type == VV_SETTING_TEXT || row->type == VV_SETTING_ENUM) {
         snprintf(out, VV_SETTING_WRITTEN_SIZE, "%.*s", VV_SETTING_TEXT_MAX - 1, at);
     } else if (row->type == VV_SETTING_BOOL) {
         snprintf(out, VV_SETTING_WRITTEN_SIZE, "%s", *(const bool *)at ? "true" : "false");
     } else {
         write_number(row->type, read_number(row, settings), out);
     }
+}
+
+bool vv_setting_is_hidden(const struct vv_setting *row, const struct vv_settings *settings)
+{
+    return row->type == VV_SETTING_SECRET && *((const char *)settings + row->offset) != '\0';
 }
 
 /* "debug, info or warn" of "debug|info|warn". */
@@ -288,6 +301,7 @@ void vv_setting_allowed(const struct vv_setting *row, char *out, size_t out_size
         write_choices(row->choices, out, out_size);
         return;
     case VV_SETTING_TEXT:
+    case VV_SETTING_SECRET:
         snprintf(out, out_size, "text of %" PRId64 " to %" PRId64 " bytes", row->least, row->most);
         return;
     case VV_SETTING_SIZE:

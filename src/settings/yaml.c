@@ -21,7 +21,7 @@ struct reader {
     struct vv_settings settings; /* what has been read so far, over what was there */
     const char *file;
     bool seen[SETTINGS_MAX];   /* by row: the setting was given */
-    bool opened[SETTINGS_MAX]; /* by the section's first row: its map was begun */
+    bool opened[SETTINGS_MAX]; /* by the section's first row: it was begun */
     struct vv_error *error;
 };
 
@@ -111,34 +111,7 @@ static bool path_push(struct path *path, struct vv_str key)
     return true;
 }
 
-static enum vv_status read_scalar(struct reader *reader, const struct path *path,
-                                  const yaml_event_t *event, size_t line)
-{
-    struct vv_str text = scalar_of(event);
-    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    bool nothing = plain && (text.size == 0 || vv_str_equal(text, VV_STR_LITERAL("~")) ||
-                             vv_str_equal(text, VV_STR_LITERAL("null")));
-    if (row_of(path, true) < vv_setting_count) {
-        return nothing ? VV_OK
-                       : refuse_shape(reader, path, line, "is a group of settings, not one");
-    }
-    size_t i = row_of(path, false);
-    if (i == vv_setting_count) {
-        return refuse_key(reader, path, line);
-    }
-    if (reader->seen[i]) {
-        return refuse_shape(reader, path, line, "is given twice; keep one of them");
-    }
-    if (nothing) {
-        return refuse_shape(reader, path, line, "has no value; give one or remove the key");
-    }
-    reader->seen[i] = true;
-    enum vv_status status =
-        vv_setting_read(&vv_setting_table[i], text, &reader->settings, reader->error);
-    return status == VV_OK ? VV_OK : fail(reader, line, status);
-}
-
-/* Whether the map of a section may begin here. */
+/* Whether a section may begin here: its map, or the word that is its kind. */
 static enum vv_status enter_section(struct reader *reader, const struct path *path, size_t line)
 {
     size_t i = row_of(path, true);
@@ -152,6 +125,53 @@ static enum vv_status enter_section(struct reader *reader, const struct path *pa
     }
     reader->opened[i] = true;
     return VV_OK;
+}
+
+static enum vv_status set_row(struct reader *reader, const struct path *path, size_t row,
+                              struct vv_str text, size_t line)
+{
+    if (reader->seen[row]) {
+        return refuse_shape(reader, path, line, "is given twice; keep one of them");
+    }
+    reader->seen[row] = true;
+    enum vv_status status =
+        vv_setting_read(&vv_setting_table[row], text, &reader->settings, reader->error);
+    return status == VV_OK ? VV_OK : fail(reader, line, status);
+}
+
+/* `store: cassandra`: a word where a section could be means its kind. */
+static enum vv_status read_kind(struct reader *reader, const struct path *path, struct vv_str text,
+                                size_t line)
+{
+    const struct vv_setting *kind = vv_setting_kind_of((struct vv_str){path->text, path->size});
+    if (!kind) {
+        return refuse_shape(reader, path, line, "is a group of settings, not one");
+    }
+    enum vv_status status = enter_section(reader, path, line);
+    if (status != VV_OK) {
+        return status;
+    }
+    return set_row(reader, path, (size_t)(kind - vv_setting_table), text, line);
+}
+
+static enum vv_status read_scalar(struct reader *reader, const struct path *path,
+                                  const yaml_event_t *event, size_t line)
+{
+    struct vv_str text = scalar_of(event);
+    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    bool nothing = plain && (text.size == 0 || vv_str_equal(text, VV_STR_LITERAL("~")) ||
+                             vv_str_equal(text, VV_STR_LITERAL("null")));
+    if (row_of(path, true) < vv_setting_count) {
+        return nothing ? VV_OK : read_kind(reader, path, text, line);
+    }
+    size_t i = row_of(path, false);
+    if (i == vv_setting_count) {
+        return refuse_key(reader, path, line);
+    }
+    if (nothing && !reader->seen[i]) {
+        return refuse_shape(reader, path, line, "has no value; give one or remove the key");
+    }
+    return set_row(reader, path, i, text, line);
 }
 
 static enum vv_status read_map(struct reader *reader, const struct path *outer);

@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         vv_invariant(memcmp(&settings, &before, sizeof settings) == 0);
         return 0;
     }
+    memset(settings.cassandra_password, 0, sizeof settings.cassandra_password); /* not printed */
     char *printed = NULL;
     size_t printed_size = 0;
     FILE *file = open_memstream(&printed, &printed_size);
@@ -26,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     vv_settings_print(&settings, file);
     fclose(file);
     struct vv_settings again;
+    (void)!vv_settings_check(&settings, NULL);
     vv_settings_init(&again);
     text = (struct vv_str){printed, printed_size};
     vv_invariant(vv_settings_parse(&again, text, "printed", &error) == VV_OK);

@@ -39,6 +39,27 @@ static void maps_are_dotted_names(void **state)
     assert_int_equal(settings.query_threads, 2);
 }
 
+static void a_word_for_a_section_is_its_kind(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "store: cassandra\nstore.eras: 8\n",
+        "store.eras: 8\nstore: 'cassandra'\n",
+        "store: {kind: cassandra, eras: 8}\n",
+        "store.kind: cassandra\nstore.eras: 8\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct vv_settings settings;
+        struct vv_error error = {0};
+        vv_settings_init(&settings);
+        if (vv_settings_parse(&settings, vv_str_of(texts[i]), "f", &error) != VV_OK) {
+            fail_msg("%s%s", texts[i], error.message);
+        }
+        assert_string_equal(settings.store_kind, "cassandra");
+        assert_int_equal(settings.store_eras, 8);
+    }
+}
+
 static void nothing_changes_nothing(void **state)
 {
     (void)state;
@@ -70,6 +91,12 @@ static const struct refusal refusals[] = {
     {"http: [1]\n", "f.yaml:1: http: takes one value, not a list"},
     {"nothing_like_it: [1]\n", "f.yaml:1: there is no setting"},
     {"http: 5\n", "f.yaml:1: http: is a group of settings, not one"},
+    {"cassandra: yes\n", "f.yaml:1: cassandra: is a group of settings, not one"},
+    {"store: sqlite\n", "f.yaml:1: store.kind: 'sqlite' is not one of the words; allowed: rocksdb"},
+    {"store: cassandra\nstore.kind: rocksdb\n", "f.yaml:2: store.kind: is given twice"},
+    {"store: cassandra\nstore:\n  eras: 8\n", "f.yaml:2: store: is given twice; join"},
+    {"store:\n  eras: 8\nstore: cassandra\n", "f.yaml:3: store: is given twice; join"},
+    {"store: [cassandra]\n", "f.yaml:1: store: takes one value, not a list"},
     {"data:\n  x: 1\n", "f.yaml:1: data: takes one value"},
     {"data:\n", "f.yaml:1: data: has no value"},
     {"data: null\n", "f.yaml:1: data: has no value"},
@@ -167,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps_are_dotted_names),
+        cmocka_unit_test(a_word_for_a_section_is_its_kind),
         cmocka_unit_test(nothing_changes_nothing),
         cmocka_unit_test(each_refusal_says_where_and_what),
         cmocka_unit_test(long_names_are_refused),
