@@ -247,6 +247,11 @@ enum vv_status vv_registry_metric(struct vv_registry *registry, uint32_t measure
     return status;
 }
 
+uint32_t vv_registry_metric_count(struct vv_registry *registry)
+{
+    return vv_objects_end(&registry->metrics);
+}
+
 void vv_registry_metric_info(struct vv_registry *registry, uint32_t number,
                              struct vv_metric_info *info_out)
 {

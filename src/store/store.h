@@ -11,8 +11,10 @@
  * reading functions by any thread at the same time.
  *
  * Durability: put_run, put_mark, put_meta, remove_meta, remove_runs and retire_mark become durable
- * with the next successful confirm(), in their order: after a crash a prefix of them may be there
- * without it, never a later one without an earlier one. put_blocks is durable when it returns.
+ * with the next successful confirm(). After a crash a part of them may be there without it: with an
+ * embedded store a prefix in their order, else any runs, any marks, and metadata only with all runs
+ * that were put before. put_blocks is durable when it returns. A run that was removed is not put
+ * again.
  * When a changing call fails with VV_IO or VV_FULL, everything since the last successful confirm
  * may be gone: call recover() until it succeeds and write it again (the same keys: that is
  * harmless).
@@ -109,8 +111,8 @@ struct vv_store_ops {
     /* After a failed write: makes the store writable again, or says why not. */
     enum vv_status (*recover)(struct vv_store *, struct vv_error *);
 
-    /* Reading. Sees all that was written before the call; runs are visited before blocks, so that
-     * what is sealed meanwhile is seen at least once. Runs ascend by span, run, part; then blocks
+    /* Reading. Sees all that was confirmed before the call, and what the calling thread wrote; runs
+     * are visited before blocks, so that what is sealed meanwhile is seen at least once. Runs ascend by span, run, part; then blocks
      * by span, part. */
     enum vv_status (*read)(struct vv_store *, const struct vv_store_read *, vv_piece_visit, void *,
                            struct vv_error *);

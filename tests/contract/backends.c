@@ -23,6 +23,8 @@ static void memory_heal(struct contract *contract)
 
 static const struct backend memory = {
     .name = "memory",
+    .abilities = KEEPS_ORDER | EXPIRES_BY_CALL | FORGETS_BUCKETS | WRITES_AGAIN | READS_ON,
+    .immediate = true,
     .open = vv_store_memory_open,
     .crash = memory_crash,
     .break_writes = memory_break,
@@ -62,12 +64,14 @@ static void embedded_heal(struct contract *contract)
 
 static const struct backend embedded = {
     .name = "rocksdb",
-    .embedded = true,
+    .abilities =
+        IS_EMBEDDED | KEEPS_ORDER | EXPIRES_BY_CALL | FORGETS_BUCKETS | WRITES_AGAIN | READS_ON,
+    .immediate = true,
     .open = vv_store_rocksdb_open,
     .crash = embedded_crash,
     .break_writes = embedded_break,
     .heal_writes = embedded_heal,
 };
 
-const struct backend *const backends[] = {&memory, &embedded};
+const struct backend *const backends[] = {&memory, &embedded, &cassandra_backend};
 const size_t n_backends = sizeof backends / sizeof backends[0];

@@ -142,6 +142,9 @@ static void write_round(struct shared *shared, uint64_t round)
     put_run(c, &key, round, 0, text);
     put_mark(c, &key, (int64_t)(round % 100), round);
     put_meta(c, 1, text[0] == '1' ? "k1" : "k2", text[0] == '1' ? "k1" : "k2");
+    if (!c->backend->immediate) {
+        confirm(c);
+    }
     atomic_store(&shared->written[source], round);
     if (round / SOURCES % 4 == 3) {
         const char *const parts[] = {text, text};

@@ -27,9 +27,21 @@ struct contract {
 
 #define BROKEN_SIZE 400000
 
+/* What only some back-ends can do; a case that needs it is left out for the others. */
+enum backend_ability {
+    IS_EMBEDDED = 1,     /* keeps a folder, which another process can open */
+    KEEPS_ORDER = 2,     /* a crash leaves a prefix of all changes, not of each kind */
+    EXPIRES_BY_CALL = 4, /* expire() frees at the time that it is given; else time itself does */
+    FORGETS_BUCKETS = 8, /* nearest() never names a bucket that has nothing any more */
+    WRITES_AGAIN = 16,   /* a run that was removed can be put again under the same key */
+    READS_ON = 32,       /* reads are answered while writes fail */
+};
+
 struct backend {
     const char *name;
-    bool embedded; /* keeps a folder, which another process can open */
+    unsigned abilities;     /* enum backend_ability */
+    bool immediate;         /* readers see what another thread wrote before it is confirmed */
+    bool (*is_there)(void); /* whether it can be tested here; NULL: always */
     enum vv_status (*open)(const struct vv_store_options *options, struct vv_store **store_out,
                            struct vv_error *error);
     /* As after a crash of the process: what was not confirmed may be gone. */
@@ -38,8 +50,10 @@ struct backend {
      * succeed again. */
     void (*break_writes)(struct contract *contract);
     void (*heal_writes)(struct contract *contract);
+    void (*forget)(void); /* after all cases; may be NULL */
 };
 
+extern const struct backend cassandra_backend; /* where VARVE_CASSANDRA names a server */
 extern const struct backend *const backends[];
 extern const size_t n_backends;
 
@@ -104,16 +118,16 @@ bool has_block(struct contract *contract, const struct vv_span_key *key);
 struct contract_case {
     const char *name;
     CMUnitTestFunction function;
-    bool embedded_only;
+    unsigned needs; /* enum backend_ability */
 };
 
 #define CONTRACT_CASE(function)                                                                    \
     {                                                                                              \
-#function, function, false                                                                 \
+#function, function, 0                                                                     \
     }
-#define CONTRACT_CASE_EMBEDDED(function)                                                           \
+#define CONTRACT_CASE_NEEDS(needs, function)                                                       \
     {                                                                                              \
-#function, function, true                                                                  \
+#function, function, needs                                                                 \
     }
 
 extern const struct contract_case write_cases[];

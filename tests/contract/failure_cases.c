@@ -120,7 +120,7 @@ static void a_store_that_failed_can_be_closed(void **state)
     struct contract *c = *state;
     c->backend->break_writes(c);
     fail_to_write(c);
-    if (c->backend->embedded) {
+    if ((c->backend->abilities & IS_EMBEDDED)) {
         contract_close(c);
     }
     c->backend->heal_writes(c);
@@ -245,9 +245,9 @@ static void a_full_disk_loses_nothing_that_was_confirmed(void **state)
 const struct contract_case failure_cases[] = {
     CONTRACT_CASE(after_a_failure_nothing_is_written_until_recover),
     CONTRACT_CASE(recover_is_repeated_until_it_succeeds),
-    CONTRACT_CASE(readers_are_served_or_put_off_while_the_store_fails),
+    CONTRACT_CASE_NEEDS(READS_ON, readers_are_served_or_put_off_while_the_store_fails),
     CONTRACT_CASE(a_store_that_failed_can_be_closed),
     CONTRACT_CASE(recover_without_a_failure_does_nothing),
-    CONTRACT_CASE_EMBEDDED(a_full_disk_loses_nothing_that_was_confirmed),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_full_disk_loses_nothing_that_was_confirmed),
     {0},
 };

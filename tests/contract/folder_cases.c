@@ -150,14 +150,14 @@ static void other_options_do_not_hide_what_is_stored(void **state)
 }
 
 const struct contract_case folder_cases[] = {
-    CONTRACT_CASE_EMBEDDED(a_store_is_locked_while_it_is_open),
-    CONTRACT_CASE_EMBEDDED(an_empty_store_is_small),
-    CONTRACT_CASE_EMBEDDED(a_newer_format_is_refused),
-    CONTRACT_CASE_EMBEDDED(a_damaged_format_is_refused),
-    CONTRACT_CASE_EMBEDDED(a_folder_with_something_else_is_refused),
-    CONTRACT_CASE_EMBEDDED(a_missing_folder_is_made_but_not_its_parent),
-    CONTRACT_CASE_EMBEDDED(a_creation_that_was_cut_short_is_completed),
-    CONTRACT_CASE_EMBEDDED(leftovers_of_ingestion_are_removed),
-    CONTRACT_CASE_EMBEDDED(other_options_do_not_hide_what_is_stored),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_store_is_locked_while_it_is_open),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, an_empty_store_is_small),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_newer_format_is_refused),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_damaged_format_is_refused),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_folder_with_something_else_is_refused),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_missing_folder_is_made_but_not_its_parent),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_creation_that_was_cut_short_is_completed),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, leftovers_of_ingestion_are_removed),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, other_options_do_not_hide_what_is_stored),
     {0},
 };

@@ -87,7 +87,7 @@ static void nearest_is_the_nearest_of_all_eras(void **state)
 }
 
 const struct contract_case nearest_cases[] = {
-    CONTRACT_CASE(nearest_finds_runs_and_blocks_both_ways),
+    CONTRACT_CASE_NEEDS(FORGETS_BUCKETS, nearest_finds_runs_and_blocks_both_ways),
     CONTRACT_CASE(nearest_is_the_nearest_of_all_eras),
     {0},
 };

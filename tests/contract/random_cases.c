@@ -52,7 +52,7 @@ static void run_seed(struct contract *c, uint64_t seed, uint32_t changes)
 static void any_changes_leave_what_the_model_says(void **state)
 {
     struct contract *c = *state;
-    uint64_t seeds = seed_count(c->backend->embedded ? 3 : 60);
+    uint64_t seeds = seed_count((c->backend->abilities & IS_EMBEDDED) ? 3 : 60);
     for (uint64_t seed = SEED_FIRST; seed < SEED_FIRST + seeds; seed++) {
         run_seed(c, seed, 700);
         contract_reset(c);
@@ -223,7 +223,8 @@ static void a_killed_process_leaves_what_the_model_says(void **state)
 }
 
 const struct contract_case random_cases[] = {
-    CONTRACT_CASE(any_changes_leave_what_the_model_says),
-    CONTRACT_CASE_EMBEDDED(a_killed_process_leaves_what_the_model_says),
+    CONTRACT_CASE_NEEDS(KEEPS_ORDER | EXPIRES_BY_CALL | WRITES_AGAIN,
+                        any_changes_leave_what_the_model_says),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_killed_process_leaves_what_the_model_says),
     {0},
 };

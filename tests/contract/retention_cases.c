@@ -280,7 +280,7 @@ static void figures_count_eras(void **state)
     c->store->ops->read_figures(c->store, &figures);
     assert_int_equal(figures.eras, 2);
     assert_int_equal(figures.eras_expired, 1);
-    if (c->backend->embedded) {
+    if ((c->backend->abilities & IS_EMBEDDED)) {
         assert_true(figures.disk_bytes > 0);
         assert_true(figures.files > 0);
     }
@@ -327,18 +327,18 @@ static void space_is_freed_beside_others(void **state)
 
 const struct contract_case retention_cases[] = {
     CONTRACT_CASE(nothing_expires_before_the_retention),
-    CONTRACT_CASE(eras_expire_as_a_whole_soon_after_the_retention),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, eras_expire_as_a_whole_soon_after_the_retention),
     CONTRACT_CASE(without_a_retention_blocks_stay_for_ever),
-    CONTRACT_CASE(runs_and_marks_do_not_expire),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, runs_and_marks_do_not_expire),
     CONTRACT_CASE(a_negative_retention_is_refused),
-    CONTRACT_CASE(buckets_of_all_lengths_keep_the_retention),
-    CONTRACT_CASE(a_longer_retention_keeps_what_is_stored),
-    CONTRACT_CASE(what_waits_to_be_moved_does_not_expire_with_its_old_era),
-    CONTRACT_CASE(a_shorter_retention_frees_what_is_stored),
-    CONTRACT_CASE(a_retention_is_durable_when_the_call_returns),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, buckets_of_all_lengths_keep_the_retention),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, a_longer_retention_keeps_what_is_stored),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, what_waits_to_be_moved_does_not_expire_with_its_old_era),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, a_shorter_retention_frees_what_is_stored),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, a_retention_is_durable_when_the_call_returns),
     CONTRACT_CASE(the_newest_blocks_hold_while_a_tenant_moves),
     CONTRACT_CASE(a_retention_may_change_again_and_again),
-    CONTRACT_CASE(figures_count_eras),
-    CONTRACT_CASE_EMBEDDED(space_is_freed_beside_others),
+    CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, figures_count_eras),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, space_is_freed_beside_others),
     {0},
 };

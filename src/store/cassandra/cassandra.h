@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the store on Cassandra. Private to this folder. */
+#ifndef VV_STORE_CASSANDRA_CASSANDRA_H
+#define VV_STORE_CASSANDRA_CASSANDRA_H
+
+#include "store/cassandra/open.h"
+#include "store/cassandra/schema.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- flight.c: writes under way ---- */
+
+struct vv_flight {
+    struct vvcql_session *session;
+    uint32_t requests_max;
+    size_t bytes_max;
+    pthread_mutex_t lock;
+    pthread_cond_t landed;
+    uint32_t requests; /* under way */
+    size_t bytes;
+    enum vv_status status; /* the first failure since it was cleared */
+    struct vv_error error;
+};
+
+void vv_flight_init(struct vv_flight *flight, struct vvcql_session *session, uint32_t requests_max,
+                    size_t bytes_max);
+void vv_flight_deinit(struct vv_flight *flight);
+/* Waits until there is room, then sends; the failure of one that was sent before is returned here
+ * or by vv_flight_wait. */
+VV_MUST_CHECK enum vv_status vv_flight_send(struct vv_flight *flight,
+                                            struct vvcql_statement *take_statement,
+                                            struct vv_error *error);
+/* Waits for all that was sent. */
+VV_MUST_CHECK enum vv_status vv_flight_wait(struct vv_flight *flight, struct vv_error *error);
+void vv_flight_clear(struct vv_flight *flight); /* forgets a failure; nothing may be under way */
+
+/* ---- the store ---- */
+
+/* A change of the local store that waits for the writes before it. */
+struct vv_local_change {
+    struct vv_local_change *next;
+    bool is_removal;
+    uint8_t kind;
+    size_t key_size;
+    size_t value_size;
+    char bytes[]; /* key, value */
+};
+
+struct vv_class {
+    int64_t retention_ns; /* 0: for ever */
+    const struct vvcql_prepared *put_block;
+    const struct vvcql_prepared *read_blocks;
+    const struct vvcql_prepared *newest_seal;
+    const struct vvcql_prepared *drop_seals;
+};
+
+/* Which classes a tenant's blocks lie in, the present one first. */
+struct vv_tenant_classes {
+    uint32_t tenant;
+    int64_t retention_ns;
+    uint32_t n;
+    uint8_t classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* indexes of `classes` */
+};
+
+#define VV_BUCKETS_NOTED 65536 /* remembered, so that a bucket is not noted with each run */
+
+struct vv_cassandra {
+    struct vv_store base;
+    struct vvcql_session *session;
+    struct vv_store *local;
+    struct vv_store_names names;
+    struct vv_clock *clock;
+    int64_t slack_ns;
+    char keyspace[64];
+    struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
+    size_t n_classes;
+    const struct vvcql_prepared *put_run, *read_runs, *put_bucket, *bucket_after, *bucket_before;
+
+    /* The storage thread's. */
+    struct vv_flight flight;
+    struct vvcql_statement *batch; /* runs of one partition that are not sent yet */
+    uint8_t batch_partition[26];   /* its key (store/keys.h) */
+    size_t batch_runs;
+    uint64_t *noted; /* hashes of buckets that are noted; VV_BUCKETS_NOTED slots */
+
+    pthread_mutex_t lock; /* what follows */
+    struct vv_local_change *changes_first;
+    struct vv_local_change *changes_last;
+    size_t n_changes;
+    uint64_t write_us;                 /* the write clock: the last one given out */
+    uint64_t write_us_bound;           /* kept in the local store: given out are those below */
+    struct vv_tenant_classes *tenants; /* that have a retention */
+    size_t n_tenants;
+
+    _Atomic bool failed;
+    _Atomic(uintptr_t) writer; /* the thread that writes: it sees what it wrote */
+    _Atomic uint64_t recoveries;
+    _Atomic uint64_t reads, rows_read, bytes_read;
+};
+
+static inline struct vv_cassandra *vv_cassandra_of(struct vv_store *store)
+{
+    return (struct vv_cassandra *)(void *)store;
+}
+
+/* Own records in the local store, beyond the kinds of the engine. */
+#define VV_LOCAL_CLASSES 200 /* by tenant */
+#define VV_LOCAL_CLOCK   201
+
+/* write.c: for the thread that writes, waits for what it wrote; nothing for others. */
+VV_MUST_CHECK enum vv_status vv_cassandra_see_own(struct vv_cassandra *store,
+                                                  struct vv_error *error);
+/* open.c: VV_IO while a failure waits for recover(). To be called by whoever writes. */
+VV_MUST_CHECK enum vv_status vv_cassandra_check(struct vv_cassandra *store, struct vv_error *error);
+/* Notes a failure of a write; returns the status. */
+enum vv_status vv_cassandra_failed(struct vv_cassandra *store, enum vv_status status);
+/* The write clock's next µs. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_cassandra_write_us(struct vv_cassandra *store, int64_t *us_out,
+                                                   struct vv_error *error);
+
+/* ask.c: executes n ≤ VV_CASSANDRA_ASK_MAX statements at once and waits. The statements are taken;
+ * the caller destroys the results, all NULL on failure. */
+#define VV_CASSANDRA_ASK_MAX 1088
+VV_MUST_CHECK enum vv_status vv_cassandra_ask(struct vv_cassandra *store,
+                                              struct vvcql_statement *const *take_statements,
+                                              size_t n, struct vvcql_result **results_out,
+                                              struct vv_error *error);
+
+/* status.c */
+enum vv_status vv_cassandra_status(const struct vvcql_error *from, const char *doing,
+                                   struct vv_error *error);
+
+/* names.c */
+struct vv_str vv_cassandra_tenant(const struct vv_cassandra *store, uint32_t tenant);
+struct vv_str vv_cassandra_measurement(const struct vv_cassandra *store, uint32_t measurement);
+/* false: the number has no name. */
+bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, uint32_t source,
+                            uint8_t uuid_out[16]);
+/* The ids of a piece's columns, 8 bytes each; empty for bytes that are no block. */
+VV_MUST_CHECK enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store,
+                                                  struct vv_str piece, struct vv_buffer *out);
+/* What a piece's columns are here: appends a number for each id (UINT32_MAX for one
+ * that this node doesn't know), or nothing when the bytes say the same. */
+VV_MUST_CHECK enum vv_status vv_cassandra_numbers(const struct vv_cassandra *store,
+                                                  uint32_t measurement, struct vvcql_bytes ids,
+                                                  struct vvcql_bytes piece, struct vv_buffer *out);
+/* The piece with these numbers; replaces out's content. VV_CORRUPT, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_cassandra_renumber(struct vvcql_bytes piece,
+                                                   const struct vv_buffer *numbers,
+                                                   struct vv_buffer *out);
+
+/* keys.c: the values of a partition key, and of a measurement and span. VV_INVALID when a number
+ * has no name. */
+VV_MUST_CHECK enum vv_status vv_cassandra_add_partition(const struct vv_cassandra *store,
+                                                        struct vvcql_statement *statement,
+                                                        const struct vv_partition *partition,
+                                                        struct vv_error *error);
+void vv_cassandra_add_str(struct vvcql_statement *statement, struct vv_str text);
+/* An unsigned stamp as a bigint of the same order, and back. */
+int64_t vv_cassandra_from_stamp(uint64_t stamp);
+uint64_t vv_cassandra_to_stamp(int64_t value);
+/* Times of partitions and spans are whole minutes, so ms are exact. */
+static inline int64_t vv_cassandra_ms(int64_t time_ns)
+{
+    return time_ns / VV_MILLISECOND;
+}
+
+/* retention.c */
+struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uint32_t tenant);
+/* Seconds to live; 0: without an end. */
+int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
+                               int64_t retention_ns, int64_t now_ns);
+int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
+                             int64_t now_ns);
+VV_MUST_CHECK enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store,
+                                                       struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant,
+                                                        int64_t retention_ns,
+                                                        struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns,
+                                                 uint64_t work_bytes, bool *more_out,
+                                                 struct vv_error *error);
+
+/* write.c */
+VV_MUST_CHECK enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
+                                                  struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_put_mark(struct vv_store *base,
+                                                   const struct vv_mark *mark,
+                                                   struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_retire_mark(struct vv_store *base,
+                                                      const struct vv_mark *mark,
+                                                      struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_put_meta(struct vv_store *base, uint8_t kind,
+                                                   struct vv_str key, struct vv_str value,
+                                                   struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_remove_meta(struct vv_store *base, uint8_t kind,
+                                                      struct vv_str key, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_confirm(struct vv_store *base, struct vv_error *error);
+/* Waits for what is under way and applies the changes that wait for it. */
+VV_MUST_CHECK enum vv_status vv_cassandra_settle(struct vv_cassandra *store,
+                                                 struct vv_error *error);
+void vv_cassandra_forget_changes(struct vv_cassandra *store);
+/* Sends the runs that were gathered. */
+VV_MUST_CHECK enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store,
+                                                     struct vv_error *error);
+
+/* blocks.c. Covers stand under this run, which no flush has. */
+#define VV_CASSANDRA_COVERS UINT64_C(0)
+VV_MUST_CHECK enum vv_status vv_cassandra_put_blocks(struct vv_store *base,
+                                                     const struct vv_piece *pieces, size_t n,
+                                                     struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_remove_runs(struct vv_store *base,
+                                                      const struct vv_piece *runs, size_t n,
+                                                      struct vv_error *error);
+
+/* read.c, nearest.c, scan.c */
+enum vv_status vv_cassandra_put_off(enum vv_status status);
+VV_MUST_CHECK enum vv_status vv_cassandra_read(struct vv_store *base,
+                                               const struct vv_store_read *read,
+                                               vv_piece_visit visit, void *context,
+                                               struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_nearest(struct vv_store *base, uint32_t tenant,
+                                                  uint32_t source, int64_t bucket_start,
+                                                  bool forward, int64_t *bucket_start_out,
+                                                  struct vv_error *error);
+/* Notes that a partition's bucket has something; storage thread. */
+VV_MUST_CHECK enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
+                                                      const struct vv_partition *partition,
+                                                      struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
+                                                     const struct vv_mark *after,
+                                                     vv_mark_visit visit, void *context,
+                                                     struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_get_meta(struct vv_store *base, uint8_t kind,
+                                                   struct vv_str key, struct vv_buffer *value_out,
+                                                   struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_scan_meta(struct vv_store *base, uint8_t kind,
+                                                    struct vv_str prefix, vv_meta_visit visit,
+                                                    void *context, struct vv_error *error);
+void vv_cassandra_read_figures(struct vv_store *base, struct vv_store_figures *figures_out);
+
+#endif

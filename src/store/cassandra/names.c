@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names that all nodes share, for numbers that are one node's own.
+ *
+ *   source   UUID version 8 (RFC 9562): the first 128 bits of SHA-256 over
+ *            "varve source" 0 tenant 0 id, with version and variant set
+ *   metric   the first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
+ *
+ * A hash that nobody can aim: two sources of a tenant whose ids were chosen to meet would be one.
+ */
+#include "store/cassandra/cassandra.h"
+
+#include "codec/block.h"
+#include "store/keys.h"
+
+#include <openssl/evp.h>
+
+struct vv_str vv_cassandra_tenant(const struct vv_cassandra *store, uint32_t tenant)
+{
+    return store->names.tenant(store->names.context, tenant);
+}
+
+struct vv_str vv_cassandra_measurement(const struct vv_cassandra *store, uint32_t measurement)
+{
+    return store->names.measurement(store->names.context, measurement);
+}
+
+/* false: OpenSSL has no memory. */
+static bool hash_names(const char *purpose, struct vv_str first, struct vv_str second,
+                       uint8_t out[32])
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool done = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1 &&
+                EVP_DigestUpdate(context, purpose, strlen(purpose) + 1) == 1 &&
+                EVP_DigestUpdate(context, first.data, first.size) == 1 &&
+                EVP_DigestUpdate(context, "", 1) == 1 &&
+                EVP_DigestUpdate(context, second.data, second.size) == 1 &&
+                EVP_DigestFinal_ex(context, out, NULL) == 1;
+    EVP_MD_CTX_free(context);
+    return done;
+}
+
+bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, uint32_t source,
+                            uint8_t uuid_out[16])
+{
+    struct vv_str name = vv_cassandra_tenant(store, tenant);
+    struct vv_str id = store->names.source(store->names.context, source);
+    uint8_t hash[32];
+    if (name.size == 0 || id.size == 0 || !hash_names("varve source", name, id, hash)) {
+        return false;
+    }
+    memcpy(uuid_out, hash, 16);
+    uuid_out[6] = (uint8_t)((uuid_out[6] & 0x0f) | 0x80);
+    uuid_out[8] = (uint8_t)((uuid_out[8] & 0x3f) | 0x80);
+    return true;
+}
+
+bool vv_cassandra_metric_id(struct vv_str measurement, struct vv_str field, int64_t *id_out)
+{
+    uint8_t hash[32];
+    if (!hash_names("varve metric", measurement, field, hash)) {
+        return false;
+    }
+    *id_out = (int64_t)vv_key_get_u64(hash);
+    return true;
+}
+
+static enum vv_status id_of(const struct vv_cassandra *store, uint32_t metric, int64_t *id_out)
+{
+    uint32_t measurement;
+    enum vv_value_type type;
+    struct vv_str field = store->names.field(store->names.context, metric, &measurement, &type);
+    struct vv_str name = field.size > 0 ? vv_cassandra_measurement(store, measurement) : field;
+    if (name.size == 0) {
+        return VV_NOT_FOUND;
+    }
+    return vv_cassandra_metric_id(name, field, id_out) ? VV_OK : VV_NO_MEMORY;
+}
+
+enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store, struct vv_str piece,
+                                    struct vv_buffer *out)
+{
+    struct vv_block block;
+    if (vv_block_open((const uint8_t *)piece.data, piece.size, &block) != VV_BLOCK_OK) {
+        return VV_OK;
+    }
+    for (uint32_t i = 0; i < block.n_columns; i++) {
+        struct vv_block_column column;
+        if (vv_block_column_info(&block, i, &column) != VV_BLOCK_OK) {
+            return VV_CORRUPT;
+        }
+        int64_t id;
+        enum vv_status status = id_of(store, column.metric, &id);
+        if (status != VV_OK) {
+            return status == VV_NOT_FOUND ? VV_INVALID : status;
+        }
+        vv_buffer_be64(out, (uint64_t)id);
+    }
+    return vv_buffer_status(out);
+}
+
+/* As a rule the bytes are this node's own, so the column's own number is tried first. */
+static uint32_t number_of(const struct vv_cassandra *store, uint32_t measurement, uint32_t metric,
+                          int64_t id)
+{
+    int64_t own;
+    uint32_t number;
+    if (id_of(store, metric, &own) == VV_OK && own == id) {
+        return metric;
+    }
+    return store->names.metric(store->names.context, measurement, id, &number) ? number
+                                                                               : UINT32_MAX;
+}
+
+enum vv_status vv_cassandra_numbers(const struct vv_cassandra *store, uint32_t measurement,
+                                    struct vvcql_bytes ids, struct vvcql_bytes piece,
+                                    struct vv_buffer *out)
+{
+    struct vv_block block;
+    if (ids.size == 0 || vv_block_open(piece.data, piece.size, &block) != VV_BLOCK_OK) {
+        return VV_OK; /* who decodes it says what is wrong with it */
+    }
+    if (ids.size / 8 != block.n_columns || ids.size % 8 != 0) {
+        return VV_CORRUPT;
+    }
+    size_t before = out->size;
+    bool same = true;
+    for (uint32_t i = 0; i < block.n_columns; i++) {
+        struct vv_block_column column;
+        if (vv_block_column_info(&block, i, &column) != VV_BLOCK_OK) {
+            return VV_CORRUPT;
+        }
+        uint32_t number = number_of(store, measurement, column.metric,
+                                    (int64_t)vv_key_get_u64(ids.data + (size_t)i * 8));
+        same = same && number == column.metric;
+        vv_buffer_append(out, &number, sizeof number);
+    }
+    if (same && !out->failed) {
+        out->size = before;
+    }
+    return vv_buffer_status(out);
+}
+
+enum vv_status vv_cassandra_renumber(struct vvcql_bytes piece, const struct vv_buffer *numbers,
+                                     struct vv_buffer *out)
+{
+    struct vv_block block;
+    vv_buffer_clear(out);
+    if (vv_block_open(piece.data, piece.size, &block) != VV_BLOCK_OK ||
+        numbers->size != block.n_columns * sizeof(uint32_t)) {
+        return VV_CORRUPT;
+    }
+    size_t bound = vv_block_renumbered_bound(&block, piece.size);
+    uint8_t *room = vv_buffer_reserve(out, bound);
+    if (!room) {
+        return VV_NO_MEMORY;
+    }
+    size_t size;
+    enum vv_block_status status = vv_block_renumber(
+        piece.data, piece.size, (const uint32_t *)(const void *)numbers->data, room, bound, &size);
+    out->size = size;
+    return status == VV_BLOCK_OK ? VV_OK : status == VV_BLOCK_NO_MEMORY ? VV_NO_MEMORY : VV_CORRUPT;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store's life: session, schema, statements; failures and recovery; the write clock. */
+#include "store/cassandra/cassandra.h"
+
+#include "store/keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLOCK_REACH_US 60000000 /* how far ahead the write clock is kept */
+
+/* ---- statements ---- */
+
+#define PARTITION_COLUMNS "tenant, source, bucket, bucket_s, split"
+#define PARTITION_IS      "tenant = ? AND source = ? AND bucket = ? AND bucket_s = ? AND split = ?"
+
+/* '@' in the text stands for the table. */
+static const struct vvcql_prepared *prepare(struct vv_cassandra *store, const char *text,
+                                            const char *table)
+{
+    char whole[512];
+    const char *at = strchr(text, '@');
+    int size = snprintf(whole, sizeof whole, "%.*s%s.%s%s", (int)(at - text), text, store->keyspace,
+                        table, at + 1);
+    vv_invariant(size > 0 && (size_t)size < sizeof whole);
+    return vvcql_prepare(store->session, whole);
+}
+
+static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
+{
+    char name[VV_CLASS_NAME_SIZE];
+    char table[sizeof name + 8];
+    vv_schema_class_name(class->retention_ns, name);
+    snprintf(table, sizeof table, "blocks_%s", name);
+    class->put_block = prepare(
+        store,
+        "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
+        "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+        table);
+    class->read_blocks =
+        prepare(store,
+                "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " PARTITION_IS
+                " AND measurement = ? AND span >= ? AND span < ?",
+                table);
+    class->newest_seal = prepare(
+        store, "SELECT seal FROM @ WHERE " PARTITION_IS " AND measurement = ? AND span = ? LIMIT 1",
+        table);
+    class->drop_seals = prepare(store,
+                                "DELETE FROM @ USING TIMESTAMP ? WHERE " PARTITION_IS
+                                " AND measurement = ? AND span = ? AND seal < ?",
+                                table);
+    return class->put_block && class->read_blocks && class->newest_seal && class->drop_seals;
+}
+
+static bool prepare_all(struct vv_cassandra *store)
+{
+    store->put_run =
+        prepare(store,
+                "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
+                "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                "runs");
+    store->read_runs = prepare(store,
+                               "SELECT span, run, part, metrics, data FROM @ WHERE " PARTITION_IS
+                               " AND measurement = ? AND span >= ? AND span < ?",
+                               "runs");
+    store->put_bucket = prepare(store,
+                                "INSERT INTO @ (tenant, source, period, bucket, bucket_s) "
+                                "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                                "buckets");
+    store->bucket_after = prepare(store,
+                                  "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
+                                  "period = ? AND bucket >= ? ORDER BY bucket ASC LIMIT 1",
+                                  "buckets");
+    store->bucket_before = prepare(store,
+                                   "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
+                                   "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
+                                   "buckets");
+    bool all = store->put_run && store->read_runs && store->put_bucket && store->bucket_after &&
+               store->bucket_before;
+    for (size_t i = 0; i < store->n_classes && all; i++) {
+        all = prepare_class(store, &store->classes[i]);
+    }
+    return all;
+}
+
+/* ---- failures ---- */
+
+enum vv_status vv_cassandra_check(struct vv_cassandra *store, struct vv_error *error)
+{
+    atomic_store(&store->writer, (uintptr_t)pthread_self());
+    return atomic_load(&store->failed)
+               ? vv_error_set(error, VV_IO, "a write to Cassandra failed before")
+               : VV_OK;
+}
+
+enum vv_status vv_cassandra_failed(struct vv_cassandra *store, enum vv_status status)
+{
+    if (status == VV_IO || status == VV_FULL) {
+        atomic_store(&store->failed, true);
+    }
+    return status;
+}
+
+static enum vv_status recover(struct vv_store *base, struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    if (!atomic_load(&store->failed)) {
+        return VV_OK;
+    }
+    (void)!vv_flight_wait(&store->flight, NULL);
+    vv_flight_clear(&store->flight);
+    vvcql_statement_destroy(store->batch);
+    store->batch = NULL;
+    vv_cassandra_forget_changes(store);
+    memset(store->noted, 0, VV_BUCKETS_NOTED * sizeof *store->noted);
+    enum vv_status status = store->local->ops->recover(store->local, error);
+    if (status == VV_OK) {
+        status = vv_schema_check(store->session, store->keyspace, error);
+    }
+    if (status == VV_OK) {
+        atomic_store(&store->failed, false);
+        atomic_fetch_add(&store->recoveries, 1);
+    }
+    return status == VV_OK || status == VV_FULL ? status : VV_IO;
+}
+
+/* ---- the write clock ---- */
+
+static enum vv_status load_clock(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct vv_buffer value = {0};
+    struct vv_str key = VV_STR_LITERAL("us");
+    enum vv_status status =
+        store->local->ops->get_meta(store->local, VV_LOCAL_CLOCK, key, &value, error);
+    if (status == VV_OK && value.size == 8) {
+        store->write_us = vv_key_get_u64(value.data);
+        store->write_us_bound = store->write_us;
+    }
+    vv_buffer_deinit(&value);
+    return status == VV_NOT_FOUND ? VV_OK : status;
+}
+
+/* Keeps how far the clock may go, before it goes there. */
+static enum vv_status extend_clock(struct vv_cassandra *store, uint64_t us, struct vv_error *error)
+{
+    uint8_t value[8];
+    struct vv_store *local = store->local;
+    vv_key_put_u64(value, us + CLOCK_REACH_US);
+    enum vv_status status =
+        local->ops->put_meta(local, VV_LOCAL_CLOCK, (struct vv_str)VV_STR_LITERAL("us"),
+                             (struct vv_str){(char *)value, sizeof value}, error);
+    if (status == VV_OK) {
+        status = local->ops->confirm(local, error);
+    }
+    if (status == VV_OK) {
+        store->write_us_bound = us + CLOCK_REACH_US;
+    }
+    return vv_cassandra_failed(store, status);
+}
+
+enum vv_status vv_cassandra_write_us(struct vv_cassandra *store, int64_t *us_out,
+                                     struct vv_error *error)
+{
+    int64_t now = store->clock->wall_ns(store->clock);
+    uint64_t us = now > 0 ? (uint64_t)now / 1000 : 0;
+    us = us > store->write_us ? us : store->write_us + 1;
+    enum vv_status status = us < store->write_us_bound ? VV_OK : extend_clock(store, us, error);
+    if (status == VV_OK) {
+        store->write_us = us;
+        *us_out = (int64_t)us;
+    }
+    return status;
+}
+
+/* ---- open, close ---- */
+
+static void close_store(struct vv_store *base)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    if (store->session) {
+        (void)!vv_flight_wait(&store->flight, NULL);
+        vvcql_statement_destroy(store->batch);
+        vvcql_session_close(store->session);
+        vv_flight_deinit(&store->flight);
+    }
+    vv_cassandra_forget_changes(store);
+    if (store->local) {
+        store->local->ops->close(store->local);
+    }
+    pthread_mutex_destroy(&store->lock);
+    free(store->tenants);
+    free(store->noted);
+    free(store);
+}
+
+static const struct vv_store_ops ops = {
+    .close = close_store,
+    .put_run = vv_cassandra_put_run,
+    .put_mark = vv_cassandra_put_mark,
+    .put_meta = vv_cassandra_put_meta,
+    .remove_meta = vv_cassandra_remove_meta,
+    .confirm = vv_cassandra_confirm,
+    .put_blocks = vv_cassandra_put_blocks,
+    .remove_runs = vv_cassandra_remove_runs,
+    .retire_mark = vv_cassandra_retire_mark,
+    .set_retention = vv_cassandra_set_retention,
+    .expire = vv_cassandra_expire,
+    .recover = recover,
+    .read = vv_cassandra_read,
+    .nearest = vv_cassandra_nearest,
+    .scan_marks = vv_cassandra_scan_marks,
+    .get_meta = vv_cassandra_get_meta,
+    .scan_meta = vv_cassandra_scan_meta,
+    .read_figures = vv_cassandra_read_figures,
+};
+
+static struct vv_cassandra *create(const struct vv_cassandra_options *options,
+                                   struct vv_store *take_local, const struct vv_store_names *names,
+                                   struct vv_clock *clock)
+{
+    struct vv_cassandra *store = calloc(1, sizeof *store);
+    uint64_t *noted = calloc(VV_BUCKETS_NOTED, sizeof *noted);
+    if (!store || !noted) {
+        free(store);
+        free(noted);
+        take_local->ops->close(take_local);
+        return NULL;
+    }
+    store->base.ops = &ops;
+    store->local = take_local;
+    store->names = *names;
+    store->clock = clock;
+    store->slack_ns = options->slack_ns;
+    store->noted = noted;
+    snprintf(store->keyspace, sizeof store->keyspace, "%s", options->keyspace);
+    vv_invariant(options->n_classes <= VV_CASSANDRA_CLASSES_MAX);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        store->classes[store->n_classes++].retention_ns = options->classes_ns[i];
+    }
+    store->n_classes++; /* for ever */
+    vv_invariant(pthread_mutex_init(&store->lock, NULL) == 0);
+    return store;
+}
+
+static enum vv_status connect(struct vv_cassandra *store,
+                              const struct vv_cassandra_options *options, struct vv_error *error)
+{
+    struct vvcql_error cql_error = {0};
+    if (vvcql_session_open(&options->cql, false, &store->session, &cql_error) != VVCQL_OK) {
+        store->session = NULL;
+        return vv_cassandra_status(&cql_error, "connecting", error);
+    }
+    vv_flight_init(&store->flight, store->session, options->requests_max, options->bytes_max);
+    return VV_OK;
+}
+
+enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *options,
+                                       struct vv_store *take_local,
+                                       const struct vv_store_names *names, struct vv_clock *clock,
+                                       struct vv_store **store_out, struct vv_error *error)
+{
+    struct vv_cassandra *store = create(options, take_local, names, clock);
+    if (!store) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while opening the store");
+    }
+    enum vv_status status = connect(store, options, error);
+    if (status == VV_OK) {
+        status = vv_schema_check(store->session, store->keyspace, error);
+    }
+    if (status == VV_OK && !prepare_all(store)) {
+        status = vv_error_set(error, VV_NO_MEMORY, "out of memory while opening the store");
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_load_classes(store, error);
+    }
+    if (status == VV_OK) {
+        status = load_clock(store, error);
+    }
+    if (status != VV_OK) {
+        close_store(&store->base);
+        return status;
+    }
+    *store_out = &store->base;
+    return VV_OK;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store on Apache Cassandra; README.md has the words and the flow. Kept here: what opening it
+ * needs beside store.h.
+ */
+#ifndef VV_STORE_CASSANDRA_OPEN_H
+#define VV_STORE_CASSANDRA_OPEN_H
+
+#include "base/clock.h"
+#include "codec/block.h"
+#include "cql/session.h"
+#include "store/store.h"
+
+/*
+ * Numbers are this node's own; in Cassandra, which many nodes share, things go by their names. Any
+ * thread calls these; what they return is valid for the store's life. An unknown number gives an
+ * empty text.
+ */
+struct vv_store_names {
+    void *context;
+    struct vv_str (*tenant)(void *context, uint32_t tenant);
+    struct vv_str (*source)(void *context, uint32_t source); /* its id, unique in its tenant */
+    struct vv_str (*measurement)(void *context, uint32_t measurement);
+    /* The metric's field, "" when there is none; its measurement and type too. */
+    struct vv_str (*field)(void *context, uint32_t metric, uint32_t *measurement_out,
+                           enum vv_value_type *type_out);
+    /* By its id (vv_cassandra_metric_id) in a measurement; false when this node doesn't know it. */
+    bool (*metric)(void *context, uint32_t measurement, int64_t metric_id, uint32_t *metric_out);
+};
+
+struct vv_cassandra_options {
+    struct vvcql_options cql; /* borrowed for the call */
+    const char *keyspace;
+    const int64_t *classes_ns; /* retention classes, ascending; there is always one for ever */
+    size_t n_classes;          /* 0 … VV_CASSANDRA_CLASSES_MAX */
+    int64_t slack_ns;          /* kept longer than must be: for runs not sealed yet */
+    uint32_t requests_max;     /* writes under way, at most */
+    size_t bytes_max;          /* of writes under way, at most */
+    uint32_t shards;           /* into which sources are divided */
+};
+
+#define VV_CASSANDRA_CLASSES_MAX 16
+
+/* The id of a metric in Cassandra: names.c. false: no memory. */
+bool vv_cassandra_metric_id(struct vv_str measurement, struct vv_str field, int64_t *id_out);
+
+/*
+ * Opens the store. `local` keeps what belongs to this node alone (its numbers, the state of its
+ * journal, its part of the ledger); taken, also on failure. names and clock outlive the store.
+ * VV_NOT_FOUND: the schema is missing; VV_INVALID: it is not as it must be; VV_NEWER; VV_IO: no
+ * host could be reached; the message says what to do.
+ */
+VV_MUST_CHECK enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *options,
+                                                     struct vv_store *take_local,
+                                                     const struct vv_store_names *names,
+                                                     struct vv_clock *clock,
+                                                     struct vv_store **store_out,
+                                                     struct vv_error *error);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long rows live, and in which table. What is stored keeps the end that it was given: a
+ * retention that is changed later counts for new blocks; a shorter one is hidden at once by the
+ * reader, a longer one can't bring back what was written to end earlier.
+ */
+#include "store/cassandra/cassandra.h"
+
+#include "store/keys.h"
+
+#include <stdlib.h>
+
+#define TTL_MIN_S 60
+#define TTL_MAX_S INT64_C(630720000) /* 20 years: Cassandra takes no longer one */
+#define EPOCH_END_S                                                                                \
+    INT64_C(2147483000) /* 2038-01-19: before storage_compatibility_mode NONE the                  \
+                           end of a row must lie before */
+
+static int32_t ttl_of(int64_t end_ns, int64_t now_ns)
+{
+    int64_t now_s = now_ns / VV_SECOND;
+    int64_t left_s = end_ns / VV_SECOND - now_s + 1;
+    if (left_s < TTL_MIN_S) {
+        return TTL_MIN_S; /* never 0, which is for ever */
+    }
+    if (left_s > TTL_MAX_S || left_s > EPOCH_END_S - now_s) {
+        return 0; /* rather too long than too short */
+    }
+    return (int32_t)left_s;
+}
+
+static int64_t later(int64_t time_ns, int64_t by_ns)
+{
+    int64_t sum;
+    return __builtin_add_overflow(time_ns, by_ns, &sum) ? INT64_MAX : sum;
+}
+
+int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
+                               int64_t retention_ns, int64_t now_ns)
+{
+    if (retention_ns == 0) {
+        return 0;
+    }
+    return ttl_of(later(later(bucket_end_ns, retention_ns), store->slack_ns), now_ns);
+}
+
+int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
+                             int64_t now_ns)
+{
+    return ttl_of(later(bucket_end_ns > now_ns ? bucket_end_ns : now_ns, store->slack_ns), now_ns);
+}
+
+/* ---- classes ---- */
+
+/* The shortest class that is not below the retention; the last is for ever. */
+static uint8_t class_of(const struct vv_cassandra *store, int64_t retention_ns)
+{
+    size_t last = store->n_classes - 1;
+    for (size_t i = 0; i < last && retention_ns > 0; i++) {
+        if (store->classes[i].retention_ns >= retention_ns) {
+            return (uint8_t)i;
+        }
+    }
+    return (uint8_t)last;
+}
+
+struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uint32_t tenant)
+{
+    struct vv_tenant_classes classes = {0};
+    pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < store->n_tenants; i++) {
+        if (store->tenants[i].tenant == tenant) {
+            classes = store->tenants[i];
+        }
+    }
+    pthread_mutex_unlock(&store->lock);
+    if (classes.n == 0) {
+        classes = (struct vv_tenant_classes){tenant, 0, 1, {class_of(store, 0)}};
+    }
+    return classes;
+}
+
+/* Puts a class at the front. */
+static void prefer(struct vv_tenant_classes *classes, uint8_t one)
+{
+    uint8_t before[VV_CASSANDRA_CLASSES_MAX + 1];
+    uint32_t n = 1;
+    memcpy(before, classes->classes, sizeof before);
+    classes->classes[0] = one;
+    for (uint32_t i = 0; i < classes->n; i++) {
+        if (before[i] != one) {
+            classes->classes[n++] = before[i];
+        }
+    }
+    classes->n = n;
+}
+
+static bool keep_tenant(struct vv_cassandra *store, const struct vv_tenant_classes *classes)
+{
+    for (size_t i = 0; i < store->n_tenants; i++) {
+        if (store->tenants[i].tenant == classes->tenant) {
+            store->tenants[i] = *classes;
+            return true;
+        }
+    }
+    struct vv_tenant_classes *tenants =
+        realloc(store->tenants, (store->n_tenants + 1) * sizeof *tenants);
+    if (!tenants) {
+        return false;
+    }
+    tenants[store->n_tenants] = *classes;
+    store->tenants = tenants;
+    store->n_tenants++;
+    return true;
+}
+
+/* The record: retention 8, then for each class its retention 8; the classes of a configuration may
+ * change, their tables stay. */
+static enum vv_status put_record(struct vv_cassandra *store,
+                                 const struct vv_tenant_classes *classes, struct vv_error *error)
+{
+    uint8_t key[4];
+    struct vv_buffer value = {0};
+    vv_key_put_u32(key, classes->tenant);
+    vv_buffer_be64(&value, (uint64_t)classes->retention_ns);
+    for (uint32_t i = 0; i < classes->n; i++) {
+        vv_buffer_be64(&value, (uint64_t)store->classes[classes->classes[i]].retention_ns);
+    }
+    enum vv_status status = vv_buffer_status(&value);
+    struct vv_store *local = store->local;
+    if (status == VV_OK) {
+        status = local->ops->put_meta(local, VV_LOCAL_CLASSES, (struct vv_str){(char *)key, 4},
+                                      (struct vv_str){(char *)value.data, value.size}, error);
+    }
+    if (status == VV_OK) {
+        status = local->ops->confirm(local, error);
+    }
+    vv_buffer_deinit(&value);
+    return status;
+}
+
+enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant,
+                                          int64_t retention_ns, struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    if (retention_ns < 0) {
+        return vv_error_set(error, VV_INVALID, "a retention can't be negative");
+    }
+    enum vv_status status = vv_cassandra_check(store, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, tenant);
+    classes.tenant = tenant;
+    classes.retention_ns = retention_ns;
+    prefer(&classes, class_of(store, retention_ns));
+    status = vv_cassandra_failed(store, put_record(store, &classes, error));
+    if (status != VV_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&store->lock);
+    bool kept = keep_tenant(store, &classes);
+    pthread_mutex_unlock(&store->lock);
+    return kept ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
+}
+
+struct loading {
+    struct vv_cassandra *store;
+    struct vv_error *error;
+};
+
+static enum vv_status load_tenant(void *context, struct vv_str key, struct vv_str value)
+{
+    struct loading *loading = context;
+    struct vv_cassandra *store = loading->store;
+    if (key.size != 4 || value.size < 16 || value.size % 8 != 0) {
+        return vv_error_set(loading->error, VV_CORRUPT, "the record of a retention is damaged");
+    }
+    const uint8_t *at = (const uint8_t *)value.data;
+    struct vv_tenant_classes classes = {.tenant = vv_key_get_u32((const uint8_t *)key.data),
+                                        .retention_ns = (int64_t)vv_key_get_u64(at)};
+    for (size_t i = value.size / 8 - 1; i > 0; i--) {
+        int64_t retention = (int64_t)vv_key_get_u64(at + i * 8);
+        uint8_t one = class_of(store, retention);
+        if (store->classes[one].retention_ns != retention) {
+            return vv_error_set(loading->error, VV_INVALID,
+                                "a tenant's blocks lie in a retention class that is not configured "
+                                "any more: add it to cassandra.classes again");
+        }
+        prefer(&classes, one);
+    }
+    return keep_tenant(store, &classes) ? VV_OK : VV_NO_MEMORY;
+}
+
+enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct loading loading = {store, error};
+    return store->local->ops->scan_meta(store->local, VV_LOCAL_CLASSES, (struct vv_str){0},
+                                        load_tenant, &loading, error);
+}
+
+/* Cassandra expires rows by itself. */
+enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns, uint64_t work_bytes,
+                                   bool *more_out, struct vv_error *error)
+{
+    (void)now_ns;
+    (void)work_bytes;
+    *more_out = false;
+    return vv_cassandra_check(vv_cassandra_of(base), error);
+}

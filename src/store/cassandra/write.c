@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs, marks and metadata on their way. Runs of one partition that come one after the other go
+ * together, in an unlogged batch below the size at which Cassandra warns.
+ */
+#include "store/cassandra/cassandra.h"
+
+#include "store/keys.h"
+
+#include <stdlib.h>
+
+#define BATCH_BYTES_MAX 4096 /* batch_size_warn_threshold is 5 KiB */
+
+/* ---- runs ---- */
+
+enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct vvcql_statement *batch = store->batch;
+    store->batch = NULL;
+    store->batch_runs = 0;
+    if (!batch) {
+        return VV_OK;
+    }
+    vvcql_set_idempotent(batch, true);
+    return vv_cassandra_failed(store, vv_flight_send(&store->flight, batch, error));
+}
+
+static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_piece *run,
+                                    struct vvcql_statement *statement, struct vv_error *error)
+{
+    const struct vv_partition *partition = &run->key.partition;
+    struct vv_buffer metrics = {0};
+    int64_t now = store->clock->wall_ns(store->clock);
+    int64_t us;
+    enum vv_status status = vv_cassandra_add_partition(store, statement, partition, error);
+    if (status == VV_OK) {
+        status = vv_cassandra_metrics(store, run->bytes, &metrics);
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_write_us(store, &us, error);
+    }
+    if (status == VV_OK) {
+        vv_cassandra_add_str(statement, vv_cassandra_measurement(store, run->key.measurement));
+        vvcql_add_timestamp(statement, vv_cassandra_ms(run->key.span_start));
+        vvcql_add_bigint(statement, vv_cassandra_from_stamp(run->run));
+        vvcql_add_bigint(statement, run->part);
+        vvcql_add_bytes(statement, metrics.data ? metrics.data : (const uint8_t *)"", metrics.size);
+        vv_cassandra_add_str(statement, run->bytes);
+        vvcql_add_int(statement, vv_cassandra_run_ttl(
+                                     store, partition->bucket_start + partition->bucket_ns, now));
+        vvcql_add_bigint(statement, us);
+    }
+    vv_buffer_deinit(&metrics);
+    return status;
+}
+
+/* Adds to the batch of the partition, or begins another. */
+static enum vv_status gather(struct vv_cassandra *store, const struct vv_piece *run,
+                             struct vvcql_statement *take_statement, struct vv_error *error)
+{
+    uint8_t key[VV_KEY_SPAN_SIZE];
+    vv_key_from_span(&run->key, key);
+    size_t size = vvcql_statement_size(take_statement);
+    bool joins = store->batch && memcmp(key, store->batch_partition, VV_KEY_PARTITION_SIZE) == 0 &&
+                 vvcql_statement_size(store->batch) + size <= BATCH_BYTES_MAX;
+    enum vv_status status = joins ? VV_OK : vv_cassandra_send_batch(store, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(take_statement);
+        return status;
+    }
+    if (!store->batch) {
+        store->batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
+        memcpy(store->batch_partition, key, VV_KEY_PARTITION_SIZE);
+    }
+    if (!store->batch) {
+        vvcql_statement_destroy(take_statement);
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    }
+    vvcql_batch_add(store->batch, take_statement);
+    store->batch_runs++;
+    return VV_OK;
+}
+
+enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
+                                    struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    enum vv_status status = vv_cassandra_check(store, error);
+    if (status == VV_OK) {
+        status = vv_key_check(&run->key, error);
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_note_bucket(store, &run->key.partition, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
+    if (!statement) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    }
+    status = run_statement(store, run, statement, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    if (vvcql_statement_size(statement) <= BATCH_BYTES_MAX) {
+        return gather(store, run, statement, error);
+    }
+    vvcql_set_idempotent(statement, true);
+    return vv_cassandra_failed(store, vv_flight_send(&store->flight, statement, error));
+}
+
+enum vv_status vv_cassandra_see_own(struct vv_cassandra *store, struct vv_error *error)
+{
+    if (atomic_load(&store->writer) != (uintptr_t)pthread_self() || atomic_load(&store->failed)) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_cassandra_send_batch(store, error);
+    if (status == VV_OK) {
+        status = vv_flight_wait(&store->flight, error);
+    }
+    return vv_cassandra_failed(store, status);
+}
+
+/* ---- changes of the local store ---- */
+
+void vv_cassandra_forget_changes(struct vv_cassandra *store)
+{
+    pthread_mutex_lock(&store->lock);
+    struct vv_local_change *change = store->changes_first;
+    store->changes_first = NULL;
+    store->changes_last = NULL;
+    pthread_mutex_unlock(&store->lock);
+    while (change) {
+        struct vv_local_change *next = change->next;
+        free(change);
+        change = next;
+    }
+}
+
+static enum vv_status defer(struct vv_cassandra *store, bool is_removal, uint8_t kind,
+                            struct vv_str key, struct vv_str value, struct vv_error *error)
+{
+    enum vv_status status = vv_cassandra_check(store, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_local_change *change = malloc(sizeof *change + key.size + value.size);
+    if (!change) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    }
+    *change = (struct vv_local_change){
+        .is_removal = is_removal, .kind = kind, .key_size = key.size, .value_size = value.size};
+    if (key.size > 0) {
+        memcpy(change->bytes, key.data, key.size);
+    }
+    if (value.size > 0) {
+        memcpy(change->bytes + key.size, value.data, value.size);
+    }
+    pthread_mutex_lock(&store->lock);
+    if (store->changes_last) {
+        store->changes_last->next = change;
+    } else {
+        store->changes_first = change;
+    }
+    store->changes_last = change;
+    pthread_mutex_unlock(&store->lock);
+    return VV_OK;
+}
+
+enum vv_status vv_cassandra_put_meta(struct vv_store *base, uint8_t kind, struct vv_str key,
+                                     struct vv_str value, struct vv_error *error)
+{
+    return defer(vv_cassandra_of(base), false, kind, key, value, error);
+}
+
+enum vv_status vv_cassandra_remove_meta(struct vv_store *base, uint8_t kind, struct vv_str key,
+                                        struct vv_error *error)
+{
+    return defer(vv_cassandra_of(base), true, kind, key, (struct vv_str){0}, error);
+}
+
+static enum vv_status apply_change(struct vv_cassandra *store, const struct vv_local_change *change,
+                                   struct vv_error *error)
+{
+    struct vv_store *local = store->local;
+    struct vv_str key = {change->bytes, change->key_size};
+    struct vv_str value = {change->bytes + change->key_size, change->value_size};
+    return change->is_removal ? local->ops->remove_meta(local, change->kind, key, error)
+                              : local->ops->put_meta(local, change->kind, key, value, error);
+}
+
+/* They are in the local store before they leave the list, so that a reader finds them in one. */
+static enum vv_status apply_changes(struct vv_cassandra *store, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (struct vv_local_change *change = store->changes_first; change && status == VV_OK;
+         change = change->next) {
+        status = apply_change(store, change, error);
+    }
+    if (status == VV_OK) {
+        vv_cassandra_forget_changes(store);
+    }
+    return status;
+}
+
+enum vv_status vv_cassandra_settle(struct vv_cassandra *store, struct vv_error *error)
+{
+    enum vv_status status = vv_cassandra_send_batch(store, error);
+    enum vv_status landed = vv_flight_wait(&store->flight, status == VV_OK ? error : NULL);
+    status = status == VV_OK ? landed : status;
+    if (status == VV_OK) {
+        status = apply_changes(store, error);
+    }
+    return vv_cassandra_failed(store, status);
+}
+
+enum vv_status vv_cassandra_confirm(struct vv_store *base, struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    enum vv_status status = vv_cassandra_check(store, error);
+    if (status == VV_OK) {
+        status = vv_cassandra_settle(store, error);
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_failed(store, store->local->ops->confirm(store->local, error));
+    }
+    return status;
+}
+
+/* ---- marks: this node's part of the ledger ---- */
+
+/* A mark may be durable before its run is: the sealer then finds nothing, and retires it. */
+enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark *mark,
+                                     struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    enum vv_status status = vv_cassandra_check(store, error);
+    return status != VV_OK
+               ? status
+               : vv_cassandra_failed(store, store->local->ops->put_mark(store->local, mark, error));
+}
+
+enum vv_status vv_cassandra_retire_mark(struct vv_store *base, const struct vv_mark *mark,
+                                        struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    enum vv_status status = vv_cassandra_check(store, error);
+    return status != VV_OK ? status
+                           : vv_cassandra_failed(
+                                 store, store->local->ops->retire_mark(store->local, mark, error));
+}
