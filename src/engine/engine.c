@@ -6,28 +6,6 @@
 
 #include <stdlib.h>
 
-static enum vv_status open_store(struct vv_engine *engine, const struct vv_engine_options *options,
-                                 struct vv_error *error)
-{
-    if (options->store) {
-        engine->store = options->store;
-        return VV_OK;
-    }
-    enum vv_status status = vv_folder_open(engine->settings.data, &engine->folder, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    struct vv_store_options store_options = {
-        .folder = vv_folder_store(engine->folder),
-        .cache_bytes = (uint64_t)engine->settings.store_cache_bytes,
-        .write_buffer_bytes = (uint64_t)engine->settings.store_write_buffer_bytes,
-        .eras = (int)engine->settings.store_eras,
-    };
-    status = vv_store_rocksdb_open(&store_options, &engine->store, error);
-    engine->owns_store = status == VV_OK;
-    return status;
-}
-
 static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *error)
 {
     const struct vv_settings *settings = &engine->settings;
@@ -41,6 +19,9 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     };
     enum vv_status status = vv_registry_create(&registry_options, &engine->registry);
     if (status == VV_OK) {
+        if (engine->names) {
+            vv_names_set_registry(engine->names, engine->registry);
+        }
         status = vv_head_create(&engine->head);
     }
     if (status == VV_OK) {
@@ -102,10 +83,11 @@ static void destroy(struct vv_engine *engine)
     }
     vv_sealer_destroy(engine->sealer);
     vv_head_destroy(engine->head);
-    vv_registry_destroy(engine->registry);
     if (engine->owns_store) {
         engine->store->ops->close(engine->store);
     }
+    vv_names_destroy(engine->names);
+    vv_registry_destroy(engine->registry);
     vv_folder_close(engine->folder);
     vv_accounts_deinit(engine);
     vv_buffer_deinit(&engine->round_bytes);
@@ -131,7 +113,7 @@ enum vv_status vv_engine_open(const struct vv_engine_options *options,
     engine->manual = options->manual;
     atomic_store(&engine->recovering, true);
     init_locks(engine);
-    enum vv_status status = open_store(engine, options, error);
+    enum vv_status status = vv_engine_open_store(engine, options->store, error);
     if (status == VV_OK) {
         status = create_parts(engine, error);
     }
@@ -228,12 +210,16 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
         reason = "replaying the journal";
     } else if (atomic_load(&engine->reserve_reached)) {
         reason = "the disk's free space is below its reserve";
-    } else if (atomic_load(&engine->store_failed)) {
-        reason = "the store cannot be written";
+    }
+    bool ready = reason[0] == '\0';
+    if (ready && atomic_load(&engine->store_failed)) {
+        ready = engine->outlasts_store;
+        reason = ready ? "the store cannot be written: what is accepted waits in the journal"
+                       : "the store cannot be written";
     }
     *health_out = (struct vv_engine_health){
         .live = true,
-        .ready = reason[0] == '\0',
+        .ready = ready,
         .recovering = atomic_load(&engine->recovering),
         .reason = reason,
         .replayed_bytes = atomic_load(&engine->replay_done),

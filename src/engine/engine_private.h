@@ -11,6 +11,7 @@
 #include "base/histogram.h"
 #include "engine/engine.h"
 #include "engine/folder.h"
+#include "engine/names.h"
 #include "flush/flush.h"
 #include "journal/journal.h"
 #include "seal/sealer.h"
@@ -93,6 +94,7 @@ struct vv_engine {
     struct vv_registry *registry;
     struct vv_head *head;
     struct vv_store *store;
+    struct vv_names *names; /* for a store that needs them; else NULL */
     struct vv_journal *journal;
     struct vv_sealer *sealer;
     struct vv_query_context query_context;
@@ -101,6 +103,7 @@ struct vv_engine {
     _Atomic(struct vv_account_cell *) accounts[VV_ACCOUNT_PAGES];
     bool manual;
     bool owns_store;
+    bool outlasts_store; /* writes are taken while the store is away, up to the head's bound */
 
     pthread_mutex_t lock;
     pthread_cond_t committer_wakes;
@@ -150,6 +153,11 @@ struct vv_engine {
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
 };
+
+/* ---- open_store.c ---- */
+/* Opens the store of the settings, unless one is given. */
+enum vv_status vv_engine_open_store(struct vv_engine *engine, struct vv_store *given,
+                                    struct vv_error *error);
 
 /* ---- accounts.c ---- */
 /* The tenant's cell; NULL when memory is out or the tenant is out of range. Any thread. */

@@ -22,7 +22,7 @@ enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
                             "the disk's free space is below store.disk_reserve_bytes: free some "
                             "space, or shorten the retention");
     }
-    if (atomic_load(&engine->store_failed)) {
+    if (atomic_load(&engine->store_failed) && !engine->outlasts_store) {
         return vv_error_set(error, VV_IO, "the store cannot be written: see the server's log");
     }
     struct vv_head_figures head;

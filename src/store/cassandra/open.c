@@ -246,12 +246,19 @@ static enum vv_status connect(struct vv_cassandra *store,
                               const struct vv_cassandra_options *options, struct vv_error *error)
 {
     struct vvcql_error cql_error = {0};
-    if (vvcql_session_open(&options->cql, false, &store->session, &cql_error) != VVCQL_OK) {
+    enum vvcql_status status =
+        vvcql_session_open(&options->cql, false, &store->session, &cql_error);
+    bool is_away = status == VVCQL_UNREACHABLE;
+    if (is_away) { /* it is tried again, and recover() looks at the schema then */
+        atomic_store(&store->failed, true);
+        status = vvcql_session_open(&options->cql, true, &store->session, &cql_error);
+    }
+    if (status != VVCQL_OK) {
         store->session = NULL;
         return vv_cassandra_status(&cql_error, "connecting", error);
     }
     vv_flight_init(&store->flight, store->session, options->requests_max, options->bytes_max);
-    return VV_OK;
+    return is_away ? VV_OK : vv_schema_check(store->session, store->keyspace, error);
 }
 
 enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *options,
@@ -264,9 +271,6 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while opening the store");
     }
     enum vv_status status = connect(store, options, error);
-    if (status == VV_OK) {
-        status = vv_schema_check(store->session, store->keyspace, error);
-    }
     if (status == VV_OK && !prepare_all(store)) {
         status = vv_error_set(error, VV_NO_MEMORY, "out of memory while opening the store");
     }

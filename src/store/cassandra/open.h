@@ -47,8 +47,9 @@ bool vv_cassandra_metric_id(struct vv_str measurement, struct vv_str field, int6
 /*
  * Opens the store. `local` keeps what belongs to this node alone (its numbers, the state of its
  * journal, its part of the ledger); taken, also on failure. names and clock outlive the store.
- * VV_NOT_FOUND: the schema is missing; VV_INVALID: it is not as it must be; VV_NEWER; VV_IO: no
- * host could be reached; the message says what to do.
+ * When no host can be reached it opens as a store that has failed: writes are refused and reads put
+ * off until recover() succeeds. VV_NOT_FOUND: the schema is missing; VV_INVALID: it is not as it
+ * must be; VV_NEWER; VV_IO: a host turned it away; the message says what to do.
  */
 VV_MUST_CHECK enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *options,
                                                      struct vv_store *take_local,

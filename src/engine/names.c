@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metrics by id: a table of those seen so far, open addressing; asked for one that is not in it,
+ * the metrics that were made since are added.
+ */
+#include "engine/names.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct entry {
+    int64_t id;
+    uint32_t metric;
+    uint32_t measurement;
+    bool used;
+};
+
+struct vv_names {
+    struct vv_registry *registry;
+    pthread_mutex_t lock;
+    struct entry *entries; /* a power of two, at most half of them used */
+    size_t capacity;
+    size_t n;
+    uint32_t seen; /* metrics below are in the table */
+};
+
+struct vv_names *vv_names_create(void)
+{
+    struct vv_names *names = calloc(1, sizeof *names);
+    if (names) {
+        vv_invariant(pthread_mutex_init(&names->lock, NULL) == 0);
+    }
+    return names;
+}
+
+void vv_names_destroy(struct vv_names *names)
+{
+    if (names) {
+        pthread_mutex_destroy(&names->lock);
+        free(names->entries);
+        free(names);
+    }
+}
+
+void vv_names_set_registry(struct vv_names *names, struct vv_registry *registry)
+{
+    names->registry = registry;
+}
+
+/* ---- numbers to names ---- */
+
+static struct vv_str tenant_name(void *context, uint32_t tenant)
+{
+    const struct vv_names *names = context;
+    return vv_registry_tenant_name(names->registry, tenant);
+}
+
+static struct vv_str source_id(void *context, uint32_t source)
+{
+    const struct vv_names *names = context;
+    return vv_registry_source_id(names->registry, source);
+}
+
+static struct vv_str measurement_name(void *context, uint32_t measurement)
+{
+    const struct vv_names *names = context;
+    return vv_registry_measurement_name(names->registry, measurement);
+}
+
+/* A metric's name is `measurement.field`. */
+static struct vv_str field_name(void *context, uint32_t metric, uint32_t *measurement_out,
+                                enum vv_value_type *type_out)
+{
+    const struct vv_names *names = context;
+    struct vv_metric_info info;
+    vv_registry_metric_info(names->registry, metric, &info);
+    *measurement_out = info.measurement;
+    *type_out = info.type;
+    if (info.name.size == 0) {
+        return info.name;
+    }
+    size_t skip = vv_registry_measurement_name(names->registry, info.measurement).size + 1;
+    return (struct vv_str){info.name.data + skip, info.name.size - skip};
+}
+
+/* ---- ids to numbers ---- */
+
+static struct entry *slot_of(const struct vv_names *names, uint32_t measurement, int64_t id)
+{
+    size_t at = ((uint64_t)id ^ measurement * UINT64_C(0x9E3779B97F4A7C15)) & (names->capacity - 1);
+    while (names->entries[at].used &&
+           (names->entries[at].id != id || names->entries[at].measurement != measurement)) {
+        at = (at + 1) & (names->capacity - 1);
+    }
+    return &names->entries[at];
+}
+
+static bool grow(struct vv_names *names)
+{
+    struct vv_names bigger = *names;
+    bigger.capacity = names->capacity ? names->capacity * 2 : 64;
+    bigger.entries = calloc(bigger.capacity, sizeof *bigger.entries);
+    if (!bigger.entries) {
+        return false;
+    }
+    for (size_t i = 0; i < names->capacity; i++) {
+        if (names->entries[i].used) {
+            *slot_of(&bigger, names->entries[i].measurement, names->entries[i].id) =
+                names->entries[i];
+        }
+    }
+    free(names->entries);
+    names->entries = bigger.entries;
+    names->capacity = bigger.capacity;
+    return true;
+}
+
+/* A hole, whose metric was made but never journaled, is passed over. */
+static bool add_metric(struct vv_names *names, uint32_t metric)
+{
+    uint32_t measurement;
+    enum vv_value_type type;
+    int64_t id;
+    struct vv_str field = field_name(names, metric, &measurement, &type);
+    if (field.size == 0) {
+        return true;
+    }
+    struct vv_str name = vv_registry_measurement_name(names->registry, measurement);
+    if (!vv_cassandra_metric_id(name, field, &id) ||
+        (2 * names->n >= names->capacity && !grow(names))) {
+        return false;
+    }
+    struct entry *entry = slot_of(names, measurement, id);
+    names->n += !entry->used;
+    *entry = (struct entry){id, metric, measurement, true};
+    return true;
+}
+
+static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_t *metric_out)
+{
+    struct vv_names *names = context;
+    pthread_mutex_lock(&names->lock);
+    bool found = names->capacity > 0 && slot_of(names, measurement, id)->used;
+    if (!found) {
+        uint32_t count = vv_registry_metric_count(names->registry);
+        while (names->seen < count && add_metric(names, names->seen)) {
+            names->seen++;
+        }
+        found = names->capacity > 0 && slot_of(names, measurement, id)->used;
+    }
+    if (found) {
+        *metric_out = slot_of(names, measurement, id)->metric;
+    }
+    pthread_mutex_unlock(&names->lock);
+    return found;
+}
+
+struct vv_store_names vv_names_of_store(struct vv_names *names)
+{
+    return (struct vv_store_names){
+        .context = names,
+        .tenant = tenant_name,
+        .source = source_id,
+        .measurement = measurement_name,
+        .field = field_name,
+        .metric = find_metric,
+    };
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store that the settings name. */
+#include "engine/cql_options.h"
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+static enum vv_status open_embedded(struct vv_engine *engine, struct vv_store **store_out,
+                                    struct vv_error *error)
+{
+    struct vv_store_options options = {
+        .folder = vv_folder_store(engine->folder),
+        .cache_bytes = (uint64_t)engine->settings.store_cache_bytes,
+        .write_buffer_bytes = (uint64_t)engine->settings.store_write_buffer_bytes,
+        .eras = (int)engine->settings.store_eras,
+    };
+    return vv_store_rocksdb_open(&options, store_out, error);
+}
+
+/* ---- Cassandra ---- */
+
+/* In the CQL session's thread. */
+static void log_event(void *context, const char *event, const char *text)
+{
+    (void)context;
+    char quoted[600];
+    vv_log(VV_LOG_INFO, event, "message=%s",
+           vv_log_quote(text, strlen(text), quoted, sizeof quoted));
+}
+
+static const char *unless_empty(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+enum vv_status vv_cql_options_of(const struct vv_settings *settings,
+                                 char password_out[VV_SETTING_TEXT_MAX],
+                                 struct vvcql_options *options_out, struct vv_error *error)
+{
+    enum vv_status status = vv_settings_password(settings, password_out, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    *options_out = (struct vvcql_options){
+        .contact_points = settings->cassandra_contact_points,
+        .local_datacenter = unless_empty(settings->cassandra_datacenter),
+        .remote_hosts = settings->cassandra_remote_hosts,
+        .user = unless_empty(settings->cassandra_user),
+        .password = password_out,
+        .tls = {.enabled = settings->cassandra_tls,
+                .ca_file = unless_empty(settings->cassandra_tls_ca),
+                .certificate_file = unless_empty(settings->cassandra_tls_certificate),
+                .key_file = unless_empty(settings->cassandra_tls_key),
+                .skip_name_check = settings->cassandra_tls_skip_name_check},
+        .connections_per_host = (uint32_t)settings->cassandra_connections_per_host,
+        .request_timeout_ms = (uint32_t)(settings->cassandra_request_timeout_ns / VV_MILLISECOND),
+        .speculative_delay_ms =
+            (uint32_t)(settings->cassandra_speculative_delay_ns / VV_MILLISECOND),
+    };
+    if (!vvcql_consistency_of(settings->cassandra_consistency, &options_out->consistency)) {
+        return vv_error_set(error, VV_INVALID, "cassandra.consistency is not a level");
+    }
+    return VV_OK;
+}
+
+static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *take_local,
+                                     struct vv_error *error)
+{
+    const struct vv_settings *settings = &engine->settings;
+    char password[VV_SETTING_TEXT_MAX];
+    int64_t classes[VV_SETTINGS_CLASSES_MAX];
+    struct vv_cassandra_options options = {
+        .keyspace = settings->cassandra_keyspace,
+        .classes_ns = classes,
+        .slack_ns = settings->cassandra_slack_ns,
+        .requests_max = (uint32_t)settings->cassandra_requests_max,
+        .bytes_max = (size_t)settings->cassandra_bytes_max,
+    };
+    enum vv_status status = vv_settings_classes(settings, classes, &options.n_classes, error);
+    if (status == VV_OK) {
+        status = vv_cql_options_of(settings, password, &options.cql, error);
+    }
+    if (status == VV_OK) {
+        engine->names = vv_names_create();
+        status = engine->names ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
+    }
+    if (status != VV_OK) {
+        take_local->ops->close(take_local);
+        return status;
+    }
+    options.cql.log = log_event;
+    struct vv_store_names names = vv_names_of_store(engine->names);
+    status =
+        vv_store_cassandra_open(&options, take_local, &names, engine->clock, &engine->store, error);
+    explicit_bzero(password, sizeof password);
+    return status;
+}
+
+enum vv_status vv_engine_open_store(struct vv_engine *engine, struct vv_store *given,
+                                    struct vv_error *error)
+{
+    if (given) {
+        engine->store = given;
+        return VV_OK;
+    }
+    struct vv_store *embedded;
+    enum vv_status status = vv_folder_open(engine->settings.data, &engine->folder, error);
+    if (status == VV_OK) {
+        status = open_embedded(engine, &embedded, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    engine->owns_store = true;
+    engine->outlasts_store = strcmp(engine->settings.store_kind, "cassandra") == 0;
+    if (!engine->outlasts_store) {
+        engine->store = embedded;
+        return VV_OK;
+    }
+    status = open_cassandra(engine, embedded, error);
+    engine->owns_store = status == VV_OK;
+    return status;
+}
