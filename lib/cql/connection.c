@@ -154,7 +154,7 @@ void vvcql_connection_close(struct vvcql_connection *connection)
 
 bool vvcql_connection_is_ready(const struct vvcql_connection *connection)
 {
-    return connection->step == VVCQL_STEP_READY && connection->write_error == 0;
+    return connection->step == VVCQL_STEP_READY && !connection->cannot_write;
 }
 
 size_t vvcql_connection_room(const struct vvcql_connection *connection)

@@ -42,12 +42,12 @@ struct vvcql_connection {
     struct vvcql_buffer out;
     struct vvcql_buffer cipher;
     struct vvcql_buffer sending;
-    size_t sent;      /* of `sending` */
-    bool is_writing;  /* libuv has `sending` */
-    int write_error;  /* of libuv; nothing can be sent any more */
-    uint64_t written; /* bytes of frames, ever */
-    uint64_t handed;  /* those of them that libuv or TLS was given */
-    bool is_dirty;    /* in the loop's list */
+    size_t sent;       /* of `sending` */
+    bool is_writing;   /* libuv has `sending` */
+    bool cannot_write; /* any more; what the host said before is read still */
+    uint64_t written;  /* bytes of frames, ever */
+    uint64_t handed;   /* those of them that libuv or TLS was given */
+    bool is_dirty;     /* in the loop's list */
     struct vvcql_connection *next_dirty;
 
     struct vvcql_stream_ids ids;

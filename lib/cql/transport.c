@@ -76,9 +76,9 @@ static void empty(struct vvcql_buffer *buffer)
 
 /* Nothing can be written any more. Why, the host may have said before it closed: reading goes on
  * and meets its words or the end. */
-static void stop_writing(struct vvcql_connection *connection, int error)
+static void stop_writing(struct vvcql_connection *connection)
 {
-    connection->write_error = error;
+    connection->cannot_write = true;
     connection->sent = 0;
     empty(&connection->sending);
     empty(&connection->out);
@@ -104,7 +104,7 @@ static void on_written(uv_write_t *request, int status)
         return;
     }
     if (status != 0) {
-        stop_writing(connection, status);
+        stop_writing(connection);
         return;
     }
     add_sent(connection, connection->sending.size - connection->sent);
@@ -124,7 +124,7 @@ static void write_sending(struct vvcql_connection *connection)
     if (result >= 0) {
         add_sent(connection, (size_t)result);
     } else if (result != UV_EAGAIN) {
-        stop_writing(connection, result);
+        stop_writing(connection);
     }
     if (sending->size == 0) {
         return;
@@ -135,7 +135,7 @@ static void write_sending(struct vvcql_connection *connection)
     result = uv_write(&connection->write, stream, &buffer, 1, on_written);
     connection->is_writing = result == 0;
     if (result != 0) {
-        stop_writing(connection, result);
+        stop_writing(connection);
     }
 }
 
@@ -158,7 +158,7 @@ static bool encrypt(struct vvcql_connection *connection)
 void vvcql_connection_flush(struct vvcql_connection *connection)
 {
     connection->is_dirty = false;
-    if (connection->is_writing || connection->write_error != 0 || !encrypt(connection)) {
+    if (connection->is_writing || connection->cannot_write || !encrypt(connection)) {
         return;
     }
     struct vvcql_buffer *next = connection->tls != NULL ? &connection->cipher : &connection->out;
@@ -169,7 +169,7 @@ void vvcql_connection_flush(struct vvcql_connection *connection)
     struct vvcql_buffer taken = *next;
     *next = connection->sending;
     connection->sending = taken;
-    connection->handed = connection->written - connection->out.size;
+    connection->handed = connection->written;
     write_sending(connection);
     vvcql_connection_tell_room(connection, room);
 }
@@ -269,9 +269,6 @@ static void end_reading(struct vvcql_connection *connection, int error)
     if (error == UV_ENOBUFS) {
         vvcql_connection_fail_text(connection, VVCQL_NO_MEMORY, "no memory to receive");
         return;
-    }
-    if (error == UV_EOF && connection->write_error != 0) {
-        error = connection->write_error;
     }
     const char *text = error == UV_EOF ? "the host closed it" : uv_strerror(error);
     if (connection->step == VVCQL_STEP_READY) {

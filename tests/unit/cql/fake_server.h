@@ -118,6 +118,7 @@ static inline void fake_close(struct fake_peer *peer)
     if (peer->fd >= 0) {
         (void)close(peer->fd);
         peer->fd = -1;
+        pthread_cond_broadcast(&peer->server->changed);
     }
     pthread_mutex_unlock(&peer->server->lock);
 }
@@ -402,6 +403,16 @@ static inline void fake_server_start_at(struct fake_server *server, const char *
 static inline void fake_server_start(struct fake_server *server, fake_serve serve, void *context)
 {
     fake_server_start_at(server, "127.0.0.1", 0, serve, context);
+}
+
+/* Waits until the server has closed its newest connection. */
+static inline void fake_server_wait_closed(struct fake_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    while (server->peers == NULL || server->peers->fd >= 0) {
+        pthread_cond_wait(&server->changed, &server->lock);
+    }
+    pthread_mutex_unlock(&server->lock);
 }
 
 static inline void fake_server_free(struct fake_server *server)

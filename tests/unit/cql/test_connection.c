@@ -440,6 +440,33 @@ static void test_backpressure(void **state)
     fake_server_stop(&server);
 }
 
+/* One request that is more than may wait: room comes back when it is sent. */
+static void test_room_after_one_large_request(void **state)
+{
+    (void)state;
+    struct fake_server server = {0};
+    fake_server_start(&server, serve_slowly, NULL);
+    struct client client;
+    client_init(&client, &server);
+    client_connect(&client);
+    client_run_ready(&client);
+    struct request request = {0};
+    assert_int_equal(request_send(&client, &request, 1, (size_t)40 << 20), VVCQL_OK);
+    (void)uv_run(&client.loop.uv, UV_RUN_NOWAIT);
+    assert_int_equal(vvcql_connection_room(client.connection), 0);
+    struct request other = {0};
+    assert_int_equal(request_send(&client, &other, 2, 4), VVCQL_OVERLOADED);
+    assert_int_equal(client.n_room, 0);
+    fake_server_let_pass(&server);
+    client_run_until(&client, &client.n_room, 1);
+    assert_int_equal(request_send(&client, &other, 2, 4), VVCQL_OK);
+    client_run_until(&client, &other.n_done, 1);
+    assert_true(request.has_answer);
+    assert_int_equal(client.n_room, 1);
+    client_deinit(&client);
+    fake_server_stop(&server);
+}
+
 /* ---- its end ---- */
 
 static void test_close_completes_calls(void **state)
@@ -823,6 +850,7 @@ int main(void)
         cmocka_unit_test(test_heartbeat_with_calls_in_flight),
         cmocka_unit_test(test_silence_closes),
         cmocka_unit_test(test_backpressure),
+        cmocka_unit_test(test_room_after_one_large_request),
         cmocka_unit_test(test_close_completes_calls),
         cmocka_unit_test(test_close_while_connecting),
         cmocka_unit_test(test_refused),

@@ -253,6 +253,48 @@ static void test_answer_before_close_is_taken(void **state)
     fake_server_stop(&server);
 }
 
+static void serve_words_then_reset(struct fake_peer *peer)
+{
+    struct fake_request request;
+    if (fake_handshake(peer) && fake_expect(peer, VVCQL_OP_QUERY, &request)) {
+        (void)fake_answer_error(peer, request.stream, VVCQL_CODE_OVERLOADED, "closing down");
+    }
+    fake_reset(peer);
+}
+
+/* As the loop does before it waits. */
+static void flush(struct client *client)
+{
+    client->loop.dirty = NULL;
+    vvcql_connection_flush(client->connection);
+}
+
+/* The client finds that it can't write before it reads what came. */
+static void test_answer_before_reset_is_taken(void **state)
+{
+    (void)state;
+    struct fake_server server = {0};
+    fake_server_start(&server, serve_words_then_reset, NULL);
+    struct client client;
+    client_init(&client, &server);
+    client_connect(&client);
+    client_run_ready(&client);
+    struct request requests[2] = {0};
+    assert_int_equal(request_send(&client, &requests[0], 1, 4), VVCQL_OK);
+    flush(&client);
+    fake_server_wait_closed(&server);
+    assert_int_equal(request_send(&client, &requests[1], 2, 4), VVCQL_OK);
+    flush(&client);
+    assert_false(vvcql_connection_is_ready(client.connection));
+    client_run_closed(&client);
+    assert_true(requests[0].has_answer);
+    assert_int_equal(requests[0].opcode, VVCQL_OP_ERROR);
+    assert_int_equal(requests[1].error.status, VVCQL_LOST);
+    assert_int_equal(client.error.status, VVCQL_LOST);
+    client_deinit(&client);
+    fake_server_stop(&server);
+}
+
 /* The host closes while much waits to be sent: what was not handed over is known not to be done. */
 static void serve_until_let_pass(struct fake_peer *peer)
 {
@@ -338,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_all_faults_at_all_steps),
         cmocka_unit_test(test_connect_timeout),
         cmocka_unit_test(test_answer_before_close_is_taken),
+        cmocka_unit_test(test_answer_before_reset_is_taken),
         cmocka_unit_test(test_reset_under_backlog),
         cmocka_unit_test(test_pieces),
     };
