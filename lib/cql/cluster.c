@@ -119,9 +119,8 @@ void vvcql_cluster_explain(const struct vvcql_cluster *cluster, struct vvcql_err
 {
     if (cluster->n_hosts > 0)
         explain_hosts(cluster, error_out);
-    else if (cluster->control.round_error.status != VVCQL_OK)
-        vvcql_error_set(error_out, VVCQL_UNREACHABLE, "no contact point can be reached: %s",
-                        cluster->control.round_error.message);
+    else if (cluster->control.error.status != VVCQL_OK)
+        vvcql_error_set(error_out, VVCQL_UNREACHABLE, "%s", cluster->control.error.message);
     else
         vvcql_error_set(error_out, VVCQL_UNREACHABLE, "no contact point has answered yet");
 }

@@ -12,6 +12,7 @@
 
 #define ADDRESSES_OF_NAME_MAX  16
 #define REFRESH_AFTER_EVENT_MS 100
+#define STREAMS                32
 
 static void advance(struct vvcql_control *control);
 
@@ -100,14 +101,13 @@ static void round_failed(struct vvcql_control *control)
 {
     struct vvcql_cluster *cluster = control->cluster;
     const struct vvcql_options *options = &cluster->settings->options;
-    struct vvcql_error error;
     bool refused = control->round_error.status == VVCQL_REFUSED;
-    vvcql_error_set(&error, refused ? VVCQL_REFUSED : VVCQL_UNREACHABLE, "%s: %s",
+    vvcql_error_set(&control->error, refused ? VVCQL_REFUSED : VVCQL_UNREACHABLE, "%s: %s",
                     refused ? "Cassandra turned the session away"
                             : "no contact point can be reached",
                     control->round_error.message);
-    vvcql_loop_log(cluster->loop, "control_failed", "%s", error.message);
-    vvcql_cluster_fail(cluster, &error);
+    vvcql_loop_log(cluster->loop, "control_failed", "%s", control->error.message);
+    vvcql_cluster_fail(cluster, &control->error);
     control->rounds_failed++;
     uint32_t first_ms = refused ? options->reconnect_last_ms : options->reconnect_first_ms;
     uint32_t wait_ms = vvcql_backoff_ms(first_ms, options->reconnect_last_ms,
@@ -230,6 +230,7 @@ static bool connect_to(struct vvcql_control *control, const struct vvcql_candida
     control->present = *candidate;
     vvcql_cluster_connection_options(control->cluster, candidate, &options);
     options.want_events = true;
+    options.requests_max = STREAMS; /* its own, however few the options allow to requests */
     options.context = control;
     options.on_ready = on_ready;
     options.on_event = on_event;

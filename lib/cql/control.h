@@ -41,6 +41,7 @@ struct vvcql_control {
     size_t at_contact; /* the next contact point */
     uint32_t rounds_failed;
     struct vvcql_error round_error; /* the first refusal, else the last failure of the round */
+    struct vvcql_error error;       /* how the last round ended; status VVCQL_OK: well */
     struct vvcql_deadline retry;    /* always set, as a host's */
     uv_getaddrinfo_t lookup;
     bool is_looking_up;

@@ -75,7 +75,7 @@ static void established(struct vvcql_control *control)
                        vvcql_connection_host(control->connection));
     control->is_established = true;
     control->rounds_failed = 0;
-    memset(&control->round_error, 0, sizeof(control->round_error));
+    memset(&control->error, 0, sizeof(control->error));
 }
 
 static void schedule_next(struct vvcql_control *control, bool read_again)
