@@ -3,15 +3,19 @@
 import argparse
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import fetch
+import processes
 from cluster import Cluster
 
 EXIT_SKIPPED = 77
+EXIT_NO_PROGRAM = 127
+SECONDS_TO_END = 30
 
 ENVIRONMENT = """\
 environment of the command:
@@ -87,22 +91,30 @@ def start(options):
 
 
 def run(options):
+    if not shutil.which(options.command[0]):
+        say(f"{options.command[0]}: no such program")
+        return EXIT_NO_PROGRAM
     with running(make_cluster(options)) as cluster:
         environment = {**os.environ, "VARVE_CASSANDRA": ",".join(cluster.contact_points),
                        "VARVE_CASSANDRA_PIDS": ",".join(str(node.pid) for node in cluster.nodes)}
         if cluster.certificates:
             environment["VARVE_CASSANDRA_DIR"] = str(cluster.certificates)
-        try:
-            command = subprocess.Popen(options.command, env=environment)
-        except OSError as error:
-            say(f"{options.command[0]}: {error.strerror}")
-            return 127
+        # In this process group and with this input: the command belongs to the terminal, as we do.
+        command = processes.start(options.command, env=environment, stdin=None, process_group=None)
         try:
             code = command.wait()
         finally:
-            command.terminate()
-            command.wait()
+            end_politely(command)
     return code if code >= 0 else 128 - code
+
+
+def end_politely(command):
+    command.terminate()
+    try:
+        command.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        command.kill()
+        command.wait()
 
 
 def end(number, _frame):
@@ -111,7 +123,7 @@ def end(number, _frame):
 
 def main():
     options = arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     try:
         if options.verb == "fetch":
@@ -122,8 +134,6 @@ def main():
     except fetch.Unreachable as error:
         say(f"NO CASSANDRA HERE: {error}")
         return EXIT_SKIPPED
-    except KeyboardInterrupt:
-        return 130
 
 
 if __name__ == "__main__":

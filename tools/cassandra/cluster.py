@@ -40,6 +40,7 @@ CONFIGURATION = {
     "concurrent_counter_writes": 2,
     "dynamic_snitch": False,
     "auto_snapshot": False,
+    "phi_convict_threshold": 6,  # with FAST_START: some 14 s until a lost node is noticed
     "block_for_peers_timeout_in_secs": 3,  # a node that starts while others are down
 }
 
@@ -112,6 +113,7 @@ class Cluster:
     def start(self):
         """Makes the folder and nodes, starts all, and waits until each sees each."""
         assert self.folder is None, "it runs already"
+        self.nodes = []
         java, jars = fetch.java(), fetch.jars()
         try:
             self._place = Place(sum(self.datacenters.values()))
