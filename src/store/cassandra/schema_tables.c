@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tables should be. */
+#include "store/cassandra/schema_private.h"
+
+#include <stdio.h>
+
+#define STR(text)                                                                                  \
+    {                                                                                              \
+        (text), sizeof(text) - 1                                                                   \
+    }
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+#define KEY(name, type, position, why)                                                             \
+    {                                                                                              \
+        STR(name), STR(type), STR("partition_key"), position, false, why                           \
+    }
+#define CLUSTERING(name, type, position, descending, why)                                          \
+    {                                                                                              \
+        STR(name), STR(type), STR("clustering"), position, descending, why                         \
+    }
+#define REGULAR(name, type, why)                                                                   \
+    {                                                                                              \
+        STR(name), STR(type), STR("regular"), -1, false, why                                       \
+    }
+
+#define PARTITION                                                                                  \
+    KEY("tenant", "text", 0, NULL),                                                                \
+        KEY("source", "uuid", 1, "made of the tenant and the id of the source"),                   \
+        KEY("bucket", "timestamp", 2, "where the bucket begins"),                                  \
+        KEY("bucket_s", "int", 3, "its length: in the key because plans change"),                  \
+        KEY("split", "smallint", 4, "of a source too large for one partition"),                    \
+        CLUSTERING("measurement", "text", 0, false, NULL),                                         \
+        CLUSTERING("span", "timestamp", 1, false, "where the time that is sealed at once begins")
+
+static const struct vv_schema_column runs[] = {
+    PARTITION,
+    CLUSTERING("run", "bigint", 2, false, "the stamp of the flush (the least one: covers)"),
+    CLUSTERING("part", "bigint", 3, false, NULL),
+    REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
+    REGULAR("data", "blob", "a columnar block"),
+};
+
+static const struct vv_schema_column blocks[] = {
+    PARTITION,
+    CLUSTERING("seal", "bigint", 2, true,
+               "the stamp of the pass that wrote it: the highest counts"),
+    CLUSTERING("part", "bigint", 3, false, NULL),
+    REGULAR("parts", "int", "in part 0, which is written last (0: the span has no block)"),
+    REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
+    REGULAR("data", "blob", "a columnar block"),
+};
+
+static const struct vv_schema_column buckets[] = {
+    KEY("tenant", "text", 0, NULL),
+    KEY("source", "uuid", 1, NULL),
+    KEY("period", "int", 2, NULL),
+    CLUSTERING("bucket", "timestamp", 0, false, NULL),
+    CLUSTERING("bucket_s", "int", 1, false, NULL),
+};
+
+static const struct vv_schema_column versions[] = {
+    KEY("id", "text", 0, NULL),
+    REGULAR("version", "int", NULL),
+};
+
+static const char runs_why[] =
+    "What flushes wrote. A run is never deleted: once a block has replaced it (a cover, a row\n"
+    "under the least run, says so) it expires. No deletion can come back to life then.";
+static const char blocks_why[] =
+    "Sealed data of tenants with this retention. A table for each retention: TWCS drops a file\n"
+    "only when all in it has expired.";
+static const char forever_why[] =
+    "Sealed data that is kept for ever, and what would live longer than Cassandra can count.";
+static const char buckets_why[] =
+    "Which buckets a source has, so that a reader need not look into empty ones. A partition\n"
+    "for each period of 512 days, and one that lists the periods.";
+static const char versions_why[] = "The version that these tables have.";
+
+/* ---- building ---- */
+
+struct building {
+    struct vv_schema *schema;
+    const struct vv_schema_options *options;
+    bool failed; /* no memory */
+};
+
+static struct vv_str text(struct building *building, const char *format, ...) VV_PRINTF(2, 3);
+
+static struct vv_str text(struct building *building, const char *format, ...)
+{
+    char whole[128];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(whole, sizeof whole, format, arguments);
+    va_end(arguments);
+    vv_invariant(size >= 0 && (size_t)size < sizeof whole);
+    struct vv_str copy =
+        vv_arena_str(&building->schema->arena, (struct vv_str){whole, (size_t)size});
+    building->failed = building->failed || !copy.data;
+    return copy.data ? copy : VV_STR_LITERAL("");
+}
+
+#define OPTIONS_MAX 16
+
+static struct vv_schema_table *add_table(struct building *building, struct vv_str name,
+                                         const char *why, const struct vv_schema_column *columns,
+                                         size_t n_columns)
+{
+    struct vv_arena *arena = &building->schema->arena;
+    struct vv_schema_table *table = &building->schema->tables[building->schema->n_tables++];
+    struct vv_schema_column *copies = vv_arena_alloc(arena, n_columns * sizeof *copies);
+    struct vv_schema_option *options = vv_arena_alloc(arena, OPTIONS_MAX * sizeof *options);
+    *table = (struct vv_schema_table){.name = name, .why = why};
+    if (!copies || !options) {
+        building->failed = true;
+        return table;
+    }
+    memcpy(copies, columns, n_columns * sizeof *copies);
+    table->columns = copies;
+    table->n_columns = n_columns;
+    table->options = options;
+    return table;
+}
+
+static void add_option(struct vv_schema_table *table, const char *name, struct vv_str value)
+{
+    if (table->options) {
+        vv_invariant(table->n_options < OPTIONS_MAX);
+        table->options[table->n_options++] = (struct vv_schema_option){vv_str_of(name), value};
+    }
+}
+
+/* What all tables of rows have. */
+static void add_common(struct building *building, struct vv_schema_table *table, int64_t life_ns)
+{
+    int64_t gc_grace_s = vv_schema_gc_grace_s(life_ns, building->options->repair_interval_ns);
+    add_option(table, "gc_grace_seconds", text(building, "%lld", (long long)gc_grace_s));
+    add_option(table, "default_time_to_live", VV_STR_LITERAL("0"));
+    add_option(table, "speculative_retry", VV_STR_LITERAL("99p"));
+}
+
+static void add_compression(struct vv_schema_table *table)
+{
+    add_option(table, "compression.class", VV_STR_LITERAL("LZ4Compressor"));
+    add_option(table, "compression.chunk_length_in_kb", VV_STR_LITERAL("16"));
+    add_option(table, "compression.min_compress_ratio", VV_STR_LITERAL("1.1"));
+}
+
+static void add_expiring(struct building *building, struct vv_schema_table *table, int64_t life_ns)
+{
+    struct vv_schema_window window = vv_schema_window_of(life_ns);
+    add_option(table, "compaction.class", VV_STR_LITERAL("TimeWindowCompactionStrategy"));
+    add_option(table, "compaction.compaction_window_unit", vv_str_of(window.unit));
+    add_option(table, "compaction.compaction_window_size",
+               text(building, "%lld", (long long)window.size));
+    add_common(building, table, life_ns);
+    add_option(table, "read_repair", VV_STR_LITERAL("NONE"));
+}
+
+static void add_lasting(struct building *building, struct vv_schema_table *table)
+{
+    add_option(table, "compaction.class", VV_STR_LITERAL("UnifiedCompactionStrategy"));
+    add_common(building, table, 0);
+    add_option(table, "read_repair", VV_STR_LITERAL("BLOCKING"));
+}
+
+static void add_blocks(struct building *building, int64_t retention_ns)
+{
+    char class_name[VV_CLASS_NAME_SIZE];
+    vv_schema_class_name(retention_ns, class_name);
+    struct vv_schema_table *table =
+        add_table(building, text(building, "blocks_%s", class_name),
+                  retention_ns > 0 ? blocks_why : forever_why, blocks, COUNT(blocks));
+    if (retention_ns > 0) {
+        add_expiring(building, table, retention_ns);
+    } else {
+        add_lasting(building, table);
+    }
+    add_compression(table);
+}
+
+static void add_tables(struct building *building)
+{
+    const struct vv_schema_options *options = building->options;
+    struct vv_schema_table *table =
+        add_table(building, VV_STR_LITERAL("runs"), runs_why, runs, COUNT(runs));
+    add_expiring(building, table, options->run_life_ns);
+    add_compression(table);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        add_blocks(building, options->classes_ns[i]);
+    }
+    add_blocks(building, 0);
+    table = add_table(building, VV_STR_LITERAL("buckets"), buckets_why, buckets, COUNT(buckets));
+    add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("varve_schema"), versions_why, versions,
+                      COUNT(versions));
+    add_option(table, "default_time_to_live", VV_STR_LITERAL("0"));
+}
+
+/* ---- the keyspace ---- */
+
+static void add_keyspace_option(struct vv_schema *schema, struct vv_str name, struct vv_str value)
+{
+    schema->options[schema->n_options++] = (struct vv_schema_option){name, value};
+}
+
+static void add_keyspace(struct building *building)
+{
+    struct vv_schema *schema = building->schema;
+    const struct vv_schema_options *options = building->options;
+    if (options->n_replication > 0) {
+        add_keyspace_option(schema, VV_STR_LITERAL("replication.class"),
+                            VV_STR_LITERAL("NetworkTopologyStrategy"));
+    }
+    for (size_t i = 0; i < options->n_replication; i++) {
+        struct vv_buffer name = {0};
+        vv_buffer_text(&name, "replication.");
+        vv_buffer_str(&name, options->replication[i].datacenter);
+        struct vv_str copy =
+            vv_arena_str(&schema->arena, (struct vv_str){(const char *)name.data, name.size});
+        building->failed = building->failed || name.failed || !copy.data;
+        add_keyspace_option(schema, copy,
+                            text(building, "%lld", (long long)options->replication[i].replicas));
+        vv_buffer_deinit(&name);
+    }
+    add_keyspace_option(schema, VV_STR_LITERAL("durable_writes"), VV_STR_LITERAL("true"));
+}
+
+enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv_schema *schema_out)
+{
+    *schema_out = (struct vv_schema){
+        .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
+    struct building building = {schema_out, options, false};
+    size_t n_tables = options->n_classes + 4;
+    size_t n_options = options->n_replication + 2;
+    schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
+    schema_out->options =
+        vv_arena_alloc(&schema_out->arena, n_options * sizeof *schema_out->options);
+    if (!schema_out->tables || !schema_out->options) {
+        vv_schema_deinit(schema_out);
+        return VV_NO_MEMORY;
+    }
+    add_keyspace(&building);
+    add_tables(&building);
+    for (size_t i = 0; i < n_tables && options->n_replication == 0; i++) {
+        schema_out->tables[i].n_options = 0;
+    }
+    if (building.failed) {
+        vv_schema_deinit(schema_out);
+        return VV_NO_MEMORY;
+    }
+    return VV_OK;
+}
