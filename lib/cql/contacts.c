@@ -3,6 +3,7 @@
 #include "contacts.h"
 
 #include "address.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,8 @@ static enum vvcql_status parse_one(struct part part, uint16_t default_port,
         return vvcql_error_set(error, VVCQL_INVALID,
                                "contact point \"%.*s\" must be host, host:port or [IPv6]:port",
                                (int)(part.end - part.at), part.at);
-    contact->host = strndup(host.at, (size_t)(host.end - host.at));
+    contact->host = vvcql_duplicate(
+        (struct vvcql_bytes){(const uint8_t *)host.at, (size_t)(host.end - host.at)});
     if (contact->host == NULL)
         return vvcql_error_set(error, VVCQL_NO_MEMORY, "out of memory");
     contact->is_address = vvcql_address_parse(&contact->address, contact->host, contact->port);

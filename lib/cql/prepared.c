@@ -53,7 +53,8 @@ static struct vvcql_prepared *create(const char *cql)
     struct vvcql_prepared *prepared = calloc(1, sizeof(*prepared));
     if (prepared == NULL)
         return NULL;
-    prepared->text = strdup(cql);
+    prepared->text =
+        vvcql_duplicate((struct vvcql_bytes){.data = (const uint8_t *)cql, .size = strlen(cql)});
     if (prepared->text == NULL) {
         free(prepared);
         return NULL;

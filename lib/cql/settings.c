@@ -4,6 +4,7 @@
 
 #include "host.h"
 #include "stream_ids.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static bool copy_texts(struct vvcql_options *options)
     for (size_t i = 0; i < n; i++) {
         if (*texts[i] == NULL)
             continue;
-        *texts[i] = copied ? strdup(*texts[i]) : NULL;
+        struct vvcql_bytes text = {(const uint8_t *)*texts[i], strlen(*texts[i])};
+        *texts[i] = copied ? vvcql_duplicate(text) : NULL;
         copied = copied && *texts[i] != NULL;
     }
     return copied;

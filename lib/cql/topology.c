@@ -204,13 +204,6 @@ enum vvcql_status vvcql_topology_add_peers(struct vvcql_topology *topology,
     return status;
 }
 
-static char *copy_of(struct vvcql_bytes text)
-{
-    if (text.data == NULL)
-        return strdup("");
-    return strndup((const char *)text.data, text.size);
-}
-
 /* Appends one pair of the replication map. false: no memory. */
 static bool add_pair(struct vvcql_found_keyspace *keyspace, struct vvcql_bytes key,
                      struct vvcql_bytes value)
@@ -224,8 +217,8 @@ static bool add_pair(struct vvcql_found_keyspace *keyspace, struct vvcql_bytes k
     if (values == NULL)
         return false;
     keyspace->values = values;
-    keys[n - 1] = copy_of(key);
-    values[n - 1] = copy_of(value);
+    keys[n - 1] = vvcql_duplicate(key);
+    values[n - 1] = vvcql_duplicate(value);
     keyspace->n = n;
     return keys[n - 1] != NULL && values[n - 1] != NULL;
 }
@@ -256,7 +249,7 @@ static bool read_keyspace(const struct vvcql_result *result, struct vvcql_found_
         if (!add_pair(keyspace, key, value))
             return false;
     }
-    keyspace->name = copy_of(name);
+    keyspace->name = vvcql_duplicate(name);
     return keyspace->name != NULL;
 }
 

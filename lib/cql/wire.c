@@ -272,3 +272,16 @@ void vvcql_copy_text(char *out, size_t capacity, struct vvcql_bytes text)
     }
     out[used] = '\0';
 }
+
+char *vvcql_duplicate(struct vvcql_bytes text)
+{
+    char *copy = malloc(text.size + 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    if (text.size > 0) {
+        memcpy(copy, text.data, text.size);
+    }
+    copy[text.size] = '\0';
+    return copy;
+}

@@ -97,4 +97,7 @@ struct vvcql_bytes vvcql_read_value(struct vvcql_reader *reader);
  * with '?' for control characters and for bytes that are not UTF-8. */
 void vvcql_copy_text(char *out, size_t capacity, struct vvcql_bytes text);
 
+/* A copy with a zero at its end, to be freed with free(). NULL: no memory. */
+char *vvcql_duplicate(struct vvcql_bytes text);
+
 #endif

@@ -21,6 +21,7 @@ struct site {
     struct vvcql_cluster cluster;
     struct vvcql_executor executor;
     struct vvcql_prepared_texts prepared;
+    uv_async_t alive; /* as a session's, which keeps the loop running */
     char contact_points[256];
     bool is_opened; /* on_opened was called */
     bool is_closed;
@@ -60,6 +61,7 @@ static inline void site_on_closed(void *context)
     struct site *site = context;
     assert_false(site->is_closed);
     site->is_closed = true;
+    uv_close((uv_handle_t *)&site->alive, NULL);
 }
 
 static inline void site_log(void *context, const char *event, const char *text)
@@ -97,6 +99,7 @@ static inline void site_start(struct site *site, bool is_patient)
         fail_msg("%s", error.message);
     }
     assert_true(vvcql_loop_init(&site->loop, site->settings.options.seed));
+    assert_int_equal(uv_async_init(&site->loop.uv, &site->alive, NULL), 0);
     site->loop.log = site_log;
     site->loop.log_context = site;
     site->cluster.loop = &site->loop;
