@@ -9,6 +9,9 @@
 #define READ_SIZE         ((size_t)64 << 10)
 /* Shorter bodies gain nothing from being compressed. */
 #define COMPRESS_SIZE_MIN ((size_t)1 << 10)
+/* What TLS itself has to say while earlier bytes aren't taken: a host that asks for ever more (new
+ * keys, say) and reads nothing is not waited for. */
+#define TLS_BACKLOG_MAX ((size_t)256 << 10)
 /* Buffers that a burst made larger are given back. */
 #define KEPT_CAPACITY_MAX ((size_t)1 << 20)
 
@@ -218,7 +221,8 @@ static bool add_plain(struct vvcql_connection *connection)
 /* The alert that tells the host why, as far as the kernel takes it at once. */
 static void fail_tls(struct vvcql_connection *connection, const struct vvcql_error *error)
 {
-    if (!connection->is_writing && connection->cipher.size > 0) {
+    if (connection->step != VVCQL_STEP_CLOSING && !connection->is_writing &&
+        connection->cipher.size > 0) {
         uv_buf_t buffer =
             uv_buf_init((char *)connection->cipher.data, (unsigned)connection->cipher.size);
         (void)uv_try_write((uv_stream_t *)&connection->tcp, &buffer, 1);
@@ -241,6 +245,12 @@ static bool decrypt(struct vvcql_connection *connection, size_t size)
     if (status != VVCQL_OK) {
         take_frames(connection);
         fail_tls(connection, &error);
+        return false;
+    }
+    if (connection->cipher.size > TLS_BACKLOG_MAX) {
+        vvcql_connection_fail_text(connection, VVCQL_PROTOCOL,
+                                   "%s asks for answers of TLS and does not take them",
+                                   connection->host);
         return false;
     }
     if (connection->cipher.size > 0) {

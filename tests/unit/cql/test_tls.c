@@ -415,6 +415,41 @@ static void test_end_of_channel(void **state)
     }
 }
 
+/* Asks for new keys for ever, and takes no answer. */
+static void serve_new_keys(struct fake_peer *peer)
+{
+    if (!fake_handshake(peer) || !fake_wait(peer)) {
+        return;
+    }
+    while (SSL_key_update(peer->ssl, SSL_KEY_UPDATE_REQUESTED) == 1 &&
+           SSL_do_handshake(peer->ssl) == 1) {
+    }
+}
+
+static void test_too_many_new_keys(void **state)
+{
+    (void)state;
+    SSL_CTX *tls = make_server_tls(&all.server, NULL);
+    struct fake_server server = {.tls = tls};
+    fake_server_start(&server, serve_new_keys, NULL);
+    struct vvcql_tls_options options = trusting();
+    struct vvcql_tls_context *context = make_context(&options);
+    struct client client;
+    client_init(&client, &server);
+    client.options.tls = context;
+    client_connect(&client);
+    client_run_ready(&client);
+    client.connection->is_writing = true; /* as if the kernel took nothing any more */
+    fake_server_let_pass(&server);
+    client_run_closed(&client);
+    assert_int_equal(client.error.status, VVCQL_PROTOCOL);
+    assert_non_null(strstr(client.error.message, "does not take them"));
+    client_deinit(&client);
+    fake_server_stop(&server);
+    vvcql_tls_context_destroy(context);
+    SSL_CTX_free(tls);
+}
+
 /* ---- files ---- */
 
 static void assert_invalid(const struct vvcql_tls_options *options, const char *text)
@@ -521,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_hang_in_handshake),
         cmocka_unit_test(test_client_without_tls),
         cmocka_unit_test(test_end_of_channel),
+        cmocka_unit_test(test_too_many_new_keys),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_memory),
     };
