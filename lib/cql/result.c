@@ -66,6 +66,7 @@ static bool take_rows(struct vvcql_result *result, struct vvcql_reader *reader)
     result->paging_state = header.paging_state;
     result->n_rows = vvcql_read_u32(reader);
     result->rows = *reader;
+    result->first_row = *reader;
     return !reader->failed && check_rows(result->rows, result->n_rows, result->n_columns);
 }
 
@@ -247,6 +248,13 @@ bool vvcql_result_tracing_id(const struct vvcql_result *result, uint8_t uuid_out
 const char *vvcql_result_host(const struct vvcql_result *result)
 {
     return result->host;
+}
+
+void vvcql_rewind(struct vvcql_result *result)
+{
+    result->rows = result->first_row;
+    result->rows_taken = 0;
+    result->has_row = false;
 }
 
 bool vvcql_next_row(struct vvcql_result *result)

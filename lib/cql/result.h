@@ -33,6 +33,8 @@ const char *vvcql_result_host(const struct vvcql_result *result);
 /* To the next row, the first one at first; false at the end. All rows were checked when the result
  * was made. */
 bool vvcql_next_row(struct vvcql_result *result);
+/* Before the first row again. */
+void vvcql_rewind(struct vvcql_result *result);
 
 /* ---- values of the present row. False, and nothing written, when the value is null, or its size
  * is not that of the type asked for, or there is no such column. ---- */

@@ -17,6 +17,7 @@ struct vvcql_result {
     size_t rows_taken; /* by vvcql_next_row() */
     bool has_row;
     struct vvcql_reader rows; /* what vvcql_next_row() reads next */
+    struct vvcql_reader first_row;
     struct vvcql_column *columns;
     struct vvcql_bytes *values; /* of the present row; data NULL for null */
 };

@@ -95,8 +95,17 @@ void vv_head_drop(struct vv_head *head, struct vv_generation *take_generation)
     vv_invariant(head->oldest == take_generation && head->active != take_generation);
     head->oldest = take_generation->newer;
     head->n_generations--;
+    head->drops++;
     pthread_mutex_unlock(&head->lock);
     vv_generation_release(take_generation);
+}
+
+uint64_t vv_head_drops(struct vv_head *head)
+{
+    pthread_mutex_lock(&head->lock);
+    uint64_t drops = head->drops;
+    pthread_mutex_unlock(&head->lock);
+    return drops;
 }
 
 size_t vv_head_hold(struct vv_head *head, struct vv_generation *held_out[VV_GENERATIONS_MAX])

@@ -51,6 +51,9 @@ VV_MUST_CHECK enum vv_status vv_generation_walk(struct vv_generation *generation
 /* The flush of the oldest generation is confirmed: readers find it in the store from now on.
  * Frees it after its last reader. */
 void vv_head_drop(struct vv_head *head, struct vv_generation *take_generation);
+/* How many were dropped so far. Whoever read the store earlier and finds the same number after
+ * looking at the head has missed nothing in between. Any thread. */
+uint64_t vv_head_drops(struct vv_head *head);
 
 /* Copies the rows of a series with time in [from, to), in the order of application, generations
  * oldest first: columns as asked, `types` not set. n_rows 0 (and nothing to free) when there are

@@ -86,6 +86,7 @@ struct vv_head {
     size_t n_touched;
     uint64_t prepared_points;
     size_t n_generations; /* under the lock */
+    uint64_t drops;
     size_t touched_capacity;
 };
 

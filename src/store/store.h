@@ -26,6 +26,7 @@
 #include "model/stamp.h"
 
 struct vv_store;
+struct vv_store_answer;
 
 enum vv_piece_kind { VV_PIECE_RUN, VV_PIECE_BLOCK };
 
@@ -116,6 +117,17 @@ struct vv_store_ops {
      * by span, part. */
     enum vv_status (*read)(struct vv_store *, const struct vv_store_read *, vv_piece_visit, void *,
                            struct vv_error *);
+    /*
+     * For a store whose answers take their time; all three NULL where asking ahead gains nothing.
+     * begin_read asks and returns at once; visit_read waits, then visits as read() does, what was
+     * there at some time since begin_read, and may be called again; end_read forgets it, also
+     * while it is under way. An answer belongs to one thread at a time.
+     */
+    enum vv_status (*begin_read)(struct vv_store *, const struct vv_store_read *,
+                                 struct vv_store_answer **answer_out, struct vv_error *);
+    enum vv_status (*visit_read)(struct vv_store_answer *, vv_piece_visit, void *,
+                                 struct vv_error *);
+    void (*end_read)(struct vv_store_answer *);
     /* The bucket start nearest to `bucket_start` (at or after it when forward, else at or before
      * it) at which the source has any run or block. VV_DONE when there is none. A store that cannot
      * tell cheaply returns bucket_start itself. */

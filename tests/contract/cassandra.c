@@ -191,6 +191,7 @@ static void heal_writes(struct contract *contract)
 
 const struct backend cassandra_backend = {
     .name = "cassandra",
+    .heals_slowly = true,
     .is_there = is_there,
     .open = open_cassandra,
     .crash = crash,

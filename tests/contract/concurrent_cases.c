@@ -224,7 +224,7 @@ static void fail_and_recover(struct shared *shared, uint64_t round)
     c->backend->break_writes(c);
     fail_to_write(c);
     c->backend->heal_writes(c);
-    assert_ok(c->store->ops->recover(c->store, NULL));
+    contract_recover(c);
 }
 
 static void readers_are_safe_while_the_store_recovers(void **state)

@@ -4,6 +4,7 @@
 
 #include <ftw.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TEXT_SIZE 65536
@@ -170,6 +171,20 @@ void expire(struct contract *contract, int64_t now_ns)
     for (int i = 0; more; i++) {
         assert_true(i < 10000);
         assert_ok(contract->store->ops->expire(contract->store, now_ns, 1u << 20, &more, NULL));
+    }
+}
+
+void contract_recover(struct contract *contract)
+{
+    struct vv_error error = {0};
+    struct timespec wait = {0, 50000000};
+    enum vv_status status = contract->store->ops->recover(contract->store, &error);
+    for (int i = 0; status != VV_OK && contract->backend->heals_slowly && i < 600; i++) {
+        nanosleep(&wait, NULL);
+        status = contract->store->ops->recover(contract->store, &error);
+    }
+    if (status != VV_OK) {
+        fail_msg("the store does not recover: %s", error.message);
     }
 }
 

@@ -40,6 +40,7 @@ enum backend_ability {
 struct backend {
     const char *name;
     unsigned abilities;     /* enum backend_ability */
+    bool heals_slowly; /* servers and connections come back some time after heal_writes */
     bool immediate;         /* readers see what another thread wrote before it is confirmed */
     bool (*is_there)(void); /* whether it can be tested here; NULL: always */
     enum vv_status (*open)(const struct vv_store_options *options, struct vv_store **store_out,
@@ -68,6 +69,8 @@ void contract_remove_folder(const char *path);
 void contract_open(struct contract *contract);
 void contract_close(struct contract *contract);
 void contract_crash(struct contract *contract, uint64_t seed);
+/* recover(), which must succeed: soon after writes were healed, where that takes time. */
+void contract_recover(struct contract *contract);
 /* An empty store again. */
 void contract_reset(struct contract *contract);
 

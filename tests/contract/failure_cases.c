@@ -50,7 +50,7 @@ static void after_a_failure_nothing_is_written_until_recover(void **state)
     fail_to_write(c);
     assert_all_changes_fail(c);
     c->backend->heal_writes(c);
-    assert_ok(c->store->ops->recover(c->store, NULL));
+    contract_recover(c);
     const char *text = pieces_text(c, &key.partition);
     if (strcmp(text, "R3.1.0=confirmed B3.0=block") != 0) {
         assert_string_equal(text, "R3.1.0=confirmed R3.2.0=unconfirmed B3.0=block");
@@ -78,7 +78,7 @@ static void recover_is_repeated_until_it_succeeds(void **state)
             assert_true(error.message[0] != 0);
         }
         c->backend->heal_writes(c);
-        assert_ok(c->store->ops->recover(c->store, NULL));
+        contract_recover(c);
         c->store->ops->read_figures(c->store, &figures);
         assert_int_equal(figures.recoveries, round);
         put_run(c, &key, round, 0, "a");
@@ -111,7 +111,7 @@ static void readers_are_served_or_put_off_while_the_store_fails(void **state)
     status = c->store->ops->read(c->store, &read, ignore_piece, NULL, NULL);
     assert_true(status == VV_OK || status == VV_OVERLOAD);
     c->backend->heal_writes(c);
-    assert_ok(c->store->ops->recover(c->store, NULL));
+    contract_recover(c);
     assert_string_equal(pieces_text(c, &key.partition), "R3.1.0=a");
 }
 
@@ -131,7 +131,7 @@ static void recover_without_a_failure_does_nothing(void **state)
     struct contract *c = *state;
     struct vv_span_key key = span_of(1, 1, 10, 3);
     put_run(c, &key, 1, 0, "a");
-    assert_ok(c->store->ops->recover(c->store, NULL));
+    contract_recover(c);
     confirm(c);
     contract_crash(c, 1);
     assert_string_equal(pieces_text(c, &key.partition), "R3.1.0=a");
@@ -230,7 +230,7 @@ static void a_full_disk_loses_nothing_that_was_confirmed(void **state)
             count_pieces(c, confirmed, blocks); /* a full disk can be read */
         }
         assert_int_equal(unlink(filler), 0);
-        assert_ok(c->store->ops->recover(c->store, NULL));
+        contract_recover(c);
         count_pieces(c, confirmed, blocks);
         struct vv_span_key key = span_of(2, (uint32_t)round, 10, 3);
         put_run(c, &key, 1, 0, "a");

@@ -42,7 +42,7 @@ static void run_seed(struct contract *c, uint64_t seed, uint32_t changes)
             c->backend->break_writes(c);
             fail_to_write(c);
             c->backend->heal_writes(c);
-            assert_ok(c->store->ops->recover(c->store, NULL));
+            contract_recover(c);
             model_after_crash(c->store, &model, NULL);
         }
     }

@@ -214,7 +214,15 @@ VV_MUST_CHECK enum vv_status vv_cassandra_remove_runs(struct vv_store *base,
                                                       const struct vv_piece *runs, size_t n,
                                                       struct vv_error *error);
 
-/* read.c, nearest.c, scan.c */
+/* answer.c, read.c, nearest.c, scan.c */
+VV_MUST_CHECK enum vv_status vv_cassandra_begin_read(struct vv_store *base,
+                                                     const struct vv_store_read *read,
+                                                     struct vv_store_answer **answer_out,
+                                                     struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer,
+                                                     vv_piece_visit visit, void *context,
+                                                     struct vv_error *error);
+void vv_cassandra_end_read(struct vv_store_answer *answer);
 enum vv_status vv_cassandra_put_off(enum vv_status status);
 VV_MUST_CHECK enum vv_status vv_cassandra_read(struct vv_store *base,
                                                const struct vv_store_read *read,

@@ -7,19 +7,18 @@
  * first part is there, with the number of parts, is whole. A page may end inside a seal that is
  * deleted meanwhile; a missing part is noticed, and the class is read again from that span on.
  */
-#include "store/cassandra/cassandra.h"
+#include "store/cassandra/answer.h"
 
 #include "store/keys.h"
 
 #include <stdlib.h>
 
-#define RUNS_OF_A_PAGE   512
-#define BLOCKS_OF_A_PAGE 64
-#define COVER_SIZE       12 /* run 8, part 4, big-endian */
-#define AGAIN_MAX        16
+#define COVER_SIZE 12 /* run 8, part 4, big-endian */
+#define AGAIN_MAX  16
 
 struct reading {
     struct vv_cassandra *store;
+    struct vv_store_answer *answer;
     const struct vv_store_read *read;
     vv_piece_visit visit;
     void *context;
@@ -69,61 +68,67 @@ static enum vv_status give(struct reading *reading, struct vv_piece *piece, stru
     return status;
 }
 
-/* ---- questions ---- */
-
-static int64_t ms_from(int64_t time_ns) /* rounded up: spans start at whole ms */
-{
-    int64_t ms = time_ns / VV_MILLISECOND;
-    return ms * VV_MILLISECOND < time_ns ? ms + 1 : ms;
-}
-
-static struct vvcql_statement *question(struct reading *reading,
-                                        const struct vvcql_prepared *prepared, int64_t from_ms,
-                                        int32_t page_size, enum vv_status *status_out)
-{
-    const struct vv_store_read *read = reading->read;
-    struct vvcql_statement *statement = vvcql_statement_prepared(prepared);
-    *status_out =
-        vv_cassandra_add_partition(reading->store, statement, &read->partition, reading->error);
-    vv_cassandra_add_str(statement, vv_cassandra_measurement(reading->store, read->measurement));
-    vvcql_add_timestamp(statement, from_ms);
-    vvcql_add_timestamp(statement, ms_from(read->span_to));
-    vvcql_set_page_size(statement, page_size);
-    vvcql_set_idempotent(statement, true);
-    return statement;
-}
+/* ---- pages ---- */
 
 typedef enum vv_status (*row_visit)(struct reading *reading, struct vvcql_result *row);
 
-/* All pages of a question, each row to `visit`. */
-static enum vv_status walk(struct reading *reading, const struct vvcql_prepared *prepared,
-                           int64_t from_ms, int32_t page_size, row_visit visit)
+static enum vv_status visit_rows(struct reading *reading, struct vvcql_result *page,
+                                 row_visit visit)
 {
-    struct vvcql_result *page = NULL;
-    for (;;) {
-        enum vv_status status;
-        struct vvcql_statement *statement =
-            question(reading, prepared, from_ms, page_size, &status);
-        if (status != VV_OK) {
-            vvcql_statement_destroy(statement);
-            vvcql_result_destroy(page);
-            return status;
-        }
-        if (page) {
-            struct vvcql_bytes state = vvcql_result_paging_state(page);
-            vvcql_set_paging_state(statement, state.data, state.size);
-            vvcql_result_destroy(page);
-        }
-        status = vv_cassandra_ask(reading->store, &statement, 1, &page, reading->error);
-        while (status == VV_OK && vvcql_next_row(page)) {
-            atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
-            status = visit(reading, page);
-        }
+    enum vv_status status = VV_OK;
+    while (status == VV_OK && vvcql_next_row(page)) {
+        atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
+        status = visit(reading, page);
+    }
+    return status;
+}
+
+/* Asks for a page, the one after `before` unless that is NULL. */
+static enum vv_status ask_page(struct reading *reading, const struct vvcql_prepared *prepared,
+                               int64_t from_ms, int32_t page_size,
+                               const struct vvcql_result *before, struct vvcql_result **page_out)
+{
+    enum vv_status status;
+    struct vvcql_statement *statement = vv_cassandra_question(reading->answer, prepared, from_ms,
+                                                              page_size, &status, reading->error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    if (before) {
+        struct vvcql_bytes state = vvcql_result_paging_state(before);
+        vvcql_set_paging_state(statement, state.data, state.size);
+    }
+    return vv_cassandra_ask(reading->store, &statement, 1, page_out, reading->error);
+}
+
+/* Each row of all pages to `visit`. The first page is borrowed; NULL when it is still to be asked
+ * for. */
+static enum vv_status walk(struct reading *reading, const struct vvcql_prepared *prepared,
+                           int64_t from_ms, int32_t page_size, struct vvcql_result *first,
+                           row_visit visit)
+{
+    struct vvcql_result *own = NULL;
+    enum vv_status status = VV_OK;
+    if (first) {
+        vvcql_rewind(first);
+    } else {
+        status = ask_page(reading, prepared, from_ms, page_size, NULL, &own);
+    }
+    for (struct vvcql_result *page = first ? first : own; status == VV_OK; page = own) {
+        status = visit_rows(reading, page, visit);
         if (status != VV_OK || vvcql_result_paging_state(page).size == 0) {
-            vvcql_result_destroy(page);
-            return status;
+            break;
+        }
+        struct vvcql_result *next;
+        status = ask_page(reading, prepared, from_ms, page_size, page, &next);
+        if (status == VV_OK) {
+            vvcql_result_destroy(own);
+            own = next;
         }
     }
+    vvcql_result_destroy(own);
+    return status;
 }
 
 /* ---- runs ---- */
@@ -245,17 +250,22 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
 }
 
 /* Parts that were given twice do no harm: they are the same points. */
-static enum vv_status read_class(struct reading *reading, const struct vv_class *class)
+static enum vv_status read_class(struct reading *reading, uint32_t index)
 {
-    int64_t from_ms = ms_from(reading->read->span_from);
+    struct vv_store_answer *answer = reading->answer;
+    const struct vv_class *class = &reading->store->classes[answer->classes.classes[index]];
+    struct vvcql_result *first = answer->has_blocks ? answer->blocks[index] : NULL;
+    int64_t from_ms = vv_cassandra_ms_from(reading->read->span_from);
     enum vv_status status = VV_OVERLOAD;
-    for (int again = 0; status == VV_OVERLOAD && again < AGAIN_MAX; again++) {
+    for (int again = 0; status == VV_OVERLOAD && !reading->stopped && again < AGAIN_MAX; again++) {
         reading->in_span = false;
-        status = walk(reading, class->read_blocks, from_ms, BLOCKS_OF_A_PAGE, visit_block);
+        status = walk(reading, class->read_blocks, from_ms, VV_CASSANDRA_BLOCKS_OF_A_PAGE, first,
+                      visit_block);
         if (status == VV_OK && reading->in_span && reading->parts_left > 0) {
             status = VV_OVERLOAD;
         }
-        if (status == VV_OVERLOAD && !reading->stopped) {
+        if (status == VV_OVERLOAD) {
+            first = NULL;
             from_ms = vv_cassandra_ms(reading->span);
             reading->n_spans -=
                 reading->n_spans > 0 && reading->spans[reading->n_spans - 1] == reading->span;
@@ -270,28 +280,46 @@ enum vv_status vv_cassandra_put_off(enum vv_status status)
     return status == VV_IO ? VV_OVERLOAD : status;
 }
 
-enum vv_status vv_cassandra_read(struct vv_store *base, const struct vv_store_read *read,
-                                 vv_piece_visit visit, void *context, struct vv_error *error)
+static enum vv_status visit_answer(struct reading *reading)
 {
-    struct vv_cassandra *store = vv_cassandra_of(base);
-    struct reading reading = {
-        .store = store, .read = read, .visit = visit, .context = context, .error = error};
-    if (read->span_from >= read->span_to) {
-        return VV_OK;
+    struct vv_store_answer *answer = reading->answer;
+    enum vv_status status =
+        walk(reading, reading->store->read_runs, vv_cassandra_ms_from(reading->read->span_from),
+             VV_CASSANDRA_RUNS_OF_A_PAGE, answer->runs, visit_run);
+    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
+        status = read_class(reading, i);
     }
-    atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
-    enum vv_status status = vv_cassandra_see_own(store, error);
-    if (status == VV_OK) {
-        status =
-            walk(&reading, store->read_runs, ms_from(read->span_from), RUNS_OF_A_PAGE, visit_run);
-    }
-    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, read->partition.tenant);
-    for (uint32_t i = 0; i < classes.n && status == VV_OK; i++) {
-        status = read_class(&reading, &store->classes[classes.classes[i]]);
+    return status;
+}
+
+enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_visit visit,
+                                       void *context, struct vv_error *error)
+{
+    struct reading reading = {.store = answer->store,
+                              .answer = answer,
+                              .read = &answer->read,
+                              .visit = visit,
+                              .context = context,
+                              .error = error};
+    enum vv_status status = vv_cassandra_wait_answer(answer, error);
+    if (status == VV_OK && answer->runs) {
+        status = visit_answer(&reading);
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);
     vv_buffer_deinit(&reading.covers);
     free(reading.spans);
     return reading.stopped ? VV_OK : vv_cassandra_put_off(status);
+}
+
+enum vv_status vv_cassandra_read(struct vv_store *base, const struct vv_store_read *read,
+                                 vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    struct vv_store_answer *answer;
+    enum vv_status status = vv_cassandra_begin_read(base, read, &answer, error);
+    if (status == VV_OK) {
+        status = vv_cassandra_visit_read(answer, visit, context, error);
+        vv_cassandra_end_read(answer);
+    }
+    return status;
 }

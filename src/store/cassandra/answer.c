@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A read that was asked for: the first page of runs, then the first pages of blocks from all of the
+ * tenant's classes at once. What follows these pages is asked for when they are visited.
+ *
+ * Blocks are asked for when all runs have been read: a cover hides its runs, so the block that
+ * replaced them must be seen, and it was written before the cover. Hence with more pages of runs no
+ * blocks are asked for ahead.
+ */
+#include "store/cassandra/answer.h"
+
+#include <stdlib.h>
+
+/* ---- questions ---- */
+
+int64_t vv_cassandra_ms_from(int64_t time_ns)
+{
+    int64_t ms = time_ns / VV_MILLISECOND;
+    return ms * VV_MILLISECOND < time_ns ? ms + 1 : ms;
+}
+
+struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answer,
+                                              const struct vvcql_prepared *prepared,
+                                              int64_t from_ms, int32_t page_size,
+                                              enum vv_status *status_out, struct vv_error *error)
+{
+    const struct vv_store_read *read = &answer->read;
+    struct vvcql_statement *statement = vvcql_statement_prepared(prepared);
+    *status_out = vv_cassandra_add_partition(answer->store, statement, &read->partition, error);
+    vv_cassandra_add_str(statement, vv_cassandra_measurement(answer->store, read->measurement));
+    vvcql_add_timestamp(statement, from_ms);
+    vvcql_add_timestamp(statement, vv_cassandra_ms_from(read->span_to));
+    vvcql_set_page_size(statement, page_size);
+    vvcql_set_idempotent(statement, true);
+    return statement;
+}
+
+/* ---- answers, in the session's thread ---- */
+
+static void release(struct vv_store_answer *answer)
+{
+    if (atomic_fetch_sub(&answer->references, 1) > 1) {
+        return;
+    }
+    vvcql_result_destroy(answer->runs);
+    for (uint32_t i = 0; i < answer->classes.n; i++) {
+        vvcql_result_destroy(answer->blocks[i]);
+    }
+    pthread_cond_destroy(&answer->complete);
+    pthread_mutex_destroy(&answer->lock);
+    free(answer);
+}
+
+/* One question is answered; the last one completes the answer. */
+static void settle(struct vv_store_answer *answer, const struct vvcql_error *error)
+{
+    pthread_mutex_lock(&answer->lock);
+    if (error && answer->status == VV_OK) {
+        answer->status = vv_cassandra_status(error, "reading", &answer->error);
+    }
+    answer->left--;
+    pthread_cond_signal(&answer->complete);
+    pthread_mutex_unlock(&answer->lock);
+    release(answer);
+}
+
+static void take_blocks(void *context, struct vvcql_result *take_result,
+                        const struct vvcql_error *error)
+{
+    struct vv_block_question *question = context;
+    struct vv_store_answer *answer = question->answer;
+    answer->blocks[question->index] = take_result;
+    settle(answer, error);
+}
+
+static void ask_blocks(struct vv_store_answer *answer)
+{
+    struct vv_cassandra *store = answer->store;
+    for (uint32_t i = 0; i < answer->classes.n; i++) {
+        enum vv_status status;
+        const struct vv_class *class = &store->classes[answer->classes.classes[i]];
+        struct vvcql_statement *statement = vv_cassandra_question(
+            answer, class->read_blocks, vv_cassandra_ms_from(answer->read.span_from),
+            VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
+        answer->questions[i] = (struct vv_block_question){answer, i};
+        pthread_mutex_lock(&answer->lock);
+        answer->left++;
+        pthread_mutex_unlock(&answer->lock);
+        atomic_fetch_add(&answer->references, 1);
+        vvcql_execute(store->session, statement, take_blocks, &answer->questions[i]);
+    }
+    answer->has_blocks = true;
+}
+
+static void take_runs(void *context, struct vvcql_result *take_result,
+                      const struct vvcql_error *error)
+{
+    struct vv_store_answer *answer = context;
+    answer->runs = take_result;
+    if (take_result && vvcql_result_paging_state(take_result).size == 0) {
+        ask_blocks(answer);
+    }
+    settle(answer, error);
+}
+
+/* ---- life ---- */
+
+enum vv_status vv_cassandra_begin_read(struct vv_store *base, const struct vv_store_read *read,
+                                       struct vv_store_answer **answer_out, struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    struct vv_store_answer *answer = calloc(1, sizeof *answer);
+    enum vv_status status = vv_cassandra_see_own(store, error);
+    if (!answer || status != VV_OK) {
+        free(answer);
+        return status != VV_OK ? vv_cassandra_put_off(status)
+                               : vv_error_set(error, VV_NO_MEMORY, "out of memory while reading");
+    }
+    answer->store = store;
+    answer->read = *read;
+    answer->classes = vv_cassandra_classes_of(store, read->partition.tenant);
+    vv_invariant(pthread_mutex_init(&answer->lock, NULL) == 0);
+    vv_invariant(pthread_cond_init(&answer->complete, NULL) == 0);
+    atomic_store(&answer->references, 1);
+    *answer_out = answer;
+    if (read->span_from >= read->span_to) {
+        return VV_OK;
+    }
+    struct vvcql_statement *statement =
+        vv_cassandra_question(answer, store->read_runs, vv_cassandra_ms_from(read->span_from),
+                              VV_CASSANDRA_RUNS_OF_A_PAGE, &status, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        release(answer);
+        return status;
+    }
+    answer->left = 1;
+    atomic_store(&answer->references, 2);
+    atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
+    vvcql_execute(store->session, statement, take_runs, answer);
+    return VV_OK;
+}
+
+enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer, struct vv_error *error)
+{
+    pthread_mutex_lock(&answer->lock);
+    while (answer->left > 0) {
+        pthread_cond_wait(&answer->complete, &answer->lock);
+    }
+    enum vv_status status = answer->status;
+    if (status != VV_OK && error) {
+        *error = answer->error;
+    }
+    pthread_mutex_unlock(&answer->lock);
+    return status;
+}
+
+void vv_cassandra_end_read(struct vv_store_answer *answer)
+{
+    if (answer) {
+        release(answer);
+    }
+}

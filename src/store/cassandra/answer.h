@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A read under way. Private to answer.c and what visits answers. */
+#ifndef VV_STORE_CASSANDRA_ANSWER_H
+#define VV_STORE_CASSANDRA_ANSWER_H
+
+#include "store/cassandra/cassandra.h"
+
+#define VV_CASSANDRA_RUNS_OF_A_PAGE   512
+#define VV_CASSANDRA_BLOCKS_OF_A_PAGE 64
+
+struct vv_block_question {
+    struct vv_store_answer *answer;
+    uint32_t index; /* of the tenant's classes */
+};
+
+/* The reader holds one reference, each question that is not answered another. */
+struct vv_store_answer {
+    struct vv_cassandra *store;
+    struct vv_store_read read;
+    struct vv_tenant_classes classes;
+    _Atomic uint32_t references;
+    pthread_mutex_t lock;
+    pthread_cond_t complete;
+    uint32_t left; /* questions that are not answered */
+    enum vv_status status;
+    struct vv_error error;
+    /* First pages; NULL where nothing was asked. */
+    struct vvcql_result *runs;
+    bool has_blocks; /* were asked for: there are no more pages of runs */
+    struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1];
+    struct vv_block_question questions[VV_CASSANDRA_CLASSES_MAX + 1];
+};
+
+/* Rounded up: spans start at whole ms. */
+int64_t vv_cassandra_ms_from(int64_t time_ns);
+/* The answer's read as values of a statement; *status_out as vv_cassandra_add_partition. */
+struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answer,
+                                              const struct vvcql_prepared *prepared,
+                                              int64_t from_ms, int32_t page_size,
+                                              enum vv_status *status_out, struct vv_error *error);
+/* Until all first pages are there; the failure of any. */
+VV_MUST_CHECK enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer,
+                                                      struct vv_error *error);
+
+#endif
