@@ -123,7 +123,7 @@ def end(number, _frame):
 
 def main():
     options = arguments()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
         if options.verb == "fetch":

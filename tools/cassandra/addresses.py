@@ -34,7 +34,8 @@ class Place:
                            "does something listen on them on all addresses?")
 
     def _is_free(self):
-        wanted = [(address, port) for address in self.addresses for port in (CQL_PORT, STORAGE_PORT)]
+        wanted = [(address, port)
+                  for address in self.addresses for port in (CQL_PORT, STORAGE_PORT)]
         wanted += [("127.0.0.1", port) for port in self.jmx_ports]
         return all(map(can_listen, wanted))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gets what Cassandra needs: its jars, a Java that runs it, and on demand the Python driver. What is
-fetched stays in a cache folder, $VARVE_CACHE or ~/.cache/varve."""
+"""Gets what Cassandra needs: its jars, a Java that runs it, and on demand the Python driver. What
+is fetched stays in a cache folder, $VARVE_CACHE or ~/.cache/varve."""
 import contextlib
 import fcntl
 import glob
@@ -94,8 +94,9 @@ def _fetch_jars(part, _final):
     print(f"fetching Cassandra {VERSION}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="varve-maven-") as project:
         shutil.copy(pathlib.Path(__file__).with_name("pom.xml"), project)
-        _run(["mvn", "-q", "-B", "-f", f"{project}/pom.xml", "dependency:copy-dependencies",
-              "-DincludeScope=runtime", f"-DoutputDirectory={part}"], "Maven cannot fetch Cassandra")
+        _run(["mvn", "-q", "-B", "-Dstyle.color=never", "-f", f"{project}/pom.xml",
+              "dependency:copy-dependencies", "-DincludeScope=runtime",
+              f"-DoutputDirectory={part}"], "Maven cannot fetch Cassandra")
     if not (part / f"cassandra-all-{VERSION}.jar").is_file():
         raise Unreachable("Maven ended well but brought no Cassandra")
 
@@ -106,7 +107,8 @@ def _make_environment(part, final):
     _run([sys.executable, "-m", "venv", part],
          "a virtual environment cannot be made (on Debian: python3-venv)")
     _run([part / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check",
-          "--no-input", f"cassandra-driver=={DRIVER_VERSION}"], "pip cannot fetch Cassandra's driver")
+          "--no-input", f"cassandra-driver=={DRIVER_VERSION}"],
+         "pip cannot fetch Cassandra's driver")
     for script in (part / "bin").iterdir():
         if script.is_file() and not script.is_symlink():
             script.write_bytes(script.read_bytes().replace(bytes(part), bytes(final)))
@@ -119,5 +121,6 @@ def _run(command, failure):
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unreachable(f"{failure}: {error}") from None
     if done.returncode != 0:
-        said = "\n".join(done.stdout.strip().splitlines()[-8:])
-        raise Unreachable(f"{failure}:\n{said}")
+        lines = done.stdout.strip().splitlines()
+        errors = [line for line in lines if "ERROR" in line] or lines[-8:]
+        raise Unreachable(f"{failure}:\n" + "\n".join(errors[:3]))

@@ -31,7 +31,7 @@ java.rmi/sun.rmi.transport.tcp
 # The first compiler alone makes a node start in half the time and CPU; a later option undoes it.
 QUICK_JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
 
-# Does not wait for nodes that the cluster does not have, nor expect that gossip comes late at first.
+# Neither waits for nodes that the cluster does not have nor expects gossip to be late at first.
 FAST_START = ["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=2000",
               "-Dcassandra.fd_initial_value_ms=1000"]
 
@@ -249,5 +249,5 @@ class Node:
         return self.tool("SSTableMetadataViewer", path)
 
     def expired_blockers(self, keyspace, table):
-        """What SSTableExpiredBlockers says about a table: which SSTables keep expired ones alive."""
+        """What SSTableExpiredBlockers says: which SSTables of a table keep expired ones alive."""
         return self.tool("SSTableExpiredBlockers", keyspace, table)

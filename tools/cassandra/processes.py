@@ -28,7 +28,7 @@ def wait_until(condition, what, seconds):
             return result
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds} s in vain: {what}")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class _Launcher:
