@@ -443,6 +443,7 @@ static inline bool fake_prepare(struct fake_peer *peer, const struct fake_reques
     memcpy(text, bytes.data, bytes.size < sizeof text ? bytes.size : 0);
     pthread_mutex_lock(&node->cluster->lock);
     enum fake_deed deed = node->prepare_deed;
+    int32_t code = node->code;
     node->n_prepared++;
     struct vvcql_buffer body = {0};
     if (deed == FAKE_ANSWER || deed == FAKE_WAIT) {
@@ -453,7 +454,7 @@ static inline bool fake_prepare(struct fake_peer *peer, const struct fake_reques
     pthread_cond_broadcast(&node->cluster->changed);
     pthread_mutex_unlock(&node->cluster->lock);
     if (body.size == 0) {
-        return fake_do(peer, request, deed, node->code);
+        return fake_do(peer, request, deed, code);
     }
     if (deed == FAKE_WAIT && !fake_wait(peer)) {
         vvcql_buffer_deinit(&body);
@@ -545,6 +546,7 @@ static inline void fake_serve_node(struct fake_peer *peer)
 /* On the port it had before, if it had one. */
 static inline void fake_node_start(struct fake_node *node)
 {
+    pthread_mutex_lock(&node->cluster->lock); /* a connection may come at once */
     (void)snprintf(node->address, sizeof node->address, "127.0.0.%d", node->number + 1);
     node->server = (struct fake_server){
         .authenticator = node->cluster->authenticator,
@@ -554,6 +556,7 @@ static inline void fake_node_start(struct fake_node *node)
     fake_server_start_at(&node->server, node->address, node->port, fake_serve_node, node);
     node->port = node->server.port;
     node->is_running = true;
+    pthread_mutex_unlock(&node->cluster->lock);
 }
 
 /* Zero-initialised but for what may be set before. All nodes are in dc1, rack r1, and listed. */

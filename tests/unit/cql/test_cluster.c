@@ -395,8 +395,8 @@ static void test_host_changes_its_address(void **state)
     site_run_up(&site, 1);
     pthread_mutex_lock(&fakes.lock);
     fakes.nodes[1].port = 0;
-    fake_node_start(&fakes.nodes[1]); /* elsewhere */
     pthread_mutex_unlock(&fakes.lock);
+    fake_node_start(&fakes.nodes[1]); /* elsewhere */
     tell("STATUS_CHANGE", "UP", 1);
     read_again();
     site_run_up(&site, 2);
