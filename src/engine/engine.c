@@ -41,8 +41,10 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory while starting");
     }
-    engine->query_context =
-        (struct vv_query_context){engine->registry, engine->head, engine->store, engine->clock};
+    engine->query_context = (struct vv_query_context){.registry = engine->registry,
+                                                      .head = engine->head,
+                                                      .store = engine->store,
+                                                      .clock = engine->clock};
     return VV_OK;
 }
 

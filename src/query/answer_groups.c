@@ -47,7 +47,7 @@ static enum vv_status open_groups(struct vv_result *result, struct vv_error *err
     answer->set.n_tags = request->n_group_tags;
     answer->set.seed = (uint64_t)result->started_ns ^ (uint64_t)(uintptr_t)result;
     vv_result_layout_series(result);
-    return vv_result_select(result, true, error);
+    return vv_result_select_to_read(result, false, false, error);
 }
 
 static void close_groups(struct vv_result *result)

@@ -38,7 +38,7 @@ static enum vv_status open_latest(struct vv_result *result, struct vv_error *err
         return vv_result_no_memory(error);
     }
     answer->with_units = result->format == VV_FORMAT_JSON;
-    enum vv_status status = vv_result_select(result, true, error);
+    enum vv_status status = vv_result_select_to_read(result, true, true, error);
     if (status != VV_OK) {
         return status;
     }

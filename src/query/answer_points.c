@@ -23,8 +23,10 @@ static enum vv_status open_points(struct vv_result *result, struct vv_error *err
     if (!result->answer) {
         return vv_result_no_memory(error);
     }
+    const struct vv_request *request = result->request;
     vv_result_layout_series(result);
-    return vv_result_select(result, true, error);
+    return vv_result_select_to_read(result, request->descending,
+                                    request->limit > 0 && request->limit <= LIMIT_FEW, error);
 }
 
 static void close_points(struct vv_result *result)

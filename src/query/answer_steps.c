@@ -27,9 +27,11 @@ static enum vv_status open_steps(struct vv_result *result, struct vv_error *erro
     if (!answer || !vv_result_fold_spec(result, &answer->budget, &answer->spec)) {
         return vv_result_no_memory(error);
     }
+    const struct vv_request *request = result->request;
     vv_result_steps(result, &answer->steps);
     vv_result_layout_series(result);
-    return vv_result_select(result, true, error);
+    return vv_result_select_to_read(result, request->descending && request->step_ns > 0,
+                                    request->limit > 0, error);
 }
 
 static void close_steps(struct vv_result *result)

@@ -17,12 +17,15 @@
 #include "registry/registry.h"
 #include "store/store.h"
 
+struct vv_fetch;
+
 /* Where answers come from. */
 struct vv_query_context {
     struct vv_registry *registry;
     struct vv_head *head;
     struct vv_store *store;
     struct vv_clock *clock;
+    struct vv_fetch *fetch; /* a result's own; NULL in the context that it is opened with */
 };
 
 struct vv_query_limits {

@@ -2,6 +2,8 @@
 /* Opening, driving and ending a query, whatever its kind. */
 #include "query/result.h"
 
+#include "query/fetch.h"
+
 #include <stdlib.h>
 
 #define WORK_ROWS_MAX 200000u               /* one call reads about so many */
@@ -97,6 +99,7 @@ enum vv_status vv_result_open(const struct vv_query_context *context,
     result->format = vv_request_format(take_request, format);
     result->ops = choose_ops(take_request);
     result->started_ns = context->clock->monotonic_ns(context->clock);
+    result->context.fetch = vv_fetch_create(&result->context, limits->memory_bytes_max);
     enum vv_status status = open_answer(result, error);
     if (status != VV_OK) {
         vv_result_close(result);
@@ -115,6 +118,7 @@ void vv_result_close(struct vv_result *result)
         result->ops->close(result);
     }
     vv_writer_deinit(&result->writer);
+    vv_fetch_destroy(result->context.fetch);
     free(result->selection.sources);
     free(result->selection.metrics);
     vv_request_destroy(result->request);

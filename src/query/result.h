@@ -66,6 +66,10 @@ extern const struct vv_answer_ops vv_answer_tags;
 /* Finds the metrics and, when `sources`, the sources. VV_NOT_FOUND, VV_TOO_LARGE, VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_result_select(struct vv_result *result, bool sources,
                                               struct vv_error *error);
+/* Both, and says that these sources will be read, in which direction, and whether few rows may be
+ * enough: for fetching ahead. */
+VV_MUST_CHECK enum vv_status vv_result_select_to_read(struct vv_result *result, bool descending,
+                                                      bool few, struct vv_error *error);
 /* The request's selector for the registry. */
 struct vv_selector vv_result_selector(const struct vv_result *result);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The windows of a scan: which comes next, and what head and store have in it. */
+#include "query/fetch.h"
 #include "query/scan_private.h"
 
 #define OPENED_SHARE 2 /* of the scan's memory for opened pieces */
@@ -180,7 +181,6 @@ static enum vv_status add_piece(void *context, const struct vv_piece *piece)
 static enum vv_status add_bucket(struct vv_scan *scan, const struct vv_bucket *bucket,
                                  struct vv_error *error)
 {
-    struct vv_store *store = scan->context->store;
     struct vv_window range =
         vv_window_intersect(scan->window, (struct vv_window){bucket->start, bucket->end});
     struct vv_store_read read = {
@@ -195,7 +195,7 @@ static enum vv_status add_bucket(struct vv_scan *scan, const struct vv_bucket *b
     struct adding adding = {scan, error};
     for (uint16_t split = 0; split < bucket->splits; split++) {
         read.partition.split = split;
-        enum vv_status status = store->ops->read(store, &read, add_piece, &adding, error);
+        enum vv_status status = vv_fetch_read(scan->context, &read, add_piece, &adding, error);
         if (status != VV_OK) {
             return status;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the names of a request to the numbers of the registry. */
+#include "query/fetch.h"
 #include "query/result.h"
 
 #include <stdlib.h>
@@ -67,6 +68,17 @@ enum vv_status vv_result_select(struct vv_result *result, bool sources, struct v
     }
     result->memory_bytes += selection->n_sources * sizeof *selection->sources;
     return selection->n_sources > most ? too_many_series(result, error) : VV_OK;
+}
+
+enum vv_status vv_result_select_to_read(struct vv_result *result, bool descending, bool few,
+                                        struct vv_error *error)
+{
+    enum vv_status status = vv_result_select(result, true, error);
+    if (status == VV_OK) {
+        vv_fetch_expect(result->context.fetch, result->selection.sources,
+                        result->selection.n_sources, result->from, result->to, descending, few);
+    }
+    return status;
 }
 
 static struct vv_str find_tag(const struct vv_tag_version *version, struct vv_str key)
