@@ -151,6 +151,14 @@ static const struct vv_option bench_options[] = {
     {"format", 'f', "FORMAT", false, "text|json", "How the figures are printed"},
 };
 
+static const struct vv_option schema_options[] = {
+    {"apply", 0, NULL, false, NULL, "Make what is missing, and say what is different"},
+    {"check", 0, NULL, false, NULL, "Only say what is different"},
+    {"json", 0, NULL, false, NULL, "JSON instead of CQL or a table"},
+    {"config", 'c', "FILE", false, NULL, "A YAML file of settings, as for `varve serve`"},
+    {"set", 0, "NAME=VALUE", true, NULL, "One setting, such as cassandra.replication=dc1:3"},
+};
+
 static const struct vv_option config_options[] = {
     {"config", 'c', "FILE", false, NULL, "Read this file over the defaults"},
     {"set", 0, "NAME=VALUE", true, NULL, "One setting"},
@@ -310,6 +318,23 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(bench_options),
         .client = true,
         .run = vv_bench_run,
+    },
+    {
+        .name = "schema",
+        .words = "",
+        .summary = "print, make or check the tables in Cassandra",
+        .about =
+            "Prints the keyspace and tables of the settings as CQL, for cqlsh. With --apply it "
+            "connects to Cassandra itself (no server is needed), makes what is missing and brings "
+            "an older version up to date; with --check it only looks.\n"
+            "What was changed by hand is shown with the statement that mends it, where there is "
+            "one, and is never changed. Ends with 0 when all is as it should be, 1 when something "
+            "is different or failed, 4 when Cassandra cannot be reached.",
+        .examples = "varve schema --set cassandra.replication=dc1:3\n"
+                    "varve schema --apply --config varve.yaml\n"
+                    "varve schema --check --config varve.yaml --json",
+        .options = OPTIONS(schema_options),
+        .run = vv_schema_run,
     },
     {
         .name = "config",

@@ -54,6 +54,7 @@ int vv_tenants_run(const struct vv_arguments *arguments);
 int vv_flush_run(const struct vv_arguments *arguments);
 int vv_health_run(const struct vv_arguments *arguments);
 int vv_bench_run(const struct vv_arguments *arguments);
+int vv_schema_run(const struct vv_arguments *arguments);
 int vv_config_run(const struct vv_arguments *arguments);
 int vv_completion_run(const struct vv_arguments *arguments);
 int vv_version_run(const struct vv_arguments *arguments);

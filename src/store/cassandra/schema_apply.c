@@ -5,8 +5,6 @@
  */
 #include "store/cassandra/schema_private.h"
 
-#include "store/cassandra/cassandra.h"
-
 #include <stdio.h>
 
 #define AGREEMENT_TIMEOUT_MS 60000
@@ -223,9 +221,7 @@ static enum vv_status run_and_agree(void *context, const char *cql, struct vv_er
     }
     vvcql_result_destroy(result);
     if (vvcql_wait_for_schema(session, AGREEMENT_TIMEOUT_MS, &cql_error) != VVCQL_OK) {
-        status =
-            vv_cassandra_status(&cql_error, "waiting until all hosts have the same schema", error);
-        return status == VV_NO_MEMORY ? status : VV_IO;
+        return vv_schema_failed(&cql_error, "waiting until all hosts have the same schema", error);
     }
     return VV_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads from Cassandra's own tables what a keyspace has. */
 #include "store/cassandra/cassandra.h"
+#include "store/cassandra/hint.h"
 #include "store/cassandra/schema_private.h"
 
 #include <stdio.h>
@@ -8,6 +9,16 @@
 #define ASK_TIMEOUT_MS  60000 /* a change of the schema may take its time in a large cluster */
 #define MAP_ENTRIES_MAX 64
 #define PLAIN_OPTIONS   4
+
+enum vv_status vv_schema_failed(const struct vvcql_error *from, const char *doing,
+                                struct vv_error *error)
+{
+    struct vv_error message = {0};
+    const char *hint = vv_cassandra_hint(from);
+    enum vv_status status = vv_cassandra_status(from, doing, &message);
+    return vv_error_set(error, status == VV_NO_MEMORY ? status : VV_IO, "%s%s%s", message.message,
+                        hint ? "; " : "", hint ? hint : "");
+}
 
 enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql, const char *doing,
                              struct vvcql_result **result_out, struct vv_error *error)
@@ -19,8 +30,7 @@ enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql, con
         vvcql_set_timeout(statement, ASK_TIMEOUT_MS);
     }
     if (vvcql_wait(session, statement, result_out, &cql_error) != VVCQL_OK) {
-        enum vv_status status = vv_cassandra_status(&cql_error, doing, error);
-        return status == VV_NO_MEMORY ? status : VV_IO;
+        return vv_schema_failed(&cql_error, doing, error);
     }
     return VV_OK;
 }

@@ -81,6 +81,9 @@ VV_MUST_CHECK enum vv_status vv_schema_compare(const struct vv_schema *wanted,
 /* schema_found.c: what is there. VV_IO, VV_NO_MEMORY. Deinit in any case. */
 VV_MUST_CHECK enum vv_status vv_schema_find(struct vvcql_session *session, const char *keyspace,
                                             struct vv_schema *schema_out, struct vv_error *error);
+/* What the CQL client reports, with what to do about it: VV_IO or VV_NO_MEMORY. */
+enum vv_status vv_schema_failed(const struct vvcql_error *from, const char *doing,
+                                struct vv_error *error);
 /* Executes a statement and waits. */
 VV_MUST_CHECK enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql,
                                            const char *doing, struct vvcql_result **result_out,
