@@ -28,6 +28,7 @@ struct slow {
     struct fixture *f;
     struct vv_random random;
     bool moves; /* flush and seal between asking and using */
+    unsigned flush_at;
     unsigned fail_every;
     unsigned begun;
     unsigned unused;
@@ -64,7 +65,7 @@ static enum vv_status begin_read(struct vv_store *store, const struct vv_store_r
     answer->fails = slow->fail_every && slow->begun % slow->fail_every == 0;
     *answer_out = answer;
     enum vv_status status = inner->ops->read(inner, read, keep_piece, answer, error);
-    if (slow->moves && vv_random_below(&slow->random, 6) == 0) {
+    if (slow->begun == slow->flush_at || (slow->moves && vv_random_below(&slow->random, 6) == 0)) {
         fixture_flush(slow->f);
     }
     if (slow->moves && vv_random_below(&slow->random, 12) == 0) {
@@ -164,6 +165,41 @@ static void flushes_between_asking_and_using_lose_nothing(void **state)
     check_seeds(true, 0);
 }
 
+/* Two sources with a bucket a day, and later points of the same days in the head. While the first
+ * is read the second one's answers are there already, without what is flushed then. */
+static void a_flush_at_any_read_loses_nothing(void **state)
+{
+    (void)state;
+    enum { DAYS = 4 };
+    for (unsigned at = 1; at <= 2 * DAYS; at++) {
+        struct fixture f;
+        struct slow slow;
+        fixture_init(&f);
+        f.flush.bucket_ns = VV_DAY;
+        f.flush.span_ns = VV_DAY;
+        uint32_t metric = fixture_metric(&f, "m", "v", VV_FLOAT64);
+        uint32_t sources[2] = {fixture_source(&f, "a", "x"), fixture_source(&f, "b", "x")};
+        for (int late = 0; late < 2; late++) {
+            for (int i = 0; i < 2 * DAYS; i++) {
+                fixture_point(&f, sources[i / DAYS], metric,
+                              FIXTURE_NOW - (6 - i % DAYS) * VV_DAY + late * VV_MINUTE, i);
+            }
+            if (!late) {
+                fixture_flush(&f);
+            }
+        }
+        slow_init(&slow, &f, 1);
+        slow.flush_at = at;
+        char *text;
+        assert_int_equal(
+            fixture_answer(&f, VV_REQUEST_QUERY, WORDS("metric=m.v", "from=-60d"), 1 << 20, &text),
+            VV_OK);
+        assert_int_equal(f.facts.rows, 4 * DAYS);
+        free(text);
+        fixture_deinit(&f);
+    }
+}
+
 static void what_failed_ahead_is_asked_for_again(void **state)
 {
     (void)state;
@@ -237,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_equal_a_naive_model),
         cmocka_unit_test(flushes_between_asking_and_using_lose_nothing),
+        cmocka_unit_test(a_flush_at_any_read_loses_nothing),
         cmocka_unit_test(what_failed_ahead_is_asked_for_again),
         cmocka_unit_test(asking_runs_ahead_within_a_bound),
     };
