@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AHEAD           16         /* spans that are asked for before their turn */
 #define GROUP_BYTES_MAX (4u << 20) /* of encoded blocks in one write to the store */
 #define BLOCK_ROWS_MAX  65536
 #define DAMAGED_MAX     256
@@ -27,6 +28,8 @@ struct vv_sealer {
     struct vv_mark *marks; /* of this group */
     size_t n_marks;
     size_t marks_capacity;
+    struct vv_store_answer *answers[AHEAD]; /* of marks that were asked for, by index */
+    size_t n_asked;
     struct vv_mark *settled; /* of those, the ones whose span is done */
     size_t n_settled;
     struct piece_list blocks; /* new */
@@ -242,19 +245,66 @@ static enum vv_status encode_blocks(struct vv_sealer *sealer, const struct vv_sp
     }
 }
 
-static enum vv_status seal_span(struct vv_sealer *sealer, const struct vv_mark *mark,
+static struct vv_store_read read_of(const struct vv_mark *mark)
+{
+    return (struct vv_store_read){.partition = mark->key.partition,
+                                  .measurement = mark->key.measurement,
+                                  .span_from = mark->key.span_start,
+                                  .span_to = mark->key.span_start + 1};
+}
+
+/* Where the store's answers take their time, the spans of a group are asked for some ahead. */
+static void ask_ahead(struct vv_sealer *sealer, size_t at)
+{
+    struct vv_store *store = sealer->options.store;
+    size_t end = at + AHEAD < sealer->n_marks ? at + AHEAD : sealer->n_marks;
+    for (size_t i = at; i < end && store->ops->begin_read; i++) {
+        struct vv_store_answer **answer = &sealer->answers[i % AHEAD];
+        if (i >= sealer->n_asked) {
+            struct vv_store_read read = read_of(&sealer->marks[i]);
+            sealer->n_asked = i + 1;
+            if (store->ops->begin_read(store, &read, answer, NULL) != VV_OK) {
+                *answer = NULL; /* it is read when its turn comes */
+            }
+        }
+    }
+}
+
+static void forget_answers(struct vv_sealer *sealer)
+{
+    for (size_t i = 0; i < AHEAD; i++) {
+        if (sealer->answers[i]) {
+            sealer->options.store->ops->end_read(sealer->answers[i]);
+            sealer->answers[i] = NULL;
+        }
+    }
+    sealer->n_asked = 0;
+}
+
+static enum vv_status read_span(struct vv_sealer *sealer, size_t at, struct reading *reading,
                                 struct vv_error *error)
 {
     struct vv_store *store = sealer->options.store;
+    ask_ahead(sealer, at);
+    struct vv_store_answer *answer = sealer->answers[at % AHEAD];
+    if (!answer) {
+        struct vv_store_read read = read_of(&sealer->marks[at]);
+        return store->ops->read(store, &read, read_piece, reading, error);
+    }
+    sealer->answers[at % AHEAD] = NULL;
+    enum vv_status status = store->ops->visit_read(answer, read_piece, reading, error);
+    store->ops->end_read(answer);
+    return status;
+}
+
+static enum vv_status seal_span(struct vv_sealer *sealer, size_t at, struct vv_error *error)
+{
+    const struct vv_mark *mark = &sealer->marks[at];
     struct reading reading = {
         .sealer = sealer, .keep_bytes = !is_expired(sealer, mark), .error = error};
-    struct vv_store_read read = {.partition = mark->key.partition,
-                                 .measurement = mark->key.measurement,
-                                 .span_from = mark->key.span_start,
-                                 .span_to = mark->key.span_start + 1};
     size_t runs_before = sealer->runs.n;
     vv_merge_reset(sealer->merge, INT64_MIN, INT64_MAX);
-    enum vv_status status = store->ops->read(store, &read, read_piece, &reading, error);
+    enum vv_status status = read_span(sealer, at, &reading, error);
     if (status != VV_OK || !reading.keep_bytes) {
         sealer->figures.expired += status == VV_OK;
         return status;
@@ -322,7 +372,7 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
         }
         size_t blocks = sealer->blocks.n;
         size_t runs = sealer->runs.n;
-        enum vv_status status = seal_span(sealer, &sealer->marks[i], error);
+        enum vv_status status = seal_span(sealer, i, error);
         bool is_bad = status == VV_CORRUPT || status == VV_NEWER;
         if (is_bad && sealer->n_damaged < DAMAGED_MAX) {
             skip_damaged(sealer, &sealer->marks[i], blocks, runs);
@@ -349,6 +399,7 @@ enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until, size_t s
     if (status == VV_OK) {
         sealer->n_settled = 0;
         status = seal_group(sealer, error);
+        forget_answers(sealer);
     }
     truncate_list(&sealer->blocks, 0);
     truncate_list(&sealer->runs, 0);
