@@ -75,6 +75,7 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
         .keyspace = settings->cassandra_keyspace,
         .classes_ns = classes,
         .slack_ns = settings->cassandra_slack_ns,
+        .exclusive = true,
         .requests_max = (uint32_t)settings->cassandra_requests_max,
         .bytes_max = (size_t)settings->cassandra_bytes_max,
     };

@@ -73,9 +73,11 @@ struct vv_cassandra {
     struct vv_clock *clock;
     int64_t slack_ns;
     char keyspace[64];
+    bool exclusive;                                        /* the keyspace is still to be claimed */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;
-    const struct vvcql_prepared *put_run, *read_runs, *put_bucket, *bucket_after, *bucket_before;
+    const struct vvcql_prepared *claim_node, *put_run, *read_runs, *put_bucket, *bucket_after,
+        *bucket_before;
 
     /* The storage thread's. */
     struct vv_flight flight;
@@ -107,6 +109,7 @@ static inline struct vv_cassandra *vv_cassandra_of(struct vv_store *store)
 /* Own records in the local store, beyond the kinds of the engine. */
 #define VV_LOCAL_CLASSES 200 /* by tenant */
 #define VV_LOCAL_CLOCK   201
+#define VV_LOCAL_OWNER   202 /* this node's id */
 
 /* write.c: for the thread that writes, waits for what it wrote; nothing for others. */
 VV_MUST_CHECK enum vv_status vv_cassandra_see_own(struct vv_cassandra *store,
@@ -127,6 +130,9 @@ VV_MUST_CHECK enum vv_status vv_cassandra_ask(struct vv_cassandra *store,
                                               size_t n, struct vvcql_result **results_out,
                                               struct vv_error *error);
 
+/* claim.c: makes sure that no other node uses the keyspace. VV_LOCKED, VV_IO. */
+VV_MUST_CHECK enum vv_status vv_cassandra_claim(struct vv_cassandra *store, struct vv_error *error);
+
 /* status.c */
 enum vv_status vv_cassandra_status(const struct vvcql_error *from, const char *doing,
                                    struct vv_error *error);
@@ -140,8 +146,8 @@ bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, u
 /* The ids of a piece's columns, 8 bytes each; empty for bytes that are no block. */
 VV_MUST_CHECK enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store,
                                                   struct vv_str piece, struct vv_buffer *out);
-/* What a piece's columns are here: appends a number for each id (UINT32_MAX for one
- * that this node doesn't know), or nothing when the bytes say the same. */
+/* What a piece's columns are here: appends a number for each id, or nothing when the bytes say the
+ * same. VV_NOT_FOUND when this node doesn't know one of them; VV_CORRUPT, VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_cassandra_numbers(const struct vv_cassandra *store,
                                                   uint32_t measurement, struct vvcql_bytes ids,
                                                   struct vvcql_bytes piece, struct vv_buffer *out);

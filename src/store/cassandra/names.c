@@ -132,6 +132,9 @@ enum vv_status vv_cassandra_numbers(const struct vv_cassandra *store, uint32_t m
         }
         uint32_t number = number_of(store, measurement, column.metric,
                                     (int64_t)vv_key_get_u64(ids.data + (size_t)i * 8));
+        if (number == UINT32_MAX) {
+            return VV_NOT_FOUND;
+        }
         same = same && number == column.metric;
         vv_buffer_append(out, &number, sizeof number);
     }

@@ -54,6 +54,10 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
 
 static bool prepare_all(struct vv_cassandra *store)
 {
+    store->claim_node = prepare(store,
+                                "INSERT INTO @ (region, node, owner) VALUES ('default', 0, ?) "
+                                "IF NOT EXISTS",
+                                "nodes");
     store->put_run =
         prepare(store,
                 "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
@@ -75,8 +79,8 @@ static bool prepare_all(struct vv_cassandra *store)
                                    "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
                                    "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
                                    "buckets");
-    bool all = store->put_run && store->read_runs && store->put_bucket && store->bucket_after &&
-               store->bucket_before;
+    bool all = store->claim_node && store->put_run && store->read_runs && store->put_bucket &&
+               store->bucket_after && store->bucket_before;
     for (size_t i = 0; i < store->n_classes && all; i++) {
         all = prepare_class(store, &store->classes[i]);
     }
@@ -116,6 +120,9 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
     enum vv_status status = store->local->ops->recover(store->local, error);
     if (status == VV_OK) {
         status = vv_schema_check(store->session, store->keyspace, error);
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_claim(store, error);
     }
     if (status == VV_OK) {
         atomic_store(&store->failed, false);
@@ -234,6 +241,7 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->names = *names;
     store->clock = clock;
     store->slack_ns = options->slack_ns;
+    store->exclusive = options->exclusive;
     store->noted = noted;
     snprintf(store->keyspace, sizeof store->keyspace, "%s", options->keyspace);
     vv_invariant(options->n_classes <= VV_CASSANDRA_CLASSES_MAX);
@@ -282,6 +290,9 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
     }
     if (status == VV_OK) {
         status = load_clock(store, error);
+    }
+    if (status == VV_OK && !atomic_load(&store->failed)) {
+        status = vv_cassandra_claim(store, error);
     }
     if (status != VV_OK) {
         close_store(&store->base);

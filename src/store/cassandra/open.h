@@ -34,6 +34,7 @@ struct vv_cassandra_options {
     const int64_t *classes_ns; /* retention classes, ascending; there is always one for ever */
     size_t n_classes;          /* 0 … VV_CASSANDRA_CLASSES_MAX */
     int64_t slack_ns;          /* kept longer than must be: for runs not sealed yet */
+    bool exclusive;            /* no other data folder may use the keyspace */
     uint32_t requests_max;     /* writes under way, at most */
     size_t bytes_max;          /* of writes under way, at most */
     uint32_t shards;           /* into which sources are divided */

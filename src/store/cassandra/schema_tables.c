@@ -58,6 +58,12 @@ static const struct vv_schema_column buckets[] = {
     CLUSTERING("bucket_s", "int", 1, false, NULL),
 };
 
+static const struct vv_schema_column nodes[] = {
+    KEY("region", "text", 0, NULL),
+    CLUSTERING("node", "int", 0, false, NULL),
+    REGULAR("owner", "uuid", "of its data folder"),
+};
+
 static const struct vv_schema_column versions[] = {
     KEY("id", "text", 0, NULL),
     REGULAR("version", "int", NULL),
@@ -74,6 +80,7 @@ static const char forever_why[] =
 static const char buckets_why[] =
     "Which buckets a source has, so that a reader need not look into empty ones. A partition\n"
     "for each period of 512 days, and one that lists the periods.";
+static const char nodes_why[] = "Which nodes of Varve use these tables, by their data folders.";
 static const char versions_why[] = "The version that these tables have.";
 
 /* ---- building ---- */
@@ -192,6 +199,8 @@ static void add_tables(struct building *building)
     add_blocks(building, 0);
     table = add_table(building, VV_STR_LITERAL("buckets"), buckets_why, buckets, COUNT(buckets));
     add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("nodes"), nodes_why, nodes, COUNT(nodes));
+    add_option(table, "default_time_to_live", VV_STR_LITERAL("0"));
     table = add_table(building, VV_STR_LITERAL("varve_schema"), versions_why, versions,
                       COUNT(versions));
     add_option(table, "default_time_to_live", VV_STR_LITERAL("0"));
@@ -231,7 +240,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = options->n_classes + 4;
+    size_t n_tables = options->n_classes + 5;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =
