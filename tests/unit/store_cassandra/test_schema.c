@@ -299,9 +299,9 @@ static void statements_come_one_by_one(void **state)
     (void)state;
     struct walk walk = {.n = 0};
     assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_OK);
-    assert_string_equal(walk.whats,
-                        "keyspace varve,table runs,table blocks_7d,table blocks_30d,"
-                        "table blocks_forever,table buckets,table varve_schema,version 1,");
+    assert_string_equal(
+        walk.whats, "keyspace varve,table runs,table blocks_7d,table blocks_30d,"
+                    "table blocks_forever,table buckets,table nodes,table varve_schema,version 1,");
     for (size_t i = 1; i <= 8; i++) {
         walk = (struct walk){.stop_after = i};
         assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_CANCELLED);
