@@ -140,6 +140,8 @@ class TestSchema(Program, CassandraTest):
             "mend": "apply", "statement": ""})
         self.expect(self.serve(), FAILED,
                     f"keyspace {self.keyspace} has no schema of Varve: run `varve schema --apply`")
+        self.expect(self.schema("--apply", replication="nowhere:1"), FAILED, "nowhere",
+                    "does cassandra.replication name the data centres that there are?")
         self.cql(f"CREATE KEYSPACE {self.keyspace} WITH replication = "
                  "{'class': 'NetworkTopologyStrategy', 'dc1': 1}")
         differences = self.schema("--check", "--json").differences()
@@ -165,6 +167,9 @@ class TestSchema(Program, CassandraTest):
         text = self.expect(self.schema(), OK).out
         self.cql(*(statement for statement in text.split(";\n") if statement.strip()))
         self.assert_same()
+        self.expect(self.schema("--check", consistency="ALL"), OK)
+        self.expect(self.schema("--check", consistency="TWO"), FAILED, "failed reading the "
+                    "schema's version", "unavailable")
         statements = json.loads(self.expect(self.schema("--json"), OK).out)["statements"]
         self.assertEqual("\n".join(each["cql"] for each in statements), text)
         self.assertEqual(statements[0]["what"], f"keyspace {self.keyspace}")

@@ -20,19 +20,25 @@ enum vv_status vv_schema_failed(const struct vvcql_error *from, const char *doin
                         hint ? "; " : "", hint ? hint : "");
 }
 
-enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql, const char *doing,
-                             struct vvcql_result **result_out, struct vv_error *error)
+static enum vv_status execute(struct vvcql_session *session, struct vvcql_statement *take_statement,
+                              const char *doing, struct vvcql_result **result_out,
+                              struct vv_error *error)
 {
     struct vvcql_error cql_error = {0};
-    struct vvcql_statement *statement = vvcql_statement_create(cql);
-    if (statement) {
-        vvcql_set_idempotent(statement, true);
-        vvcql_set_timeout(statement, ASK_TIMEOUT_MS);
+    if (take_statement) {
+        vvcql_set_idempotent(take_statement, true);
+        vvcql_set_timeout(take_statement, ASK_TIMEOUT_MS);
     }
-    if (vvcql_wait(session, statement, result_out, &cql_error) != VVCQL_OK) {
+    if (vvcql_wait(session, take_statement, result_out, &cql_error) != VVCQL_OK) {
         return vv_schema_failed(&cql_error, doing, error);
     }
     return VV_OK;
+}
+
+enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql, const char *doing,
+                             struct vvcql_result **result_out, struct vv_error *error)
+{
+    return execute(session, vvcql_statement_create(cql), doing, result_out, error);
 }
 
 static struct vv_str str_of(struct vvcql_bytes bytes)
@@ -235,6 +241,7 @@ static enum vv_status read_version(struct vv_schema *schema, struct vvcql_result
     return VV_OK;
 }
 
+/* Each host has all of this, and one is enough. */
 static enum vv_status ask(struct vvcql_session *session, struct vv_schema *schema,
                           const char *select,
                           enum vv_status (*read)(struct vv_schema *, struct vvcql_result *),
@@ -243,7 +250,11 @@ static enum vv_status ask(struct vvcql_session *session, struct vv_schema *schem
     char cql[256];
     struct vvcql_result *result;
     snprintf(cql, sizeof cql, "%s WHERE keyspace_name = '%s'", select, schema->keyspace);
-    enum vv_status status = vv_schema_ask(session, cql, "reading the schema", &result, error);
+    struct vvcql_statement *statement = vvcql_statement_create(cql);
+    if (statement) {
+        vvcql_set_consistency(statement, VVCQL_ONE);
+    }
+    enum vv_status status = execute(session, statement, "reading the schema", &result, error);
     if (status == VV_OK) {
         status = read(schema, result);
         vvcql_result_destroy(result);
