@@ -53,7 +53,8 @@ def connect(addresses, datacenter=None, user=None, password=None, authority=None
         request_timeout=60, row_factory=dict_factory)
     cluster = Cluster(addresses, execution_profiles={EXEC_PROFILE_DEFAULT: profile},
                       auth_provider=PlainTextAuthProvider(user, password) if user else None,
-                      ssl_context=context, connect_timeout=30, control_connection_timeout=30)
+                      ssl_context=context, connect_timeout=30, control_connection_timeout=30,
+                      max_schema_agreement_wait=60)
     return cluster.connect()
 
 

@@ -94,7 +94,7 @@ def _fetch_jars(part, _final):
     print(f"fetching Cassandra {VERSION}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="varve-maven-") as project:
         shutil.copy(pathlib.Path(__file__).with_name("pom.xml"), project)
-        _run(["mvn", "-q", "-B", "-Dstyle.color=never", "-f", f"{project}/pom.xml",
+        _run(["mvn", "-q", "-B", "-f", f"{project}/pom.xml",
               "dependency:copy-dependencies", "-DincludeScope=runtime",
               f"-DoutputDirectory={part}"], "Maven cannot fetch Cassandra")
     if not (part / f"cassandra-all-{VERSION}.jar").is_file():
@@ -121,6 +121,6 @@ def _run(command, failure):
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unreachable(f"{failure}: {error}") from None
     if done.returncode != 0:
-        lines = done.stdout.strip().splitlines()
-        errors = [line for line in lines if "ERROR" in line] or lines[-8:]
-        raise Unreachable(f"{failure}:\n" + "\n".join(errors[:3]))
+        lines = re.sub("\x1b\\[[0-9;]*m", "", done.stdout.strip()).splitlines()
+        errors = [line for line in lines if "ERROR" in line]
+        raise Unreachable(f"{failure}:\n" + "\n".join(errors[:1] or lines[-8:]))
