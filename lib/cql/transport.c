@@ -11,7 +11,7 @@
 #define COMPRESS_SIZE_MIN ((size_t)1 << 10)
 /* What TLS itself has to say while earlier bytes aren't taken: a host that asks for ever more (new
  * keys, say) and reads nothing is not waited for. */
-#define TLS_BACKLOG_MAX ((size_t)256 << 10)
+#define TLS_BACKLOG_MAX ((size_t)64 << 10)
 /* Buffers that a burst made larger are given back. */
 #define KEPT_CAPACITY_MAX ((size_t)1 << 20)
 
