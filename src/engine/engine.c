@@ -89,6 +89,7 @@ static void destroy(struct vv_engine *engine)
         engine->store->ops->close(engine->store);
     }
     vv_names_destroy(engine->names);
+    free(engine->schema);
     vv_registry_destroy(engine->registry);
     vv_folder_close(engine->folder);
     vv_accounts_deinit(engine);

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/folder.h"
 #include "engine/names.h"
+#include "engine/schema_options.h"
 #include "flush/flush.h"
 #include "journal/journal.h"
 #include "seal/sealer.h"
@@ -94,7 +95,8 @@ struct vv_engine {
     struct vv_registry *registry;
     struct vv_head *head;
     struct vv_store *store;
-    struct vv_names *names; /* for a store that needs them; else NULL */
+    struct vv_names *names;         /* for a store that needs them; else NULL */
+    struct vv_schema_setup *schema; /* the same */
     struct vv_journal *journal;
     struct vv_sealer *sealer;
     struct vv_query_context query_context;

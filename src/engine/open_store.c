@@ -85,13 +85,17 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
     }
     if (status == VV_OK) {
         engine->names = vv_names_create();
-        status = engine->names ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
+        engine->schema = calloc(1, sizeof *engine->schema);
+        bool made = engine->names && engine->schema;
+        status = made ? vv_schema_setup_of(settings, engine->schema, error)
+                      : vv_error_set(error, VV_NO_MEMORY, "out of memory");
     }
     if (status != VV_OK) {
         take_local->ops->close(take_local);
         return status;
     }
     options.cql.log = log_event;
+    options.schema = &engine->schema->options;
     struct vv_store_names names = vv_names_of_store(engine->names);
     status =
         vv_store_cassandra_open(&options, take_local, &names, engine->clock, &engine->store, error);

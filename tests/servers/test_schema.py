@@ -180,6 +180,8 @@ class TestSchema(Program, CassandraTest):
         self.assertIn(("blocks_36h", "apply"),
                       [(each["table"], each["mend"]) for each in missing])
         self.assertTrue(all(each["table"].endswith("_36h") for each in missing), missing)
+        self.expect(self.serve(classes="36h,7d"), FAILED,
+                    "_36h is missing: run `varve schema --apply`")
         done = self.apply(classes="36h,7d")
         self.assertEqual(done.out.splitlines()[:-1],
                          [f"table {each['table']}: created" for each in missing])

@@ -73,6 +73,7 @@ struct vv_cassandra {
     struct vv_clock *clock;
     int64_t slack_ns;
     char keyspace[64];
+    const struct vv_schema_options *schema;                /* may be NULL */
     bool exclusive;                                        /* the keyspace is still to be claimed */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;

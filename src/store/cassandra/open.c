@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store's life: session, schema, statements; failures and recovery; the write clock. */
 #include "store/cassandra/cassandra.h"
+#include "store/cassandra/hint.h"
 
 #include "store/keys.h"
 
@@ -105,6 +106,12 @@ enum vv_status vv_cassandra_failed(struct vv_cassandra *store, enum vv_status st
     return status;
 }
 
+static enum vv_status check_schema(struct vv_cassandra *store, struct vv_error *error)
+{
+    return store->schema ? vv_schema_verify(store->session, store->schema, error)
+                         : vv_schema_check(store->session, store->keyspace, error);
+}
+
 static enum vv_status recover(struct vv_store *base, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
@@ -119,7 +126,7 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
     memset(store->noted, 0, VV_BUCKETS_NOTED * sizeof *store->noted);
     enum vv_status status = store->local->ops->recover(store->local, error);
     if (status == VV_OK) {
-        status = vv_schema_check(store->session, store->keyspace, error);
+        status = check_schema(store, error);
     }
     if (status == VV_OK) {
         status = vv_cassandra_claim(store, error);
@@ -240,6 +247,7 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->local = take_local;
     store->names = *names;
     store->clock = clock;
+    store->schema = options->schema;
     store->slack_ns = options->slack_ns;
     store->exclusive = options->exclusive;
     store->noted = noted;
@@ -266,10 +274,16 @@ static enum vv_status connect(struct vv_cassandra *store,
     }
     if (status != VVCQL_OK) {
         store->session = NULL;
-        return vv_cassandra_status(&cql_error, "connecting", error);
+        enum vv_status failure = vv_cassandra_status(&cql_error, "connecting", error);
+        const char *hint = vv_cassandra_hint(&cql_error);
+        if (hint && error) {
+            size_t used = strlen(error->message);
+            snprintf(error->message + used, sizeof error->message - used, "; %s", hint);
+        }
+        return failure;
     }
     vv_flight_init(&store->flight, store->session, options->requests_max, options->bytes_max);
-    return is_away ? VV_OK : vv_schema_check(store->session, store->keyspace, error);
+    return is_away ? VV_OK : check_schema(store, error);
 }
 
 enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *options,

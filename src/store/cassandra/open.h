@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "codec/block.h"
 #include "cql/session.h"
+#include "store/cassandra/schema.h"
 #include "store/store.h"
 
 /*
@@ -31,6 +32,9 @@ struct vv_store_names {
 struct vv_cassandra_options {
     struct vvcql_options cql; /* borrowed for the call */
     const char *keyspace;
+    /* What the tables should be; outlives the store. Harmless differences are logged. NULL: only
+     * what reading and writing needs is looked at. */
+    const struct vv_schema_options *schema;
     const int64_t *classes_ns; /* retention classes, ascending; there is always one for ever */
     size_t n_classes;          /* 0 … VV_CASSANDRA_CLASSES_MAX */
     int64_t slack_ns;          /* kept longer than must be: for runs not sealed yet */
