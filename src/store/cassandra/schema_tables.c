@@ -23,13 +23,14 @@
         STR(name), STR(type), STR("regular"), -1, false, why                                       \
     }
 
-#define PARTITION                                                                                  \
+#define PARTITION_KEY                                                                              \
     KEY("tenant", "text", 0, NULL),                                                                \
         KEY("source", "uuid", 1, "made of the tenant and the id of the source"),                   \
         KEY("bucket", "timestamp", 2, "where the bucket begins"),                                  \
         KEY("bucket_s", "int", 3, "its length: in the key because plans change"),                  \
-        KEY("split", "smallint", 4, "of a source too large for one partition"),                    \
-        CLUSTERING("measurement", "text", 0, false, NULL),                                         \
+        KEY("split", "smallint", 4, "of a source too large for one partition")
+#define PARTITION                                                                                  \
+    PARTITION_KEY, CLUSTERING("measurement", "text", 0, false, NULL),                              \
         CLUSTERING("span", "timestamp", 1, false, "where the time that is sealed at once begins")
 
 static const struct vv_schema_column runs[] = {
@@ -48,6 +49,16 @@ static const struct vv_schema_column blocks[] = {
     REGULAR("parts", "int", "in part 0, which is written last (0: the span has no block)"),
     REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
     REGULAR("data", "blob", "a columnar block"),
+};
+
+static const struct vv_schema_column rows[] = {
+    PARTITION_KEY,
+    CLUSTERING("event_time", "timestamp", 0, true, "the newest first"),
+    CLUSTERING("nanos", "int", 1, true,
+               "0 to 999,999: what of the time is less than a millisecond"),
+    CLUSTERING("metric", "text", 2, false, "measurement.field"),
+    REGULAR("value", "double", "null where value_int is set"),
+    REGULAR("value_int", "bigint", "of metrics that are integers"),
 };
 
 static const struct vv_schema_column buckets[] = {
@@ -77,6 +88,10 @@ static const char blocks_why[] =
     "only when all in it has expired.";
 static const char forever_why[] =
     "Sealed data that is kept for ever, and what would live longer than Cassandra can count.";
+static const char rows_why[] =
+    "Values of tenants with this retention that are kept as rows (cassandra.rows_tenants), for\n"
+    "any client to read. A value written again, or another one for its point, is the same row:\n"
+    "the later stamp, its CQL timestamp, counts.";
 static const char buckets_why[] =
     "Which buckets a source has, so that a reader need not look into empty ones. A partition\n"
     "for each period of 512 days, and one that lists the periods.";
@@ -171,19 +186,35 @@ static void add_lasting(struct building *building, struct vv_schema_table *table
     add_option(table, "read_repair", VV_STR_LITERAL("BLOCKING"));
 }
 
-static void add_blocks(struct building *building, int64_t retention_ns)
+/* What is kept for a retention: an own table for each. */
+static void add_kept(struct building *building, struct vv_schema_table *table, int64_t retention_ns)
 {
-    char class_name[VV_CLASS_NAME_SIZE];
-    vv_schema_class_name(retention_ns, class_name);
-    struct vv_schema_table *table =
-        add_table(building, text(building, "blocks_%s", class_name),
-                  retention_ns > 0 ? blocks_why : forever_why, blocks, COUNT(blocks));
     if (retention_ns > 0) {
         add_expiring(building, table, retention_ns);
     } else {
         add_lasting(building, table);
     }
     add_compression(table);
+}
+
+static void add_blocks(struct building *building, int64_t retention_ns)
+{
+    char class_name[VV_CLASS_NAME_SIZE];
+    vv_schema_class_name(retention_ns, class_name);
+    add_kept(building,
+             add_table(building, text(building, "blocks_%s", class_name),
+                       retention_ns > 0 ? blocks_why : forever_why, blocks, COUNT(blocks)),
+             retention_ns);
+}
+
+static void add_rows(struct building *building, int64_t retention_ns)
+{
+    char class_name[VV_CLASS_NAME_SIZE];
+    vv_schema_class_name(retention_ns, class_name);
+    add_kept(
+        building,
+        add_table(building, text(building, "rows_%s", class_name), rows_why, rows, COUNT(rows)),
+        retention_ns);
 }
 
 static void add_tables(struct building *building)
@@ -197,6 +228,10 @@ static void add_tables(struct building *building)
         add_blocks(building, options->classes_ns[i]);
     }
     add_blocks(building, 0);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        add_rows(building, options->classes_ns[i]);
+    }
+    add_rows(building, 0);
     table = add_table(building, VV_STR_LITERAL("buckets"), buckets_why, buckets, COUNT(buckets));
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("nodes"), nodes_why, nodes, COUNT(nodes));
@@ -240,7 +275,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = options->n_classes + 5;
+    size_t n_tables = 2 * options->n_classes + 6;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

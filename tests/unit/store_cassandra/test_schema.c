@@ -208,8 +208,8 @@ static void the_whole_schema_is_printed(void **state)
         "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 1);\n";
     assert_memory_equal(text, begin, sizeof begin - 1);
     assert_string_equal(text + strlen(text) - sizeof end + 1, end);
-    static const char *const tables[] = {"runs", "blocks_7d", "blocks_30d", "blocks_forever",
-                                         "buckets"};
+    static const char *const tables[] = {"runs",    "blocks_7d", "blocks_30d",   "blocks_forever",
+                                         "rows_7d", "rows_30d",  "rows_forever", "buckets"};
     const char *at = text;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         char line[96];
@@ -234,6 +234,13 @@ static void tables_say_what_they_are(void **state)
                 "    'compaction_window_unit': 'HOURS', 'compaction_window_size': '2'}\n");
     expect_text(text,
                 ") WITH CLUSTERING ORDER BY (measurement ASC, span ASC, seal DESC, part ASC)\n");
+    expect_text(text,
+                "    metric text,            -- measurement.field\n"
+                "    value double,           -- null where value_int is set\n"
+                "    value_int bigint,       -- of metrics that are integers\n"
+                "    PRIMARY KEY ((tenant, source, bucket, bucket_s, split), event_time, nanos, "
+                "metric)\n"
+                ") WITH CLUSTERING ORDER BY (event_time DESC, nanos DESC, metric ASC)\n");
     expect_text(text, "  AND compaction = {'class': 'UnifiedCompactionStrategy'}\n");
     expect_text(text, "  AND read_repair = 'NONE'\n");
     expect_text(text, "  AND speculative_retry = '99p'\n");
@@ -274,6 +281,7 @@ static void without_classes_there_is_one_table(void **state)
     char *text = printed(&options);
     assert_null(strstr(text, "blocks_7d"));
     expect_text(text, "varve.blocks_forever (");
+    expect_text(text, "varve.rows_forever (");
     expect_text(text, "gc_grace_seconds = 756000");
     assert_null(strstr(text, "gc_grace_seconds = 8"));
     free(text);
@@ -299,10 +307,11 @@ static void statements_come_one_by_one(void **state)
     (void)state;
     struct walk walk = {.n = 0};
     assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_OK);
-    assert_string_equal(
-        walk.whats, "keyspace varve,table runs,table blocks_7d,table blocks_30d,"
-                    "table blocks_forever,table buckets,table nodes,table varve_schema,version 1,");
-    for (size_t i = 1; i <= 8; i++) {
+    assert_string_equal(walk.whats,
+                        "keyspace varve,table runs,table blocks_7d,table blocks_30d,"
+                        "table blocks_forever,table rows_7d,table rows_30d,table rows_forever,"
+                        "table buckets,table nodes,table varve_schema,version 1,");
+    for (size_t i = 1; i <= 11; i++) {
         walk = (struct walk){.stop_after = i};
         assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_CANCELLED);
         assert_int_equal(walk.n, i);

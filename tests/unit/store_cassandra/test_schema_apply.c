@@ -99,6 +99,8 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.runs (\n> table runs: created\n"
         "CREATE TABLE IF NOT EXISTS varve.blocks_7d (\n> table blocks_7d: created\n"
         "CREATE TABLE IF NOT EXISTS varve.blocks_forever (\n> table blocks_forever: created\n"
+        "CREATE TABLE IF NOT EXISTS varve.rows_7d (\n> table rows_7d: created\n"
+        "CREATE TABLE IF NOT EXISTS varve.rows_forever (\n> table rows_forever: created\n"
         "CREATE TABLE IF NOT EXISTS varve.buckets (\n> table buckets: created\n"
         "CREATE TABLE IF NOT EXISTS varve.nodes (\n> table nodes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.varve_schema (\n> table varve_schema: created\n"
