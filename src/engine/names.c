@@ -155,6 +155,15 @@ static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_
     return found;
 }
 
+/* ---- full names to numbers ---- */
+
+static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out)
+{
+    const struct vv_names *names = context;
+    *metric_out = vv_registry_metric_named(names->registry, tenant, name);
+    return *metric_out != VV_REGISTRY_NONE;
+}
+
 struct vv_store_names vv_names_of_store(struct vv_names *names)
 {
     return (struct vv_store_names){
@@ -164,5 +173,6 @@ struct vv_store_names vv_names_of_store(struct vv_names *names)
         .measurement = measurement_name,
         .field = field_name,
         .metric = find_metric,
+        .metric_named = find_named,
     };
 }

@@ -74,6 +74,7 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
     struct vv_cassandra_options options = {
         .keyspace = settings->cassandra_keyspace,
         .classes_ns = classes,
+        .rows_tenants = settings->cassandra_rows_tenants,
         .slack_ns = settings->cassandra_slack_ns,
         .exclusive = true,
         .requests_max = (uint32_t)settings->cassandra_requests_max,

@@ -58,7 +58,7 @@ static uint32_t find_literal(struct vv_registry *registry, uint32_t tenant, stru
         }
         text[size++] = pattern.data[i];
     }
-    return vv_metric_find(registry, tenant, (struct vv_str){text, size});
+    return vv_registry_metric_named(registry, tenant, (struct vv_str){text, size});
 }
 
 static bool any_matches(const struct vv_str *patterns, size_t n, struct vv_str name)

@@ -48,7 +48,7 @@ uint32_t vv_measurement_find(struct vv_registry *registry, uint32_t tenant, stru
                          is_measurement, &wanted);
 }
 
-uint32_t vv_metric_find(struct vv_registry *registry, uint32_t tenant, struct vv_str name)
+uint32_t vv_registry_metric_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name)
 {
     struct wanted wanted = {registry, tenant, name};
     return vv_names_find(&registry->metric_names, vv_registry_hash(registry, tenant, name),
@@ -169,7 +169,7 @@ enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number, uint
     memcpy(joined, prefix.data, prefix.size);
     joined[prefix.size] = '.';
     memcpy(joined + prefix.size + 1, field.data, field.size);
-    if (vv_metric_find(registry, owner->tenant, name) != VV_REGISTRY_NONE) {
+    if (vv_registry_metric_named(registry, owner->tenant, name) != VV_REGISTRY_NONE) {
         struct vv_str shown = vv_text_cut(name, 256);
         return vv_error_set(error, VV_EXISTS,
                             "another measurement has a metric with the name '%.*s' already: rename "

@@ -93,6 +93,9 @@ VV_MUST_CHECK enum vv_status vv_registry_metric(struct vv_registry *registry, ui
                                                 bool create, uint32_t *metric_out,
                                                 enum vv_value_type *type_out,
                                                 struct vv_error *error);
+/* The tenant's metric with this name (`measurement.field`); VV_REGISTRY_NONE when there is none. */
+uint32_t vv_registry_metric_named(struct vv_registry *registry, uint32_t tenant,
+                                  struct vv_str name);
 /* Metrics have numbers below this; there may be holes. */
 uint32_t vv_registry_metric_count(struct vv_registry *registry);
 struct vv_metric_info {

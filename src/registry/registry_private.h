@@ -211,7 +211,6 @@ VV_MUST_CHECK enum vv_status vv_metric_describe(struct vv_registry *registry,
                                                 struct vv_str description, bool *changed_out);
 uint32_t vv_tenant_find(struct vv_registry *registry, struct vv_str name);
 uint32_t vv_measurement_find(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
-uint32_t vv_metric_find(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
 void vv_tenant_deinit(struct vv_registry *registry, struct vv_tenant *tenant);
 
 /* ---- index.c: under the index's lock ---- */

@@ -132,6 +132,26 @@ enum vv_status vv_settings_replication(
     return VV_OK;
 }
 
+/* ---- rows_tenants ---- */
+
+/* Patterns are not meant: what looks like one is refused, rather than be a name that nobody has. */
+static enum vv_status check_rows_tenants(const char *list, struct vv_error *error)
+{
+    struct vv_str rest = trim(vv_str_of(list));
+    struct vv_str element;
+    rest = rest.size > 0 ? rest : (struct vv_str){0};
+    while (next_element(&rest, &element)) {
+        bool is_all = vv_str_equal(element, VV_STR_LITERAL("*"));
+        if (element.size == 0 || (!is_all && memchr(element.data, '*', element.size))) {
+            return vv_error_set(error, VV_INVALID,
+                                "cassandra.rows_tenants: '%.*s' is no name; allowed: names of "
+                                "tenants with commas, or * for all",
+                                element.size > 64 ? 64 : (int)element.size, element.data);
+        }
+    }
+    return VV_OK;
+}
+
 /* ---- password ---- */
 
 static enum vv_status read_password(FILE *file, const char *path,
@@ -241,6 +261,9 @@ enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
     }
     if (status == VV_OK) {
         status = vv_settings_replication(settings, replicas, &n, error);
+    }
+    if (status == VV_OK) {
+        status = check_rows_tenants(settings->cassandra_rows_tenants, error);
     }
     if (status == VV_OK) {
         status = check_login(settings, error);

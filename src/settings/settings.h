@@ -76,6 +76,7 @@ struct vv_settings {
     char cassandra_keyspace[VV_SETTING_TEXT_MAX];        /* cassandra.keyspace */
     char cassandra_replication[VV_SETTING_TEXT_MAX];     /* cassandra.replication: "dc1:3,dc2:3" */
     char cassandra_classes[VV_SETTING_TEXT_MAX];         /* cassandra.classes: "7d,30d" */
+    char cassandra_rows_tenants[VV_SETTING_TEXT_MAX];    /* cassandra.rows_tenants: "a,b", "*" */
     char cassandra_user[VV_SETTING_TEXT_MAX];            /* cassandra.user, "": no authentication */
     char cassandra_password[VV_SETTING_TEXT_MAX];        /* cassandra.password: never printed */
     char cassandra_password_file[VV_SETTING_TEXT_MAX];   /* cassandra.password_file */

@@ -183,8 +183,12 @@ const struct vv_setting vv_setting_table[] = {
     TEXT("cassandra.classes", cassandra_classes, "7d,30d,90d,365d", 0,
          "Retentions that have a table of their own, ascending, with commas; there is always one "
          "for what is kept for ever. A tenant's points lie in the shortest that is not below its "
-         "retention, so data outlives it by up to the step between two. After a change run `varve "
-         "schema --apply`; don't remove one that has data"),
+         "retention: the nearer the two are, the sooner the room is free again. After a change run "
+         "`varve schema --apply`; don't remove one that has data"),
+    TEXT("cassandra.rows_tenants", cassandra_rows_tenants, "", 0,
+         "Tenants whose points are kept as rows that any CQL client can read, one for each value, "
+         "instead of as blocks: names with commas, or `*` for all. It takes much more room and more "
+         "of Cassandra's time. After a change what is there stays as it is and is still read"),
     ENUM("cassandra.consistency", cassandra_consistency, "LOCAL_QUORUM",
          "LOCAL_QUORUM|LOCAL_ONE|QUORUM|ONE|TWO|THREE|ALL",
          "How many copies must answer a write or a read. With the words that are no majority "

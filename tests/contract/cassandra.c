@@ -98,8 +98,16 @@ static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_
     return false;
 }
 
+/* "m1.f7" */
+static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out)
+{
+    (void)context;
+    (void)tenant;
+    return sscanf(name.data, "m1.f%u", metric_out) == 1;
+}
+
 static const struct vv_store_names names = {
-    NULL, tenant_name, source_name, measurement_name, field_name, find_metric,
+    NULL, tenant_name, source_name, measurement_name, field_name, find_metric, find_named,
 };
 
 /* ---- the back-end */

@@ -123,7 +123,7 @@ enum vv_status vv_cassandra_begin_read(struct vv_store *base, const struct vv_st
     vv_invariant(pthread_cond_init(&answer->complete, NULL) == 0);
     atomic_store(&answer->references, 1);
     *answer_out = answer;
-    if (read->span_from >= read->span_to) {
+    if (read->span_from >= read->span_to || (answer->classes.layouts & VV_LAYOUT_BLOCKS) == 0) {
         return VV_OK;
     }
     struct vvcql_statement *statement =

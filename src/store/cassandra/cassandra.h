@@ -17,7 +17,7 @@ struct vv_flight {
     size_t bytes_max;
     pthread_mutex_t lock;
     pthread_cond_t landed;
-    uint32_t requests; /* under way */
+    uint32_t requests; /* under way, by what they cost */
     size_t bytes;
     enum vv_status status; /* the first failure since it was cleared */
     struct vv_error error;
@@ -33,6 +33,10 @@ VV_MUST_CHECK enum vv_status vv_flight_send(struct vv_flight *flight,
                                             struct vv_error *error);
 /* Waits for all that was sent. */
 VV_MUST_CHECK enum vv_status vv_flight_wait(struct vv_flight *flight, struct vv_error *error);
+/* The same for what costs Cassandra as much as `cost` writes of one row. */
+VV_MUST_CHECK enum vv_status vv_flight_send_costly(struct vv_flight *flight,
+                                                   struct vvcql_statement *take_statement,
+                                                   uint32_t cost, struct vv_error *error);
 void vv_flight_clear(struct vv_flight *flight); /* forgets a failure; nothing may be under way */
 
 /* ---- the store ---- */
@@ -53,11 +57,20 @@ struct vv_class {
     const struct vvcql_prepared *read_blocks;
     const struct vvcql_prepared *newest_seal;
     const struct vvcql_prepared *drop_seals;
+    const struct vvcql_prepared *put_value[2]; /* by enum vv_value_type */
+    const struct vvcql_prepared *read_values;
 };
 
-/* Which classes a tenant's blocks lie in, the present one first. */
+/* How raw data is kept; a tenant's layout may change, what was written stays. */
+enum vv_layout {
+    VV_LAYOUT_BLOCKS = 1, /* runs, and blocks of sealed spans */
+    VV_LAYOUT_ROWS = 2,   /* each value a row (rows.h) */
+};
+
+/* Which classes a tenant's data lies in, the present one first, and which layouts it has had. */
 struct vv_tenant_classes {
     uint32_t tenant;
+    uint8_t layouts; /* bits of enum vv_layout */
     int64_t retention_ns;
     uint32_t n;
     uint8_t classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* indexes of `classes` */
@@ -73,6 +86,7 @@ struct vv_cassandra {
     struct vv_clock *clock;
     int64_t slack_ns;
     char keyspace[64];
+    char *rows_tenants;                                    /* names with commas, or "*" */
     const struct vv_schema_options *schema;                /* may be NULL */
     bool exclusive;                                        /* the keyspace is still to be claimed */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
@@ -82,10 +96,10 @@ struct vv_cassandra {
 
     /* The storage thread's. */
     struct vv_flight flight;
-    struct vvcql_statement *batch; /* runs of one partition that are not sent yet */
+    struct vvcql_statement *batch; /* runs or rows of one partition that are not sent yet */
     uint8_t batch_partition[26];   /* its key (store/keys.h) */
-    size_t batch_runs;
-    uint64_t *noted; /* hashes of buckets that are noted; VV_BUCKETS_NOTED slots */
+    uint32_t batch_size;           /* statements */
+    uint64_t *noted;               /* hashes of buckets that are noted; VV_BUCKETS_NOTED slots */
 
     pthread_mutex_t lock; /* what follows */
     struct vv_local_change *changes_first;
@@ -93,7 +107,7 @@ struct vv_cassandra {
     size_t n_changes;
     uint64_t write_us;                 /* the write clock: the last one given out */
     uint64_t write_us_bound;           /* kept in the local store: given out are those below */
-    struct vv_tenant_classes *tenants; /* that have a retention */
+    struct vv_tenant_classes *tenants; /* that have a record; ascending */
     size_t n_tenants;
 
     _Atomic bool failed;
@@ -208,7 +222,13 @@ VV_MUST_CHECK enum vv_status vv_cassandra_confirm(struct vv_store *base, struct 
 VV_MUST_CHECK enum vv_status vv_cassandra_settle(struct vv_cassandra *store,
                                                  struct vv_error *error);
 void vv_cassandra_forget_changes(struct vv_cassandra *store);
-/* Sends the runs that were gathered. */
+/* Adds to the batch of the span's partition, or begins another where it would have more than
+ * bytes_max; sent sooner or later, or by vv_cassandra_send_batch. */
+VV_MUST_CHECK enum vv_status vv_cassandra_gather(struct vv_cassandra *store,
+                                                 const struct vv_span_key *span, size_t bytes_max,
+                                                 struct vvcql_statement *take_statement,
+                                                 struct vv_error *error);
+/* Sends what was gathered. */
 VV_MUST_CHECK enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store,
                                                      struct vv_error *error);
 

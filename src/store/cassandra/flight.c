@@ -6,6 +6,7 @@
 
 struct landing {
     struct vv_flight *flight;
+    uint32_t cost;
     size_t bytes;
 };
 
@@ -38,7 +39,7 @@ static void land(void *context, struct vvcql_result *take_result, const struct v
     struct landing *landing = context;
     struct vv_flight *flight = landing->flight;
     pthread_mutex_lock(&flight->lock);
-    flight->requests--;
+    flight->requests -= landing->cost;
     flight->bytes -= landing->bytes;
     if (error && flight->status == VV_OK) {
         flight->status = vv_cassandra_status(error, "writing", &flight->error);
@@ -52,23 +53,30 @@ static void land(void *context, struct vvcql_result *take_result, const struct v
 enum vv_status vv_flight_send(struct vv_flight *flight, struct vvcql_statement *take_statement,
                               struct vv_error *error)
 {
+    return vv_flight_send_costly(flight, take_statement, 1, error);
+}
+
+enum vv_status vv_flight_send_costly(struct vv_flight *flight,
+                                     struct vvcql_statement *take_statement, uint32_t cost,
+                                     struct vv_error *error)
+{
     struct landing *landing = malloc(sizeof *landing);
     if (!landing || !take_statement) {
         free(landing);
         vvcql_statement_destroy(take_statement);
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
     }
-    *landing = (struct landing){flight, vvcql_statement_size(take_statement)};
+    *landing = (struct landing){flight, cost, vvcql_statement_size(take_statement)};
     pthread_mutex_lock(&flight->lock);
     /* What is larger than the bound goes alone. */
     while (flight->status == VV_OK && flight->requests > 0 &&
-           (flight->requests >= flight->requests_max ||
+           (flight->requests + cost > flight->requests_max ||
             flight->bytes + landing->bytes > flight->bytes_max)) {
         pthread_cond_wait(&flight->landed, &flight->lock);
     }
     enum vv_status status = report(flight, error);
     if (status == VV_OK) {
-        flight->requests++;
+        flight->requests += cost;
         flight->bytes += landing->bytes;
     }
     pthread_mutex_unlock(&flight->lock);

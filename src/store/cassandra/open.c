@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store's life: session, schema, statements; failures and recovery; the write clock. */
-#include "store/cassandra/cassandra.h"
 #include "store/cassandra/hint.h"
+#include "store/cassandra/rows.h"
 
 #include "store/keys.h"
 
@@ -27,12 +27,29 @@ static const struct vvcql_prepared *prepare(struct vv_cassandra *store, const ch
     return vvcql_prepare(store->session, whole);
 }
 
-static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
+static bool prepare_rows(struct vv_cassandra *store, struct vv_class *class, const char *table)
 {
-    char name[VV_CLASS_NAME_SIZE];
-    char table[sizeof name + 8];
-    vv_schema_class_name(class->retention_ns, name);
-    snprintf(table, sizeof table, "blocks_%s", name);
+    class->put_value[VV_FLOAT64] =
+        prepare(store,
+                "INSERT INTO @ (" PARTITION_COLUMNS ", event_time, nanos, metric, value) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                table);
+    class->put_value[VV_INT64] =
+        prepare(store,
+                "INSERT INTO @ (" PARTITION_COLUMNS ", event_time, nanos, metric, value_int) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                table);
+    class->read_values =
+        prepare(store,
+                "SELECT event_time, nanos, metric, value, WRITETIME(value), value_int, "
+                "WRITETIME(value_int) FROM @ WHERE " PARTITION_IS
+                " AND event_time >= ? AND event_time <= ?",
+                table);
+    return class->put_value[VV_FLOAT64] && class->put_value[VV_INT64] && class->read_values;
+}
+
+static bool prepare_blocks(struct vv_cassandra *store, struct vv_class *class, const char *table)
+{
     class->put_block = prepare(
         store,
         "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
@@ -51,6 +68,17 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
                                 " AND measurement = ? AND span = ? AND seal < ?",
                                 table);
     return class->put_block && class->read_blocks && class->newest_seal && class->drop_seals;
+}
+
+static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
+{
+    char name[VV_CLASS_NAME_SIZE];
+    char blocks[sizeof name + 8];
+    char rows[sizeof name + 8];
+    vv_schema_class_name(class->retention_ns, name);
+    snprintf(blocks, sizeof blocks, "blocks_%s", name);
+    snprintf(rows, sizeof rows, "rows_%s", name);
+    return prepare_blocks(store, class, blocks) && prepare_rows(store, class, rows);
 }
 
 static bool prepare_all(struct vv_cassandra *store)
@@ -125,6 +153,9 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
     vv_cassandra_forget_changes(store);
     memset(store->noted, 0, VV_BUCKETS_NOTED * sizeof *store->noted);
     enum vv_status status = store->local->ops->recover(store->local, error);
+    if (status == VV_OK) {
+        status = vv_cassandra_load_classes(store, error);
+    }
     if (status == VV_OK) {
         status = check_schema(store, error);
     }
@@ -203,6 +234,7 @@ static void close_store(struct vv_store *base)
     }
     pthread_mutex_destroy(&store->lock);
     free(store->tenants);
+    free(store->rows_tenants);
     free(store->noted);
     free(store);
 }
@@ -237,9 +269,11 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
 {
     struct vv_cassandra *store = calloc(1, sizeof *store);
     uint64_t *noted = calloc(VV_BUCKETS_NOTED, sizeof *noted);
-    if (!store || !noted) {
+    char *rows_tenants = vv_str_duplicate(vv_str_of(options->rows_tenants));
+    if (!store || !noted || !rows_tenants) {
         free(store);
         free(noted);
+        free(rows_tenants);
         take_local->ops->close(take_local);
         return NULL;
     }
@@ -251,6 +285,7 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->slack_ns = options->slack_ns;
     store->exclusive = options->exclusive;
     store->noted = noted;
+    store->rows_tenants = rows_tenants;
     snprintf(store->keyspace, sizeof store->keyspace, "%s", options->keyspace);
     vv_invariant(options->n_classes <= VV_CASSANDRA_CLASSES_MAX);
     for (size_t i = 0; i < options->n_classes; i++) {

@@ -27,6 +27,8 @@ struct vv_store_names {
                            enum vv_value_type *type_out);
     /* By its id (vv_cassandra_metric_id) in a measurement; false when this node doesn't know it. */
     bool (*metric)(void *context, uint32_t measurement, int64_t metric_id, uint32_t *metric_out);
+    /* By `measurement.field`, which is unique in a tenant; false when this node doesn't know it. */
+    bool (*metric_named)(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out);
 };
 
 struct vv_cassandra_options {
@@ -37,11 +39,14 @@ struct vv_cassandra_options {
     const struct vv_schema_options *schema;
     const int64_t *classes_ns; /* retention classes, ascending; there is always one for ever */
     size_t n_classes;          /* 0 … VV_CASSANDRA_CLASSES_MAX */
-    int64_t slack_ns;          /* kept longer than must be: for runs not sealed yet */
-    bool exclusive;            /* no other data folder may use the keyspace */
-    uint32_t requests_max;     /* writes under way, at most */
-    size_t bytes_max;          /* of writes under way, at most */
-    uint32_t shards;           /* into which sources are divided */
+    /* Names of tenants, with commas, whose values are written each as a row; "*" for all; NULL or
+     * "" for none. Borrowed for the call. */
+    const char *rows_tenants;
+    int64_t slack_ns;      /* kept longer than must be: for runs not sealed yet */
+    bool exclusive;        /* no other data folder may use the keyspace */
+    uint32_t requests_max; /* writes under way, at most */
+    size_t bytes_max;      /* of writes under way, at most */
+    uint32_t shards;       /* into which sources are divided */
 };
 
 #define VV_CASSANDRA_CLASSES_MAX 16

@@ -9,6 +9,7 @@
  */
 #include "store/cassandra/answer.h"
 
+#include "store/cassandra/rows.h"
 #include "store/keys.h"
 
 #include <stdlib.h>
@@ -308,6 +309,11 @@ enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_
     enum vv_status status = vv_cassandra_wait_answer(answer, error);
     if (status == VV_OK && answer->runs) {
         status = visit_answer(&reading);
+    }
+    if (status == VV_OK && (answer->classes.layouts & VV_LAYOUT_ROWS) != 0) {
+        status = vv_cassandra_read_rows(answer->store, &answer->read, &answer->classes, visit,
+                                        context, error);
+        reading.stopped = status == VV_DONE;
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);

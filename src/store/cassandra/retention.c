@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long rows live, and in which table. What is stored keeps the end that it was given: a
- * retention that is changed later counts for new blocks; a shorter one is hidden at once by the
- * reader, a longer one can't bring back what was written to end earlier.
+ * How long rows live, in which table, and in which layout. What is stored keeps the end that it was
+ * given: a retention that is changed later counts for new blocks; a shorter one is hidden at once
+ * by the reader, a longer one can't bring back what was written to end earlier.
  */
-#include "store/cassandra/cassandra.h"
+#include "store/cassandra/rows.h"
 
 #include "store/keys.h"
 
@@ -64,19 +64,44 @@ static uint8_t class_of(const struct vv_cassandra *store, int64_t retention_ns)
     return (uint8_t)last;
 }
 
-struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uint32_t tenant)
+/* Where the tenant is, or belongs, in a list that ascends by tenant. */
+static size_t place_of(const struct vv_tenant_classes *tenants, size_t n, uint32_t tenant)
 {
-    struct vv_tenant_classes classes = {0};
-    pthread_mutex_lock(&store->lock);
-    for (size_t i = 0; i < store->n_tenants; i++) {
-        if (store->tenants[i].tenant == tenant) {
-            classes = store->tenants[i];
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        if (tenants[middle].tenant < tenant) {
+            low = middle + 1;
+        } else {
+            n = middle;
         }
     }
-    pthread_mutex_unlock(&store->lock);
-    if (classes.n == 0) {
-        classes = (struct vv_tenant_classes){tenant, 0, 1, {class_of(store, 0)}};
+    return low;
+}
+
+/* Without a record, what a tenant has that no retention was set for. */
+static struct vv_tenant_classes recorded(struct vv_cassandra *store, uint32_t tenant,
+                                         bool *found_out)
+{
+    struct vv_tenant_classes classes = {.tenant = tenant, .n = 1, .classes = {class_of(store, 0)}};
+    pthread_mutex_lock(&store->lock);
+    size_t at = place_of(store->tenants, store->n_tenants, tenant);
+    *found_out = at < store->n_tenants && store->tenants[at].tenant == tenant;
+    if (*found_out) {
+        classes = store->tenants[at];
     }
+    pthread_mutex_unlock(&store->lock);
+    return classes;
+}
+
+struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uint32_t tenant)
+{
+    bool found;
+    struct vv_tenant_classes classes = recorded(store, tenant, &found);
+    if (!found) { /* nothing was written here; another node may have */
+        classes.layouts = VV_LAYOUT_BLOCKS;
+    }
+    classes.layouts |= vv_cassandra_layout(store, tenant);
     return classes;
 }
 
@@ -95,27 +120,36 @@ static void prefer(struct vv_tenant_classes *classes, uint8_t one)
     classes->n = n;
 }
 
-static bool keep_tenant(struct vv_cassandra *store, const struct vv_tenant_classes *classes)
+/* Into a list that ascends by tenant. */
+static bool keep_tenant(struct vv_tenant_classes **tenants, size_t *n,
+                        const struct vv_tenant_classes *classes)
 {
-    for (size_t i = 0; i < store->n_tenants; i++) {
-        if (store->tenants[i].tenant == classes->tenant) {
-            store->tenants[i] = *classes;
-            return true;
-        }
+    size_t at = place_of(*tenants, *n, classes->tenant);
+    if (at < *n && (*tenants)[at].tenant == classes->tenant) {
+        (*tenants)[at] = *classes;
+        return true;
     }
-    struct vv_tenant_classes *tenants =
-        realloc(store->tenants, (store->n_tenants + 1) * sizeof *tenants);
-    if (!tenants) {
+    struct vv_tenant_classes *bigger = realloc(*tenants, (*n + 1) * sizeof *bigger);
+    if (!bigger) {
         return false;
     }
-    tenants[store->n_tenants] = *classes;
-    store->tenants = tenants;
-    store->n_tenants++;
+    memmove(bigger + at + 1, bigger + at, (*n - at) * sizeof *bigger);
+    bigger[at] = *classes;
+    *tenants = bigger;
+    *n += 1;
     return true;
 }
 
-/* The record: retention 8, then for each class its retention 8; the classes of a configuration may
- * change, their tables stay. */
+/*
+ * The record of a tenant, integers big-endian:
+ *
+ *   retention 8
+ *   layouts   1   that it has had, bits of enum vv_layout
+ *   classes   8 × n   the retention of each, the present one first; the classes of a configuration
+ *                     may change, their tables stay
+ */
+#define RECORD_HEAD 9
+
 static enum vv_status put_record(struct vv_cassandra *store,
                                  const struct vv_tenant_classes *classes, struct vv_error *error)
 {
@@ -123,6 +157,7 @@ static enum vv_status put_record(struct vv_cassandra *store,
     struct vv_buffer value = {0};
     vv_key_put_u32(key, classes->tenant);
     vv_buffer_be64(&value, (uint64_t)classes->retention_ns);
+    vv_buffer_u8(&value, classes->layouts);
     for (uint32_t i = 0; i < classes->n; i++) {
         vv_buffer_be64(&value, (uint64_t)store->classes[classes->classes[i]].retention_ns);
     }
@@ -132,11 +167,17 @@ static enum vv_status put_record(struct vv_cassandra *store,
         status = local->ops->put_meta(local, VV_LOCAL_CLASSES, (struct vv_str){(char *)key, 4},
                                       (struct vv_str){(char *)value.data, value.size}, error);
     }
-    if (status == VV_OK) {
-        status = local->ops->confirm(local, error);
-    }
     vv_buffer_deinit(&value);
     return status;
+}
+
+static enum vv_status keep(struct vv_cassandra *store, const struct vv_tenant_classes *classes,
+                           struct vv_error *error)
+{
+    pthread_mutex_lock(&store->lock);
+    bool kept = keep_tenant(&store->tenants, &store->n_tenants, classes);
+    pthread_mutex_unlock(&store->lock);
+    return kept ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
 }
 
 enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant,
@@ -150,22 +191,38 @@ enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant
     if (status != VV_OK) {
         return status;
     }
-    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, tenant);
-    classes.tenant = tenant;
+    bool found;
+    struct vv_tenant_classes classes = recorded(store, tenant, &found);
     classes.retention_ns = retention_ns;
     prefer(&classes, class_of(store, retention_ns));
-    status = vv_cassandra_failed(store, put_record(store, &classes, error));
-    if (status != VV_OK) {
-        return status;
+    status = put_record(store, &classes, error);
+    if (status == VV_OK) {
+        status = store->local->ops->confirm(store->local, error);
     }
-    pthread_mutex_lock(&store->lock);
-    bool kept = keep_tenant(store, &classes);
-    pthread_mutex_unlock(&store->lock);
-    return kept ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
+    return vv_cassandra_failed(store, status == VV_OK ? keep(store, &classes, error) : status);
 }
+
+/* What a crash takes with the record is written again, in the layout of then. */
+enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store, uint32_t tenant,
+                                        struct vv_error *error)
+{
+    bool found;
+    struct vv_tenant_classes classes = recorded(store, tenant, &found);
+    uint8_t layout = vv_cassandra_layout(store, tenant);
+    if (classes.layouts & layout) {
+        return VV_OK;
+    }
+    classes.layouts |= layout;
+    enum vv_status status = put_record(store, &classes, error);
+    return vv_cassandra_failed(store, status == VV_OK ? keep(store, &classes, error) : status);
+}
+
+/* ---- loading ---- */
 
 struct loading {
     struct vv_cassandra *store;
+    struct vv_tenant_classes *tenants;
+    size_t n;
     struct vv_error *error;
 };
 
@@ -173,30 +230,43 @@ static enum vv_status load_tenant(void *context, struct vv_str key, struct vv_st
 {
     struct loading *loading = context;
     struct vv_cassandra *store = loading->store;
-    if (key.size != 4 || value.size < 16 || value.size % 8 != 0) {
+    size_t n = value.size < RECORD_HEAD ? 0 : (value.size - RECORD_HEAD) / 8;
+    if (key.size != 4 || n == 0 || value.size != RECORD_HEAD + n * 8) {
         return vv_error_set(loading->error, VV_CORRUPT, "the record of a retention is damaged");
     }
     const uint8_t *at = (const uint8_t *)value.data;
     struct vv_tenant_classes classes = {.tenant = vv_key_get_u32((const uint8_t *)key.data),
-                                        .retention_ns = (int64_t)vv_key_get_u64(at)};
-    for (size_t i = value.size / 8 - 1; i > 0; i--) {
-        int64_t retention = (int64_t)vv_key_get_u64(at + i * 8);
+                                        .retention_ns = (int64_t)vv_key_get_u64(at),
+                                        .layouts = at[8]};
+    for (size_t i = n; i > 0; i--) {
+        int64_t retention = (int64_t)vv_key_get_u64(at + RECORD_HEAD + (i - 1) * 8);
         uint8_t one = class_of(store, retention);
         if (store->classes[one].retention_ns != retention) {
             return vv_error_set(loading->error, VV_INVALID,
-                                "a tenant's blocks lie in a retention class that is not configured "
+                                "a tenant's data lies in a retention class that is not configured "
                                 "any more: add it to cassandra.classes again");
         }
         prefer(&classes, one);
     }
-    return keep_tenant(store, &classes) ? VV_OK : VV_NO_MEMORY;
+    return keep_tenant(&loading->tenants, &loading->n, &classes) ? VV_OK : VV_NO_MEMORY;
 }
 
+/* Readers go on with what they knew until all is there. */
 enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store, struct vv_error *error)
 {
-    struct loading loading = {store, error};
-    return store->local->ops->scan_meta(store->local, VV_LOCAL_CLASSES, (struct vv_str){0},
-                                        load_tenant, &loading, error);
+    struct loading loading = {.store = store, .error = error};
+    enum vv_status status = store->local->ops->scan_meta(
+        store->local, VV_LOCAL_CLASSES, (struct vv_str){0}, load_tenant, &loading, error);
+    struct vv_tenant_classes *unused = loading.tenants;
+    if (status == VV_OK) {
+        pthread_mutex_lock(&store->lock);
+        unused = store->tenants;
+        store->tenants = loading.tenants;
+        store->n_tenants = loading.n;
+        pthread_mutex_unlock(&store->lock);
+    }
+    free(unused);
+    return status;
 }
 
 /* Cassandra expires rows by itself. */

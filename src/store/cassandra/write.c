@@ -3,26 +3,27 @@
  * Runs, marks and metadata on their way. Runs of one partition that come one after the other go
  * together, in an unlogged batch below the size at which Cassandra warns.
  */
-#include "store/cassandra/cassandra.h"
+#include "store/cassandra/rows.h"
 
 #include "store/keys.h"
 
 #include <stdlib.h>
 
 #define BATCH_BYTES_MAX 4096 /* batch_size_warn_threshold is 5 KiB */
+#define ROWS_PER_COST   10   /* of a batch cost as much as one row alone */
 
 /* ---- runs ---- */
 
 enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store, struct vv_error *error)
 {
     struct vvcql_statement *batch = store->batch;
+    uint32_t cost = (store->batch_size + ROWS_PER_COST - 1) / ROWS_PER_COST;
     store->batch = NULL;
-    store->batch_runs = 0;
     if (!batch) {
         return VV_OK;
     }
     vvcql_set_idempotent(batch, true);
-    return vv_cassandra_failed(store, vv_flight_send(&store->flight, batch, error));
+    return vv_cassandra_failed(store, vv_flight_send_costly(&store->flight, batch, cost, error));
 }
 
 static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_piece *run,
@@ -54,15 +55,15 @@ static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_
     return status;
 }
 
-/* Adds to the batch of the partition, or begins another. */
-static enum vv_status gather(struct vv_cassandra *store, const struct vv_piece *run,
-                             struct vvcql_statement *take_statement, struct vv_error *error)
+enum vv_status vv_cassandra_gather(struct vv_cassandra *store, const struct vv_span_key *span,
+                                   size_t bytes_max, struct vvcql_statement *take_statement,
+                                   struct vv_error *error)
 {
     uint8_t key[VV_KEY_SPAN_SIZE];
-    vv_key_from_span(&run->key, key);
+    vv_key_from_span(span, key);
     size_t size = vvcql_statement_size(take_statement);
     bool joins = store->batch && memcmp(key, store->batch_partition, VV_KEY_PARTITION_SIZE) == 0 &&
-                 vvcql_statement_size(store->batch) + size <= BATCH_BYTES_MAX;
+                 vvcql_statement_size(store->batch) + size <= bytes_max;
     enum vv_status status = joins ? VV_OK : vv_cassandra_send_batch(store, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(take_statement);
@@ -70,6 +71,7 @@ static enum vv_status gather(struct vv_cassandra *store, const struct vv_piece *
     }
     if (!store->batch) {
         store->batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
+        store->batch_size = 0;
         memcpy(store->batch_partition, key, VV_KEY_PARTITION_SIZE);
     }
     if (!store->batch) {
@@ -77,17 +79,40 @@ static enum vv_status gather(struct vv_cassandra *store, const struct vv_piece *
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
     }
     vvcql_batch_add(store->batch, take_statement);
-    store->batch_runs++;
+    store->batch_size++;
     return VV_OK;
+}
+
+static enum vv_status put_whole(struct vv_cassandra *store, const struct vv_piece *run,
+                                struct vv_error *error)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
+    if (!statement) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    }
+    enum vv_status status = run_statement(store, run, statement, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    if (vvcql_statement_size(statement) <= BATCH_BYTES_MAX) {
+        return vv_cassandra_gather(store, &run->key, BATCH_BYTES_MAX, statement, error);
+    }
+    vvcql_set_idempotent(statement, true);
+    return vv_cassandra_failed(store, vv_flight_send(&store->flight, statement, error));
 }
 
 enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
                                     struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
+    uint32_t tenant = run->key.partition.tenant;
     enum vv_status status = vv_cassandra_check(store, error);
     if (status == VV_OK) {
         status = vv_key_check(&run->key, error);
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_note_layout(store, tenant, error);
     }
     if (status == VV_OK) {
         status = vv_cassandra_note_bucket(store, &run->key.partition, error);
@@ -95,20 +120,9 @@ enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece
     if (status != VV_OK) {
         return status;
     }
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
-    if (!statement) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
-    }
-    status = run_statement(store, run, statement, error);
-    if (status != VV_OK) {
-        vvcql_statement_destroy(statement);
-        return status;
-    }
-    if (vvcql_statement_size(statement) <= BATCH_BYTES_MAX) {
-        return gather(store, run, statement, error);
-    }
-    vvcql_set_idempotent(statement, true);
-    return vv_cassandra_failed(store, vv_flight_send(&store->flight, statement, error));
+    return vv_cassandra_layout(store, tenant) == VV_LAYOUT_ROWS
+               ? vv_cassandra_put_rows(store, run, error)
+               : put_whole(store, run, error);
 }
 
 enum vv_status vv_cassandra_see_own(struct vv_cassandra *store, struct vv_error *error)
@@ -231,15 +245,18 @@ enum vv_status vv_cassandra_confirm(struct vv_store *base, struct vv_error *erro
 
 /* ---- marks: this node's part of the ledger ---- */
 
-/* A mark may be durable before its run is: the sealer then finds nothing, and retires it. */
+/* A mark may be durable before its run is: the sealer then finds nothing, and retires it. Rows are
+ * not sealed. */
 enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark *mark,
                                      struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = vv_cassandra_check(store, error);
-    return status != VV_OK
-               ? status
-               : vv_cassandra_failed(store, store->local->ops->put_mark(store->local, mark, error));
+    if (status != VV_OK ||
+        vv_cassandra_layout(store, mark->key.partition.tenant) == VV_LAYOUT_ROWS) {
+        return status;
+    }
+    return vv_cassandra_failed(store, store->local->ops->put_mark(store->local, mark, error));
 }
 
 enum vv_status vv_cassandra_retire_mark(struct vv_store *base, const struct vv_mark *mark,

@@ -66,7 +66,12 @@ static void a_name_stands_for_one_metric(void **state)
     assert_non_null(strstr(error.message, "'a.b.c'"));
     fixture_metric(registry, other, "d", VV_FLOAT64);
     uint32_t elsewhere = fixture_measurement(registry, fixture_tenant(registry, "b"), "a.b");
-    fixture_metric(registry, elsewhere, "c", VV_FLOAT64);
+    uint32_t c = fixture_metric(registry, elsewhere, "c", VV_FLOAT64);
+    assert_int_equal(
+        vv_registry_metric_named(registry, fixture_tenant(registry, "b"), TEXT("a.b.c")), c);
+    assert_int_not_equal(vv_registry_metric_named(registry, tenant, TEXT("a.b.c")), c);
+    assert_int_equal(vv_registry_metric_named(registry, tenant, TEXT("a.b")), VV_REGISTRY_NONE);
+    assert_int_equal(vv_registry_metric_named(registry, 9, TEXT("a.b.c")), VV_REGISTRY_NONE);
     vv_registry_destroy(registry);
 }
 

@@ -103,6 +103,9 @@ static void wrong_texts_are_refused(void **state)
         {"cassandra.replication", "dc1:-1", "no data centre"},
         {"cassandra.replication", "dc1:3,dc1:2", "'dc1' is named twice"},
         {"cassandra.replication", "dc1:3,", "such as dc1:3,dc2:3"},
+        {"cassandra.rows_tenants", "a,,b", "'' is no name"},
+        {"cassandra.rows_tenants", "a,", "names of tenants with commas"},
+        {"cassandra.rows_tenants", "a,web*", "'web*' is no name"},
         {"cassandra.keyspace", "Varve", "small letters"},
         {"cassandra.keyspace", "1a", "a letter first"},
         {"cassandra.keyspace", "_a", "a letter first"},
@@ -140,6 +143,12 @@ static void what_fits_together_is_taken(void **state)
 {
     (void)state;
     struct vv_settings settings = with("cassandra.tls", "true");
+    static const char *const tenants[] = {"", " ", "*", "a", "a, b c ,*"};
+    for (size_t i = 0; i < sizeof tenants / sizeof tenants[0]; i++) {
+        assert_int_equal(vv_settings_set(&settings, "cassandra.rows_tenants", tenants[i], NULL),
+                         VV_OK);
+        assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    }
     assert_int_equal(vv_settings_set(&settings, "cassandra.tls_ca", "ca.pem", NULL), VV_OK);
     assert_int_equal(vv_settings_set(&settings, "cassandra.tls_certificate", "c.pem", NULL), VV_OK);
     assert_int_equal(vv_settings_set(&settings, "cassandra.tls_key", "c.key", NULL), VV_OK);

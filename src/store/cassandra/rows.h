@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The layout `rows`: each value a row that any CQL client can read. Inside the store on Cassandra:
+ * which tenants have it (layout.c), writing it (rows.c), reading it (rows_read.c).
+ *
+ * A value at `time` (ns): event_time = time / 10^6 rounded down, nanos the rest, 0 … 999,999;
+ * metric `measurement.field`; the value in `value` or, of an integer, in `value_int`. The CQL
+ * timestamp is the µs of the value's stamp, so the higher stamp wins whichever is written first.
+ */
+#ifndef VV_STORE_CASSANDRA_ROWS_H
+#define VV_STORE_CASSANDRA_ROWS_H
+
+#include "store/cassandra/cassandra.h"
+
+/* layout.c: the layout that the settings want for the tenant. Any thread. */
+uint8_t vv_cassandra_layout(const struct vv_cassandra *store, uint32_t tenant);
+/* retention.c: notes in the local store that the tenant has something in this layout; it lasts with
+ * the next confirm, as what is written does. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store, uint32_t tenant,
+                                                      struct vv_error *error);
+
+/* ---- rows.c: the storage thread ---- */
+
+VV_MUST_CHECK enum vv_status vv_cassandra_put_rows(struct vv_cassandra *store,
+                                                   const struct vv_piece *run,
+                                                   struct vv_error *error);
+
+/* ---- rows_read.c: any thread ---- */
+
+/* Visits the values of the read's measurement and time as pieces, from the newest to the oldest.
+ * VV_DONE when the visitor stopped. */
+VV_MUST_CHECK enum vv_status vv_cassandra_read_rows(struct vv_cassandra *store,
+                                                    const struct vv_store_read *read,
+                                                    const struct vv_tenant_classes *classes,
+                                                    vv_piece_visit visit, void *context,
+                                                    struct vv_error *error);
+
+#endif
