@@ -185,4 +185,36 @@ static inline bool fake_answer_common(struct fake_peer *peer, const struct fake_
     }
 }
 
+/* ---- echoes ---- */
+
+/* Answers a request with a RESULT of the request's bytes, made `size` long. */
+static inline bool fake_echo(struct fake_peer *peer, const struct fake_request *request,
+                             size_t size)
+{
+    struct vvcql_buffer body = {0};
+    vvcql_write_bytes(&body, request->body, request->size < size ? request->size : size);
+    while (body.size < size && !body.failed) {
+        vvcql_write_u8(&body, (uint8_t)(body.size / 100));
+    }
+    return fake_answer(peer, request->stream, VVCQL_OP_RESULT, &body);
+}
+
+/* Handshakes, heartbeats, and an echo of all other requests. */
+static inline void fake_serve_echo(struct fake_peer *peer)
+{
+    struct fake_request request;
+    while (fake_receive(peer, &request)) {
+        if (!fake_answer_common(peer, &request)) {
+            (void)fake_echo(peer, &request, request.size);
+        }
+    }
+}
+
+/* A handshake without authentication, and then nothing any more. */
+static inline void fake_serve_silence(struct fake_peer *peer)
+{
+    (void)fake_handshake(peer);
+    fake_hang(peer);
+}
+
 #endif

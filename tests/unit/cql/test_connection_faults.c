@@ -337,25 +337,13 @@ static void test_reset_under_backlog(void **state)
 
 /* ---- answers in pieces ---- */
 
-static void serve_pieces(struct fake_peer *peer)
-{
-    struct fake_request request;
-    while (fake_receive(peer, &request)) {
-        if (!fake_answer_common(peer, &request)) {
-            struct vvcql_buffer body = {0};
-            vvcql_write_bytes(&body, request.body, request.size);
-            (void)fake_answer(peer, request.stream, VVCQL_OP_RESULT, &body);
-        }
-    }
-}
-
 static void test_pieces(void **state)
 {
     (void)state;
     static const size_t pieces[] = {1, 8, 9, 10, 17};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         struct fake_server server = {.piece = pieces[i]};
-        fake_server_start(&server, serve_pieces, NULL);
+        fake_server_start(&server, fake_serve_echo, NULL);
         struct client client;
         client_init(&client, &server);
         client_connect(&client);

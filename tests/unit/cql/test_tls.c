@@ -80,19 +80,6 @@ static struct vvcql_tls_context *make_context(const struct vvcql_tls_options *op
     return context;
 }
 
-/* Echoes bodies. */
-static void serve_echo(struct fake_peer *peer)
-{
-    struct fake_request request;
-    while (fake_receive(peer, &request)) {
-        if (!fake_answer_common(peer, &request)) {
-            struct vvcql_buffer body = {0};
-            vvcql_write_bytes(&body, request.body, request.size);
-            (void)fake_answer(peer, request.stream, VVCQL_OP_RESULT, &body);
-        }
-    }
-}
-
 /* ---- accepted ---- */
 
 struct attempt {
@@ -117,7 +104,7 @@ static void assert_accepted(const struct attempt *attempt)
 {
     SSL_CTX *tls = server_tls(attempt);
     struct fake_server server = {.tls = tls};
-    fake_server_start(&server, serve_echo, NULL);
+    fake_server_start(&server, fake_serve_echo, NULL);
     struct vvcql_tls_context *context = make_context(&attempt->options);
     struct client client;
     client_init(&client, &server);
@@ -209,7 +196,7 @@ static void assert_refused(const struct attempt *attempt, const char *text)
 {
     SSL_CTX *tls = server_tls(attempt);
     struct fake_server server = {.tls = tls};
-    struct vvcql_error error = failure_of(&server, serve_echo, attempt);
+    struct vvcql_error error = failure_of(&server, fake_serve_echo, attempt);
     SSL_CTX_free(tls);
     if (error.status != VVCQL_REFUSED || strstr(error.message, text) == NULL) {
         fail_msg("not '%s': %s: %s", text, vvcql_status_name(error.status), error.message);
@@ -351,7 +338,7 @@ static void test_client_without_tls(void **state)
     (void)state;
     SSL_CTX *tls = make_server_tls(&all.server, NULL);
     struct fake_server server = {.tls = tls};
-    fake_server_start(&server, serve_echo, NULL);
+    fake_server_start(&server, fake_serve_echo, NULL);
     struct client client;
     client_init(&client, &server);
     client_connect(&client);
@@ -531,7 +518,7 @@ static void test_memory(void **state)
     (void)state;
     SSL_CTX *tls = make_server_tls(&all.server, NULL);
     struct fake_server server = {.tls = tls};
-    fake_server_start(&server, serve_echo, NULL);
+    fake_server_start(&server, fake_serve_echo, NULL);
     uint64_t k = 1;
     while (live_with_failure(&server, k)) {
         k++;
