@@ -157,6 +157,7 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch)
         .measurement = cursor->measurement,
         .span_from = vv_span_of(bucket, from),
         .span_to = bucket->end < fetch->to ? bucket->end : fetch->to,
+        .span_ns = bucket->span_ns,
     };
 }
 
@@ -217,7 +218,8 @@ static struct entry *find(struct vv_fetch *fetch, const struct vv_store_read *re
     for (size_t i = 0; i < ENTRIES; i++) {
         struct entry *entry = &fetch->entries[i];
         if (entry->answer && is_partition(&entry->read, read) &&
-            entry->read.span_from <= read->span_from && entry->read.span_to >= read->span_to) {
+            entry->read.span_ns == read->span_ns && entry->read.span_from <= read->span_from &&
+            entry->read.span_to >= read->span_to) {
             return entry;
         }
     }

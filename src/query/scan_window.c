@@ -191,6 +191,7 @@ static enum vv_status add_bucket(struct vv_scan *scan, const struct vv_bucket *b
         .measurement = scan->options.measurement,
         .span_from = vv_span_of(bucket, range.from),
         .span_to = range.to,
+        .span_ns = bucket->span_ns,
     };
     struct adding adding = {scan, error};
     for (uint16_t split = 0; split < bucket->splits; split++) {

@@ -62,6 +62,10 @@ struct vv_store_read {
     uint32_t measurement;
     int64_t span_from;
     int64_t span_to;
+    /* How long the spans are, for a store that keeps some values by themselves, neither in runs nor
+     * in blocks: those in [span_from, span_to) are visited too, as runs that begin anew with each
+     * span and come in any order. 0: these are not read, as nothing can seal or remove them. */
+    int64_t span_ns;
 };
 
 struct vv_store_figures {

@@ -247,7 +247,7 @@ const char *read_text(struct contract *contract, const struct vv_store_read *rea
 
 const char *pieces_text(struct contract *contract, const struct vv_partition *partition)
 {
-    const struct vv_store_read read = {*partition, 1, INT64_MIN, INT64_MAX};
+    const struct vv_store_read read = {*partition, 1, INT64_MIN, INT64_MAX, 0};
     return read_text(contract, &read);
 }
 
@@ -295,7 +295,7 @@ static enum vv_status note_block(void *context, const struct vv_piece *piece)
 bool has_block(struct contract *contract, const struct vv_span_key *key)
 {
     const struct vv_store_read read = {key->partition, key->measurement, key->span_start,
-                                       key->span_start + 1};
+                                       key->span_start + 1, 0};
     bool has = false;
     assert_ok(contract->store->ops->read(contract->store, &read, note_block, &has, NULL));
     return has;

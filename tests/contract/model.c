@@ -357,7 +357,7 @@ static void look(struct vv_store *store, struct holding *holding)
     for (uint32_t span = 0; span < MODEL_SPANS; span++) {
         struct vv_span_key key = span_key(span);
         const struct vv_store_read read = {key.partition, key.measurement, key.span_start,
-                                           key.span_start + 1};
+                                           key.span_start + 1, 0};
         assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
     }
     assert_ok(store->ops->scan_marks(store, INT64_MAX, NULL, hold_mark, holding, NULL));

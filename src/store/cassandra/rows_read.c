@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading values that are kept as rows: they come from the newest to the oldest, are gathered, and
- * given as pieces of bounded size, each ascending in itself.
+ * given as runs of bounded size, each of one span and ascending in itself.
  *
  * A partition has all measurements of its source, and a row has its metric as text. What a text
  * stands for is looked up once for each read; as metrics ascend within a time, the next one is
@@ -44,6 +44,7 @@ struct rows_reading {
     const struct vv_store_read *read;
     int64_t from; /* [from, to), within the bucket */
     int64_t to;
+    int64_t span; /* of the piece that is gathered */
     vv_piece_visit visit;
     void *context;
     struct vv_error *error;
@@ -141,7 +142,7 @@ static enum vv_status give(struct rows_reading *reading)
     struct vv_piece piece = {.kind = VV_PIECE_RUN, .part = reading->part++};
     piece.key.partition = reading->read->partition;
     piece.key.measurement = reading->read->measurement;
-    piece.key.span_start = reading->from;
+    piece.key.span_start = reading->span;
     piece.run = fill_rows(reading, &rows);
     enum vv_status status =
         vv_piece_encode(&reading->encoder, &rows, 0, n_rows, &piece.bytes, reading->error);
@@ -254,11 +255,14 @@ static bool get_value(struct vvcql_result *row, struct cell *cell, enum vv_value
         has[i] =
             vvcql_get_bigint(row, 3 + 2 * i, &value[i]) && vvcql_get_bigint(row, 4 + 2 * i, &us[i]);
     }
+    if (!has[0] && !has[1]) {
+        return false;
+    }
     size_t which = has[1] && (!has[0] || us[1] > us[0]);
     cell->bits = (uint64_t)value[which];
     cell->stamp = stamp_of(us[which]);
     *type_out = which ? VV_INT64 : VV_FLOAT64;
-    return has[which];
+    return true;
 }
 
 static enum vv_status gather(struct rows_reading *reading, struct known *known, struct cell *cell)
@@ -266,7 +270,8 @@ static enum vv_status gather(struct rows_reading *reading, struct known *known, 
     bool new_row = reading->n_cells == 0 || !same_row(cell, &reading->cells[reading->n_cells - 1]);
     size_t n_rows = reading->n_rows + new_row;
     size_t n_columns = reading->n_columns + (known->column == NONE);
-    if (n_rows > PIECE_ROWS_MAX || n_columns > VV_BLOCK_COLUMNS_MAX ||
+    int64_t span = vv_time_floor(cell->time, reading->read->span_ns);
+    if (span != reading->span || n_rows > PIECE_ROWS_MAX || n_columns > VV_BLOCK_COLUMNS_MAX ||
         (n_rows > 1 && n_rows * n_columns > PIECE_CELLS_MAX)) {
         enum vv_status status = give(reading);
         if (status != VV_OK) {
@@ -274,6 +279,7 @@ static enum vv_status gather(struct rows_reading *reading, struct known *known, 
         }
         n_rows = 1;
     }
+    reading->span = span;
     if (reading->n_cells == reading->cells_capacity) {
         size_t capacity = reading->cells_capacity ? reading->cells_capacity * 2 : 1024;
         struct cell *cells = realloc(reading->cells, capacity * sizeof *cells);
@@ -383,6 +389,9 @@ enum vv_status vv_cassandra_read_rows(struct vv_cassandra *store, const struct v
 {
     const struct vv_partition *partition = &read->partition;
     int64_t bucket_end = partition->bucket_start + partition->bucket_ns;
+    if (read->span_ns == 0) {
+        return VV_OK;
+    }
     struct rows_reading *reading = calloc(1, sizeof *reading);
     if (!reading) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading");

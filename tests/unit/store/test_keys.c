@@ -142,7 +142,7 @@ static void read_bounds_hold_exactly_the_range(void **state)
     for (int round = 0; round < 20000; round++) {
         struct vv_span_key key = random_key(&random);
         struct vv_store_read read = {key.partition, key.measurement, random_i64(&random),
-                                     random_i64(&random)};
+                                     random_i64(&random), 0};
         uint8_t from[VV_KEY_SPAN_SIZE];
         uint8_t to[VV_KEY_SPAN_SIZE];
         uint8_t run_key[VV_KEY_RUN_SIZE];
