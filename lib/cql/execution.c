@@ -370,8 +370,11 @@ void vvcql_executor_pump(struct vvcql_executor *executor)
 
 static void end_line(struct vvcql_line *line)
 {
-    while (line->first != NULL)
-        fail_with(line->first, VVCQL_CLOSED, "the session is closing");
+    struct vvcql_execution *next;
+    for (struct vvcql_execution *at = line->first; at != NULL; at = next) {
+        next = at->next;
+        fail_with(at, VVCQL_CLOSED, "the session is closing");
+    }
 }
 
 void vvcql_executor_close(struct vvcql_executor *executor)

@@ -162,11 +162,15 @@ static void test_tokens_of_another_partitioner(void **state)
     assert_int_equal(topology.hosts[0].n_tokens, 0);
 }
 
+/* 7, nothing, a sign, letters, two numbers too large, null. */
+#define GARBLED_TOKENS                                                                             \
+    "00000007 00000001 '7' 00000000 00000001 '-' 00000002 '1x' 00000014 '18446744073709551615' "   \
+    "00000013 '9223372036854775808' ffffffff"
+
 static void test_garbled_tokens_are_left_out(void **state)
 {
     static const char *const tokens[] = {
-        "00000007 00000001 '7' 00000000 00000001 '-' 00000002 '1x' 00000014 '18446744073709551615'"
-        "00000013 '9223372036854775808' ffffffff",
+        GARBLED_TOKENS,
         "00000002 00000001 '7' 00000005 '8'", /* cut short */
         "7fffffff 00000001 '7'",
         "ff",
