@@ -100,7 +100,7 @@ struct vv_engine_health {
     bool live;       /* the process does its work (no failed invariant, threads run) */
     bool ready;      /* takes writes: not replaying, no reserve reached, store and journal work */
     bool recovering; /* before the end of vv_engine_recover: no queries either */
-    const char *reason;      /* a fixed text while not ready, else "" */
+    const char *reason;      /* a fixed text while not ready, or ready in spite of it, else "" */
     uint64_t replayed_bytes; /* of the journal, so far */
 };
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out);

@@ -207,6 +207,9 @@ static void write_store(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)figures.eras_expired);
     single(buffer, "varve_store_pending_bytes", "gauge", "Compaction that is not done yet.",
            (double)figures.pending_bytes);
+    single(buffer, "varve_store_writable", "gauge",
+           "1 when the store can be written, as far as is known.",
+           atomic_load(&engine->store_failed) ? 0 : 1);
     single(buffer, "varve_store_recoveries_total", "counter", "Recoveries after failed writes.",
            (double)figures.recoveries);
 }

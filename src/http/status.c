@@ -41,8 +41,8 @@ static void finish_health(struct vv_exchange *exchange)
     struct vv_buffer *body = &exchange->reply.body;
     vv_buffer_format(body, "{\"name\":\"varve\",\"status\":\"%s\",\"ready\":%s,\"message\":",
                      health.live ? "pass" : "fail", health.ready ? "true" : "false");
-    vv_json_text(body, health.ready ? VV_STR_LITERAL("ready for queries and writes")
-                                    : vv_str_of(health.reason));
+    vv_json_text(body, health.reason[0] ? vv_str_of(health.reason)
+                                        : VV_STR_LITERAL("ready for queries and writes"));
     vv_buffer_text(body, ",\"version\":\"" VARVE_VERSION "\"}\n");
 }
 
@@ -62,7 +62,7 @@ static void finish_ready(struct vv_exchange *exchange)
     vv_duration_format((vv_http_now_ns() - http->started_ns) / VV_SECOND * VV_SECOND, up);
     vv_buffer_format(body, "{\"status\":\"%s\",\"started\":\"%s\",\"up\":\"%s\"",
                      ready ? "ready" : "not_ready", started, up);
-    if (!ready) {
+    if (!ready || health.reason[0]) { /* ready in spite of something */
         vv_buffer_text(body, ",\"reason\":");
         vv_json_text(body, vv_str_of(stopping ? "the server is stopping" : health.reason));
         if (health.recovering) {

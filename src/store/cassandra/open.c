@@ -318,7 +318,12 @@ static enum vv_status connect(struct vv_cassandra *store,
         return failure;
     }
     vv_flight_init(&store->flight, store->session, options->requests_max, options->bytes_max);
-    return is_away ? VV_OK : check_schema(store, error);
+    enum vv_status checked = is_away ? VV_OK : check_schema(store, error);
+    if (checked == VV_IO) { /* too few of its hosts answer: it is away as well */
+        atomic_store(&store->failed, true);
+        checked = VV_OK;
+    }
+    return checked;
 }
 
 enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *options,

@@ -215,7 +215,7 @@ static enum vv_status run_and_agree(void *context, const char *cql, struct vv_er
     struct vvcql_session *session = context;
     struct vvcql_result *result;
     struct vvcql_error cql_error = {0};
-    enum vv_status status = vv_schema_ask(session, cql, "changing the schema", &result, error);
+    enum vv_status status = vv_schema_change(session, cql, "changing the schema", &result, error);
     if (status != VV_OK) {
         return status;
     }

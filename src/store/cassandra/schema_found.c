@@ -6,9 +6,17 @@
 
 #include <stdio.h>
 
-#define ASK_TIMEOUT_MS  60000 /* a change of the schema may take its time in a large cluster */
-#define MAP_ENTRIES_MAX 64
-#define PLAIN_OPTIONS   4
+#define CHANGE_TIMEOUT_MS 60000 /* it may take its time in a large cluster */
+#define MAP_ENTRIES_MAX   64
+#define PLAIN_OPTIONS     4
+
+/* Whether asking again helps only after somebody has changed something. */
+static bool is_lasting(const struct vvcql_error *from)
+{
+    return from->status == VVCQL_REFUSED || from->code == VVCQL_CODE_UNAUTHORIZED ||
+           from->code == VVCQL_CODE_SYNTAX_ERROR || from->code == VVCQL_CODE_INVALID ||
+           from->code == VVCQL_CODE_CONFIG_ERROR;
+}
 
 enum vv_status vv_schema_failed(const struct vvcql_error *from, const char *doing,
                                 struct vv_error *error)
@@ -16,8 +24,11 @@ enum vv_status vv_schema_failed(const struct vvcql_error *from, const char *doin
     struct vv_error message = {0};
     const char *hint = vv_cassandra_hint(from);
     enum vv_status status = vv_cassandra_status(from, doing, &message);
-    return vv_error_set(error, status == VV_NO_MEMORY ? status : VV_IO, "%s%s%s", message.message,
-                        hint ? "; " : "", hint ? hint : "");
+    if (status != VV_NO_MEMORY) {
+        status = is_lasting(from) ? VV_INVALID : VV_IO;
+    }
+    return vv_error_set(error, status, "%s%s%s", message.message, hint ? "; " : "",
+                        hint ? hint : "");
 }
 
 static enum vv_status execute(struct vvcql_session *session, struct vvcql_statement *take_statement,
@@ -27,7 +38,6 @@ static enum vv_status execute(struct vvcql_session *session, struct vvcql_statem
     struct vvcql_error cql_error = {0};
     if (take_statement) {
         vvcql_set_idempotent(take_statement, true);
-        vvcql_set_timeout(take_statement, ASK_TIMEOUT_MS);
     }
     if (vvcql_wait(session, take_statement, result_out, &cql_error) != VVCQL_OK) {
         return vv_schema_failed(&cql_error, doing, error);
@@ -35,10 +45,14 @@ static enum vv_status execute(struct vvcql_session *session, struct vvcql_statem
     return VV_OK;
 }
 
-enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql, const char *doing,
-                             struct vvcql_result **result_out, struct vv_error *error)
+enum vv_status vv_schema_change(struct vvcql_session *session, const char *cql, const char *doing,
+                                struct vvcql_result **result_out, struct vv_error *error)
 {
-    return execute(session, vvcql_statement_create(cql), doing, result_out, error);
+    struct vvcql_statement *statement = vvcql_statement_create(cql);
+    if (statement) {
+        vvcql_set_timeout(statement, CHANGE_TIMEOUT_MS);
+    }
+    return execute(session, statement, doing, result_out, error);
 }
 
 static struct vv_str str_of(struct vvcql_bytes bytes)
@@ -276,8 +290,8 @@ static enum vv_status ask_version(struct vvcql_session *session, struct vv_schem
     }
     snprintf(cql, sizeof cql, "SELECT version FROM %s.varve_schema WHERE id = 'schema'",
              schema->keyspace);
-    enum vv_status status =
-        vv_schema_ask(session, cql, "reading the schema's version", &result, error);
+    enum vv_status status = execute(session, vvcql_statement_create(cql),
+                                    "reading the schema's version", &result, error);
     if (status == VV_OK) {
         status = read_version(schema, result);
         vvcql_result_destroy(result);

@@ -78,16 +78,17 @@ VV_MUST_CHECK enum vv_status vv_schema_compare(const struct vv_schema *wanted,
                                                const struct vv_schema *found,
                                                struct vv_schema_report *report);
 
-/* schema_found.c: what is there. VV_IO, VV_NO_MEMORY. Deinit in any case. */
+/* schema_found.c: what is there. As vv_schema_failed(). Deinit in any case. */
 VV_MUST_CHECK enum vv_status vv_schema_find(struct vvcql_session *session, const char *keyspace,
                                             struct vv_schema *schema_out, struct vv_error *error);
-/* What the CQL client reports, with what to do about it: VV_IO or VV_NO_MEMORY. */
+/* What the CQL client reports, with what to do about it: VV_IO, VV_INVALID where asking again can't
+ * help, VV_NO_MEMORY. */
 enum vv_status vv_schema_failed(const struct vvcql_error *from, const char *doing,
                                 struct vv_error *error);
-/* Executes a statement and waits. */
-VV_MUST_CHECK enum vv_status vv_schema_ask(struct vvcql_session *session, const char *cql,
-                                           const char *doing, struct vvcql_result **result_out,
-                                           struct vv_error *error);
+/* Executes a statement that changes the schema, and waits, longer than for others. */
+VV_MUST_CHECK enum vv_status vv_schema_change(struct vvcql_session *session, const char *cql,
+                                              const char *doing, struct vvcql_result **result_out,
+                                              struct vv_error *error);
 
 /* ---- schema_apply.c ---- */
 

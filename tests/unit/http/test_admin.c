@@ -39,7 +39,17 @@ static void test_health(void **state)
     response_free(&response);
     response = ask(door, "GET", "/ready", "", NULL, 200);
     assert_contains(response.body, "\"status\":\"ready\"");
+    assert_null(strstr(response.body, "reason"));
     response_free(&response);
+    atomic_store(&door->engine->in_spite, true);
+    response = ask(door, "GET", "/ready", "", NULL, 200);
+    assert_contains(response.body, "\"status\":\"ready\"");
+    assert_contains(response.body, "\"reason\":\"the test says so\"");
+    response_free(&response);
+    response = ask(door, "GET", "/health", "", NULL, 200);
+    assert_contains(response.body, "\"ready\":true,\"message\":\"the test says so\"");
+    response_free(&response);
+    atomic_store(&door->engine->in_spite, false);
     atomic_store(&door->engine->admit, VV_FULL);
     response = ask(door, "GET", "/ready", "", NULL, 503);
     assert_contains(response.body, "\"reason\":\"the test says so\"");
