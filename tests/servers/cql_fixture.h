@@ -59,6 +59,8 @@ static inline enum vvcql_status failure(struct vvcql_statement *take_statement)
 
 /* A text with the keyspace before the name of its table. */
 static inline void qualify(char *out, size_t capacity, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+static inline void qualify(char *out, size_t capacity, const char *format, va_list arguments)
 {
     static const char *const words[] = {" TABLE ", " INTO ", " FROM ", " TYPE ", "UPDATE "};
     char text[1024];
