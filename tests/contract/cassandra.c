@@ -21,7 +21,13 @@
 
 static const int64_t classes[] = {7 * VV_DAY, 30 * VV_DAY, 365 * VV_DAY};
 
-/* ---- names: "<case>.t5", "s7", "m1" */
+uint32_t contract_rows_tenant = CONTRACT_NONE;
+
+/*
+ * ---- names: tenants "<case>.t5", sources "s7". Metric 203 is field "f203" of measurement 3: each
+ * measurement has a hundred, integers where the number is odd. Measurement 2 is called as if it
+ * were a metric of measurement 1, "m1.f5"; the others "m1", "m3".
+ */
 
 static struct {
     pthread_mutex_t lock;
@@ -76,16 +82,16 @@ static struct vv_str source_name(void *context, uint32_t source)
 static struct vv_str measurement_name(void *context, uint32_t measurement)
 {
     (void)context;
-    return name_of("", 'm', measurement);
+    return measurement == 2 ? VV_STR_LITERAL("m1.f5") : name_of("", 'm', measurement);
 }
 
 static struct vv_str field_name(void *context, uint32_t metric, uint32_t *measurement_out,
                                 enum vv_value_type *type_out)
 {
     (void)context;
-    *measurement_out = 1;
-    *type_out = VV_FLOAT64;
-    return name_of("", 'f', metric);
+    *measurement_out = metric / 100 + 1;
+    *type_out = metric % 2 == 0 ? VV_FLOAT64 : VV_INT64;
+    return metric == UINT32_MAX ? (struct vv_str){0} : name_of("", 'f', metric);
 }
 
 /* No case has pieces of another node. */
@@ -98,12 +104,24 @@ static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_
     return false;
 }
 
-/* "m1.f7" */
 static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out)
 {
     (void)context;
     (void)tenant;
-    return sscanf(name.data, "m1.f%u", metric_out) == 1;
+    char text[64];
+    unsigned measurement;
+    int size = 0;
+    snprintf(text, sizeof text, "%.*s", VV_STR_ARG(name));
+    if (sscanf(text, "m1.f5.f%u%n", metric_out, &size) == 1 && (size_t)size == name.size) {
+        return *metric_out / 100 == 1;
+    }
+    return sscanf(text, "m%u.f%u%n", &measurement, metric_out, &size) == 2 &&
+           (size_t)size == name.size && *metric_out / 100 + 1 == measurement;
+}
+
+struct vv_str contract_tenant_name(uint32_t tenant)
+{
+    return tenant_name(NULL, tenant);
 }
 
 static const struct vv_store_names names = {
@@ -143,6 +161,7 @@ static enum vv_status open_cassandra(const struct vv_store_options *options,
                                      struct vv_store **store_out, struct vv_error *error)
 {
     char local_folder[300];
+    char rows_tenants[128] = "";
     struct vv_store_options local_options = *options;
     struct vv_store *local;
     (void)mkdir(options->folder, 0700);
@@ -153,11 +172,18 @@ static enum vv_status open_cassandra(const struct vv_store_options *options,
     if (status != VV_OK) {
         return status;
     }
+    if (contract_rows_tenant == CONTRACT_ALL) {
+        snprintf(rows_tenants, sizeof rows_tenants, "*");
+    } else if (contract_rows_tenant != CONTRACT_NONE) {
+        snprintf(rows_tenants, sizeof rows_tenants, "no.such, %.*s ,other",
+                 VV_STR_ARG(tenant_name(NULL, contract_rows_tenant)));
+    }
     const struct vv_cassandra_options cassandra = {
         .cql = {.contact_points = getenv("VARVE_CASSANDRA"), .request_timeout_ms = 2500},
         .keyspace = "varve",
         .classes_ns = classes,
         .n_classes = 3,
+        .rows_tenants = rows_tenants,
         .slack_ns = VV_DAY,
         .requests_max = 128,
         .bytes_max = 4u << 20,
@@ -199,6 +225,7 @@ static void heal_writes(struct contract *contract)
 
 const struct backend cassandra_backend = {
     .name = "cassandra",
+    .abilities = KEEPS_ROWS,
     .heals_slowly = true,
     .is_there = is_there,
     .open = open_cassandra,

@@ -71,6 +71,7 @@ int contract_setup(void **state)
     }
     contract->backend = backend;
     contract_make_folder(contract->folder, sizeof contract->folder);
+    contract_rows_tenant = CONTRACT_NONE;
     contract_open(contract);
     *state = contract;
     return 0;

@@ -35,12 +35,13 @@ enum backend_ability {
     FORGETS_BUCKETS = 8, /* nearest() never names a bucket that has nothing any more */
     WRITES_AGAIN = 16,   /* a run that was removed can be put again under the same key */
     READS_ON = 32,       /* reads are answered while writes fail */
+    KEEPS_ROWS = 64,     /* can keep a tenant's values as rows */
 };
 
 struct backend {
     const char *name;
     unsigned abilities;     /* enum backend_ability */
-    bool heals_slowly; /* servers and connections come back some time after heal_writes */
+    bool heals_slowly;      /* servers and connections come back some time after heal_writes */
     bool immediate;         /* readers see what another thread wrote before it is confirmed */
     bool (*is_there)(void); /* whether it can be tested here; NULL: always */
     enum vv_status (*open)(const struct vv_store_options *options, struct vv_store **store_out,
@@ -55,6 +56,13 @@ struct backend {
 };
 
 extern const struct backend cassandra_backend; /* where VARVE_CASSANDRA names a server */
+/* The tenant whose values a Cassandra that is opened from now on keeps as rows; CONTRACT_ALL for
+ * all, CONTRACT_NONE, as each case begins, for none. */
+#define CONTRACT_ALL  (UINT32_MAX - 1)
+#define CONTRACT_NONE UINT32_MAX
+extern uint32_t contract_rows_tenant;
+/* The tenant's name in Cassandra, in the open store. */
+struct vv_str contract_tenant_name(uint32_t tenant);
 extern const struct backend *const backends[];
 extern const size_t n_backends;
 
@@ -142,6 +150,7 @@ extern const struct contract_case failure_cases[];
 extern const struct contract_case folder_cases[];
 extern const struct contract_case concurrent_cases[];
 extern const struct contract_case random_cases[];
+extern const struct contract_case rows_cases[];
 
 /* The child of the kill test: works on `folder` until it is killed. Returns the exit code. */
 int kill_child(const char *folder, const char *arguments);

@@ -10,7 +10,7 @@
 
 static const struct contract_case *const groups[] = {
     write_cases,   block_cases,  retention_cases, nearest_cases,    durability_cases,
-    failure_cases, folder_cases, random_cases,    concurrent_cases,
+    failure_cases, folder_cases, random_cases,    concurrent_cases, rows_cases,
 };
 
 static char names[TESTS_MAX][NAME_SIZE];
