@@ -94,6 +94,8 @@ static const struct vv_option query_options[] = {
     {"order", 0, "ORDER", false, "asc|desc", "Oldest or newest first"},
     {"limit", 'n', "N", false, NULL, "At most so many rows of each series"},
     {"fill", 0, "HOW", false, "none|null|zero|previous|linear", "What empty steps show"},
+    {"partial", 0, "HOW", false, "refused|allowed",
+     "Whether the answer may leave out what can't be read at the moment"},
     {"tz", 0, "ZONE", false, NULL, "Days of a time zone such as Europe/Berlin"},
     {"epoch", 0, "UNIT", false, "ns|us|ms|s", "The unit of --from and --to as plain numbers"},
     TIME_FORMAT_OPTION,

@@ -25,6 +25,7 @@ struct vv_query_context {
     struct vv_head *head;
     struct vv_store *store;
     struct vv_clock *clock;
+    bool partial;           /* what can't be read now is left out and named in the facts */
     struct vv_fetch *fetch; /* a result's own; NULL in the context that it is opened with */
 };
 
@@ -102,6 +103,14 @@ VV_MUST_CHECK enum vv_status vv_result_write(struct vv_result *result, struct vv
 void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv_status status,
                      const struct vv_error *error);
 
+/* A part of the asked range that could not be read, where `partial=allowed`. */
+struct vv_missing {
+    uint32_t source;
+    int64_t from;
+    int64_t to;
+};
+#define VV_MISSING_MAX 16
+
 /* What an answer is; also in the answer itself, in JSON, as "facts". */
 struct vv_result_facts {
     uint64_t rows; /* given */
@@ -111,7 +120,9 @@ struct vv_result_facts {
     uint64_t bytes_read;  /* of them, encoded */
     int64_t duration_ns;
     bool complete;
-    double percentile_error; /* relative bound; 0 when exact */
+    uint64_t partitions_missing;
+    struct vv_missing missing[VV_MISSING_MAX]; /* the first of them */
+    double percentile_error;                   /* relative bound; 0 when exact */
 };
 void vv_result_read_facts(const struct vv_result *result, struct vv_result_facts *facts_out);
 

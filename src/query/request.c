@@ -159,6 +159,16 @@ static enum vv_status parse_fill(struct parse *parse, struct vv_str value, struc
     return status;
 }
 
+static enum vv_status parse_partial(struct parse *parse, struct vv_str value,
+                                    struct vv_error *error)
+{
+    static const char *const words[] = {"refused", "allowed"};
+    size_t index;
+    enum vv_status status = parse_word("partial", value, words, 2, &index, error);
+    parse->request->partial = status == VV_OK && index == 1;
+    return status;
+}
+
 static enum vv_status parse_format(struct parse *parse, struct vv_str value, struct vv_error *error)
 {
     static const char *const words[] = {"json", "csv"};
@@ -225,6 +235,7 @@ static const struct parameter {
     {"agg", ON_QUERY, true, false, parse_aggregates},
     {"group_by", ON_QUERY, false, true, parse_groups},
     {"fill", ON_QUERY, false, false, parse_fill},
+    {"partial", ON_QUERY | ON_LATEST, false, false, parse_partial},
     {"after", ON_SOURCES, false, false, parse_after},
     {"history", ON_SOURCES, false, false, parse_history},
     {"key", ON_TAGS, false, false, parse_key},

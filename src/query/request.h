@@ -131,6 +131,7 @@ struct vv_request {
     size_t n_aggregates;
     unsigned needs; /* of enum vv_need */
     enum vv_fill fill;
+    bool partial;
     bool grouped; /* false: by source */
     struct vv_str group_tags[VV_GROUP_TAGS_MAX];
     size_t n_group_tags;

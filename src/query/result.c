@@ -98,6 +98,7 @@ enum vv_status vv_result_open(const struct vv_query_context *context,
     result->request = take_request;
     result->format = vv_request_format(take_request, format);
     result->ops = choose_ops(take_request);
+    result->context.partial = take_request->partial;
     result->started_ns = context->clock->monotonic_ns(context->clock);
     result->context.fetch = vv_fetch_create(&result->context, limits->memory_bytes_max);
     enum vv_status status = open_answer(result, error);
@@ -132,9 +133,10 @@ static void end(struct vv_result *result, struct vv_buffer *buffer, enum vv_stat
 {
     int64_t now = result->context.clock->monotonic_ns(result->context.clock);
     result->facts.duration_ns = now - result->started_ns;
-    result->facts.complete = status == VV_OK;
+    result->facts.complete = status == VV_OK && result->facts.partitions_missing == 0;
     struct vv_writer_end details = {
         .facts = &result->facts,
+        .registry = result->context.registry,
         .step_ns = result->request->step_ns,
         .next = result->next,
         .status = status,

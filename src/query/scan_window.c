@@ -36,6 +36,9 @@ static enum vv_status empty_stretch(struct vv_scan *scan, struct vv_plans plans,
     enum vv_status status = store->ops->nearest(store, scan->options.tenant, scan->options.source,
                                                 bucket.start, forward, &nearest, error);
     *stretch_out = (struct vv_window){time, time};
+    if (status == VV_OVERLOAD && scan->context->partial) {
+        return VV_OK; /* nothing is leapt over then */
+    }
     if (status == VV_DONE) {
         *stretch_out = plan;
         return VV_OK;
@@ -178,6 +181,28 @@ static enum vv_status add_piece(void *context, const struct vv_piece *piece)
                               adding->error);
 }
 
+/* Where that is allowed, what can't be read now is noted and left out. What of it was read already
+ * stays. */
+static bool is_left_out(struct vv_scan *scan, enum vv_status status, struct vv_window range,
+                        struct vv_error *error)
+{
+    struct vv_result_facts *facts = scan->facts;
+    if (status != VV_OVERLOAD || !scan->context->partial) {
+        return false;
+    }
+    if (facts->partitions_missing < VV_MISSING_MAX) {
+        facts->missing[facts->partitions_missing] =
+            (struct vv_missing){scan->options.source, range.from, range.to};
+    }
+    facts->partitions_missing++;
+    scan->store_empty = false;
+    scan->found = true; /* there may be something */
+    if (error) {
+        error->message[0] = '\0';
+    }
+    return true;
+}
+
 static enum vv_status add_bucket(struct vv_scan *scan, const struct vv_bucket *bucket,
                                  struct vv_error *error)
 {
@@ -197,7 +222,7 @@ static enum vv_status add_bucket(struct vv_scan *scan, const struct vv_bucket *b
     for (uint16_t split = 0; split < bucket->splits; split++) {
         read.partition.split = split;
         enum vv_status status = vv_fetch_read(scan->context, &read, add_piece, &adding, error);
-        if (status != VV_OK) {
+        if (status != VV_OK && !is_left_out(scan, status, range, error)) {
             return status;
         }
     }

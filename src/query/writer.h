@@ -40,7 +40,8 @@ struct vv_writer_series {
 /* What is said about an answer at its end. */
 struct vv_writer_end {
     const struct vv_result_facts *facts;
-    int64_t step_ns;       /* 0: no steps */
+    struct vv_registry *registry; /* for the ids of sources in the facts */
+    int64_t step_ns;              /* 0: no steps */
     struct vv_str next;    /* of a list: where the next page begins; data NULL: nothing is left */
     enum vv_status status; /* VV_OK, or why the answer ends early */
     const char *message;

@@ -206,6 +206,10 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
         record_end(writer, buffer);
     }
     writer->in_series = false;
+    if (end->facts->partitions_missing > 0) {
+        vv_buffer_format(buffer, "# incomplete: %llu partitions could not be read\n",
+                         (unsigned long long)end->facts->partitions_missing);
+    }
     if (end->status != VV_OK) {
         vv_buffer_format(buffer, "# error: %s: ", vv_status_name(end->status));
         for (const char *at = end->message; *at; at++) {

@@ -239,7 +239,27 @@ static void record_end(struct vv_writer *writer, struct vv_buffer *buffer)
 
 /* ---- the end ---- */
 
-static void write_facts(struct vv_buffer *buffer, const struct vv_writer_end *end)
+static void write_missing(struct vv_writer *writer, struct vv_buffer *buffer,
+                          const struct vv_writer_end *end)
+{
+    const struct vv_result_facts *facts = end->facts;
+    vv_buffer_format(buffer, ",\"partitions_missing\":%llu,\"missing\":[",
+                     (unsigned long long)facts->partitions_missing);
+    for (size_t i = 0; i < facts->partitions_missing && i < VV_MISSING_MAX; i++) {
+        const struct vv_missing *missing = &facts->missing[i];
+        vv_buffer_text(buffer, i > 0 ? ",{\"source\":" : "{\"source\":");
+        write_text(buffer, vv_registry_source_id(end->registry, missing->source));
+        vv_buffer_text(buffer, ",\"from\":");
+        write_time(writer, buffer, missing->from, true);
+        vv_buffer_text(buffer, ",\"to\":");
+        write_time(writer, buffer, missing->to, true);
+        vv_buffer_u8(buffer, '}');
+    }
+    vv_buffer_u8(buffer, ']');
+}
+
+static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
+                        const struct vv_writer_end *end)
 {
     const struct vv_result_facts *facts = end->facts;
     char text[VV_TIME_TEXT_SIZE];
@@ -261,6 +281,9 @@ static void write_facts(struct vv_buffer *buffer, const struct vv_writer_end *en
     double duration_ms = round((double)facts->duration_ns / 1e3) / 1e3;
     vv_buffer_text(buffer, ",\"duration_ms\":");
     vv_buffer_append(buffer, text, vv_number_format(duration_ms, text));
+    if (facts->partitions_missing > 0) {
+        write_missing(writer, buffer, end);
+    }
     vv_buffer_u8(buffer, '}');
 }
 
@@ -287,7 +310,7 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
         write_text(buffer, end->next);
         vv_buffer_u8(buffer, ',');
     }
-    write_facts(buffer, end);
+    write_facts(writer, buffer, end);
     if (end->status != VV_OK) {
         vv_buffer_format(buffer,
                          ",\"error\":{\"code\":\"%s\",\"message\":", vv_status_name(end->status));

@@ -29,6 +29,7 @@ struct slow {
     struct vv_random random;
     bool moves; /* flush and seal between asking and using */
     unsigned flush_at;
+    bool fails_day; /* partitions of every third day */
     unsigned fail_every;
     unsigned begun;
     unsigned unused;
@@ -63,6 +64,7 @@ static enum vv_status begin_read(struct vv_store *store, const struct vv_store_r
     slow->unused++;
     slow->unused_most = slow->unused > slow->unused_most ? slow->unused : slow->unused_most;
     answer->fails = slow->fail_every && slow->begun % slow->fail_every == 0;
+    answer->fails |= slow->fails_day && read->partition.bucket_start / VV_DAY % 3 == 0;
     *answer_out = answer;
     enum vv_status status = inner->ops->read(inner, read, keep_piece, answer, error);
     if (slow->begun == slow->flush_at || (slow->moves && vv_random_below(&slow->random, 6) == 0)) {
@@ -230,6 +232,48 @@ static void what_failed_ahead_is_asked_for_again(void **state)
     fixture_deinit(&f);
 }
 
+/* Every third bucket's partition can't be read. */
+static void what_can_not_be_read_is_named_where_that_is_allowed(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct slow slow;
+    fixture_init(&f);
+    f.flush.bucket_ns = VV_DAY;
+    f.flush.span_ns = VV_DAY;
+    uint32_t source = fixture_source(&f, "a", "north");
+    uint32_t metric = fixture_metric(&f, "m", "v", VV_FLOAT64);
+    for (int i = 0; i < 12; i++) {
+        fixture_point(&f, source, metric, FIXTURE_NOW - 13 * VV_DAY + i * VV_DAY, i);
+    }
+    fixture_flush(&f);
+    fixture_point(&f, source, metric, FIXTURE_NOW - VV_HOUR, 99);
+    slow_init(&slow, &f, 1);
+    slow.fails_day = true;
+    expect_error(&f, VV_REQUEST_QUERY, WORDS("metric=m.v", "from=-60d"), VV_OVERLOAD, "bad time");
+    json_t *answer =
+        ask_json(&f, VV_REQUEST_QUERY, WORDS("metric=m.v", "from=-60d", "partial=allowed"));
+    const json_t *facts = json_object_get(answer, "facts");
+    assert_false(json_boolean_value(json_object_get(facts, "complete")));
+    assert_int_equal(json_integer_value(json_object_get(facts, "partitions_missing")), 4);
+    assert_int_equal(json_integer_value(json_object_get(facts, "rows")), 9);
+    const json_t *missing = json_object_get(facts, "missing");
+    assert_int_equal(json_array_size(missing), 4);
+    const json_t *first = json_array_get(missing, 0);
+    assert_string_equal(json_string_value(json_object_get(first, "source")), "a");
+    assert_string_equal(json_string_value(json_object_get(first, "to")), "2024-09-24T00:00:00Z");
+    json_decref(answer);
+    char *text;
+    assert_int_equal(
+        fixture_answer(&f, VV_REQUEST_QUERY,
+                       WORDS("metric=m.v", "from=-60d", "partial=allowed", "format=csv"), 1 << 20,
+                       &text),
+        VV_OK);
+    assert_non_null(strstr(text, "# incomplete: 4 partitions could not be read\n"));
+    free(text);
+    fixture_deinit(&f);
+}
+
 /* A bucket each for 200 days and three sources. */
 static void asking_runs_ahead_within_a_bound(void **state)
 {
@@ -275,6 +319,7 @@ int main(void)
         cmocka_unit_test(flushes_between_asking_and_using_lose_nothing),
         cmocka_unit_test(a_flush_at_any_read_loses_nothing),
         cmocka_unit_test(what_failed_ahead_is_asked_for_again),
+        cmocka_unit_test(what_can_not_be_read_is_named_where_that_is_allowed),
         cmocka_unit_test(asking_runs_ahead_within_a_bound),
     };
     setenv("TZ", "Europe/Berlin", 1); /* the model's calendar */
