@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A read that was asked for: the first page of runs, then the first pages of blocks from all of the
- * tenant's classes at once. What follows these pages is asked for when they are visited.
+ * tenant's classes at once; those of rows at the same time as the runs. What follows these pages is
+ * asked for when they are visited.
  *
  * Blocks are asked for when all runs have been read: a cover hides its runs, so the block that
  * replaced them must be seen, and it was written before the cover. Hence with more pages of runs no
  * blocks are asked for ahead.
  */
 #include "store/cassandra/answer.h"
+
+#include "store/cassandra/rows.h"
 
 #include <stdlib.h>
 
@@ -45,6 +48,7 @@ static void release(struct vv_store_answer *answer)
     vvcql_result_destroy(answer->runs);
     for (uint32_t i = 0; i < answer->classes.n; i++) {
         vvcql_result_destroy(answer->blocks[i]);
+        vvcql_result_destroy(answer->rows[i]);
     }
     pthread_cond_destroy(&answer->complete);
     pthread_mutex_destroy(&answer->lock);
@@ -64,13 +68,30 @@ static void settle(struct vv_store_answer *answer, const struct vvcql_error *err
     release(answer);
 }
 
-static void take_blocks(void *context, struct vvcql_result *take_result,
-                        const struct vvcql_error *error)
+/* One more question, which settle() ends. */
+static void await(struct vv_store_answer *answer)
 {
-    struct vv_block_question *question = context;
-    struct vv_store_answer *answer = question->answer;
-    answer->blocks[question->index] = take_result;
-    settle(answer, error);
+    atomic_fetch_add(&answer->references, 1);
+    pthread_mutex_lock(&answer->lock);
+    answer->left++;
+    pthread_mutex_unlock(&answer->lock);
+}
+
+static void take_page(void *context, struct vvcql_result *take_result,
+                      const struct vvcql_error *error)
+{
+    struct vv_question *question = context;
+    *question->page_out = take_result;
+    settle(question->answer, error);
+}
+
+static void ask_page(struct vv_store_answer *answer, struct vvcql_statement *take_statement,
+                     struct vvcql_result **page_out)
+{
+    struct vv_question *question = &answer->questions[answer->n_questions++];
+    *question = (struct vv_question){answer, page_out};
+    await(answer);
+    vvcql_execute(answer->store->session, take_statement, take_page, question);
 }
 
 static void ask_blocks(struct vv_store_answer *answer)
@@ -82,12 +103,7 @@ static void ask_blocks(struct vv_store_answer *answer)
         struct vvcql_statement *statement = vv_cassandra_question(
             answer, class->read_blocks, vv_cassandra_ms_from(answer->read.span_from),
             VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
-        answer->questions[i] = (struct vv_block_question){answer, i};
-        pthread_mutex_lock(&answer->lock);
-        answer->left++;
-        pthread_mutex_unlock(&answer->lock);
-        atomic_fetch_add(&answer->references, 1);
-        vvcql_execute(store->session, statement, take_blocks, &answer->questions[i]);
+        ask_page(answer, statement, &answer->blocks[i]);
     }
     answer->has_blocks = true;
 }
@@ -101,6 +117,44 @@ static void take_runs(void *context, struct vvcql_result *take_result,
         ask_blocks(answer);
     }
     settle(answer, error);
+}
+
+/* ---- asking ---- */
+
+static enum vv_status ask_runs(struct vv_store_answer *answer, struct vv_error *error)
+{
+    if ((answer->classes.layouts & VV_LAYOUT_BLOCKS) == 0) {
+        return VV_OK;
+    }
+    enum vv_status status;
+    struct vvcql_statement *statement = vv_cassandra_question(
+        answer, answer->store->read_runs, vv_cassandra_ms_from(answer->read.span_from),
+        VV_CASSANDRA_RUNS_OF_A_PAGE, &status, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    await(answer);
+    vvcql_execute(answer->store->session, statement, take_runs, answer);
+    return VV_OK;
+}
+
+static enum vv_status ask_rows(struct vv_store_answer *answer, struct vv_error *error)
+{
+    if ((answer->classes.layouts & VV_LAYOUT_ROWS) == 0 || answer->read.span_ns == 0) {
+        return VV_OK;
+    }
+    enum vv_status status = VV_OK;
+    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
+        struct vvcql_statement *statement = vv_cassandra_rows_question(
+            answer->store, &answer->read, answer->classes.classes[i], &status, error);
+        if (status == VV_OK) {
+            ask_page(answer, statement, &answer->rows[i]);
+        } else {
+            vvcql_statement_destroy(statement);
+        }
+    }
+    return status;
 }
 
 /* ---- life ---- */
@@ -123,22 +177,18 @@ enum vv_status vv_cassandra_begin_read(struct vv_store *base, const struct vv_st
     vv_invariant(pthread_cond_init(&answer->complete, NULL) == 0);
     atomic_store(&answer->references, 1);
     *answer_out = answer;
-    if (read->span_from >= read->span_to || (answer->classes.layouts & VV_LAYOUT_BLOCKS) == 0) {
+    if (read->span_from >= read->span_to) {
         return VV_OK;
     }
-    struct vvcql_statement *statement =
-        vv_cassandra_question(answer, store->read_runs, vv_cassandra_ms_from(read->span_from),
-                              VV_CASSANDRA_RUNS_OF_A_PAGE, &status, error);
-    if (status != VV_OK) {
-        vvcql_statement_destroy(statement);
-        release(answer);
-        return status;
-    }
-    answer->left = 1;
-    atomic_store(&answer->references, 2);
     atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
-    vvcql_execute(store->session, statement, take_runs, answer);
-    return VV_OK;
+    status = ask_rows(answer, error);
+    if (status == VV_OK) {
+        status = ask_runs(answer, error);
+    }
+    if (status != VV_OK) {
+        release(answer);
+    }
+    return status;
 }
 
 enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer, struct vv_error *error)

@@ -8,9 +8,9 @@
 #define VV_CASSANDRA_RUNS_OF_A_PAGE   512
 #define VV_CASSANDRA_BLOCKS_OF_A_PAGE 64
 
-struct vv_block_question {
+struct vv_question {
     struct vv_store_answer *answer;
-    uint32_t index; /* of the tenant's classes */
+    struct vvcql_result **page_out;
 };
 
 /* The reader holds one reference, each question that is not answered another. */
@@ -28,7 +28,9 @@ struct vv_store_answer {
     struct vvcql_result *runs;
     bool has_blocks; /* were asked for: there are no more pages of runs */
     struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1];
-    struct vv_block_question questions[VV_CASSANDRA_CLASSES_MAX + 1];
+    struct vvcql_result *rows[VV_CASSANDRA_CLASSES_MAX + 1];
+    struct vv_question questions[2 * (VV_CASSANDRA_CLASSES_MAX + 1)];
+    uint32_t n_questions;
 };
 
 /* Rounded up: spans start at whole ms. */

@@ -310,10 +310,13 @@ enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_
     if (status == VV_OK && answer->runs) {
         status = visit_answer(&reading);
     }
-    if (status == VV_OK && (answer->classes.layouts & VV_LAYOUT_ROWS) != 0) {
-        status = vv_cassandra_read_rows(answer->store, &answer->read, &answer->classes, visit,
-                                        context, error);
-        reading.stopped = status == VV_DONE;
+    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
+        if (answer->rows[i]) {
+            status =
+                vv_cassandra_visit_rows(answer->store, &answer->read, answer->classes.classes[i],
+                                        answer->rows[i], visit, context, error);
+            reading.stopped = status == VV_DONE;
+        }
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);

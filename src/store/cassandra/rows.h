@@ -27,12 +27,17 @@ VV_MUST_CHECK enum vv_status vv_cassandra_put_rows(struct vv_cassandra *store,
 
 /* ---- rows_read.c: any thread ---- */
 
-/* Visits the values of the read's measurement and time as pieces, from the newest to the oldest.
- * VV_DONE when the visitor stopped. */
-VV_MUST_CHECK enum vv_status vv_cassandra_read_rows(struct vv_cassandra *store,
-                                                    const struct vv_store_read *read,
-                                                    const struct vv_tenant_classes *classes,
-                                                    vv_piece_visit visit, void *context,
-                                                    struct vv_error *error);
+/* The statement that asks one class (an index) for the first page of a read, which is not empty. */
+struct vvcql_statement *vv_cassandra_rows_question(const struct vv_cassandra *store,
+                                                   const struct vv_store_read *read, uint8_t class,
+                                                   enum vv_status *status_out,
+                                                   struct vv_error *error);
+/* Visits the values of that page, which is borrowed, and of those that follow it, as pieces from
+ * the newest to the oldest. VV_DONE when the visitor stopped. */
+VV_MUST_CHECK enum vv_status vv_cassandra_visit_rows(struct vv_cassandra *store,
+                                                     const struct vv_store_read *read,
+                                                     uint8_t class, struct vvcql_result *first,
+                                                     vv_piece_visit visit, void *context,
+                                                     struct vv_error *error);
 
 #endif

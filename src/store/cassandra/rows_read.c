@@ -331,28 +331,55 @@ static enum vv_status visit_row(struct rows_reading *reading, struct vvcql_resul
 
 /* ---- pages ---- */
 
-static struct vvcql_statement *question(struct rows_reading *reading, const struct vv_class *class,
-                                        const struct vvcql_result *before,
-                                        enum vv_status *status_out)
+/* What of the read lies in its bucket, [from, to). */
+static int64_t from_of(const struct vv_store_read *read)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(class->read_values);
-    *status_out = vv_cassandra_add_partition(reading->store, statement, &reading->read->partition,
-                                             reading->error);
-    vvcql_add_timestamp(statement, vv_time_floor(reading->from, VV_MILLISECOND) / VV_MILLISECOND);
-    vvcql_add_timestamp(statement, vv_time_floor(reading->to - 1, VV_MILLISECOND) / VV_MILLISECOND);
+    int64_t start = read->partition.bucket_start;
+    return read->span_from > start ? read->span_from : start;
+}
+
+static int64_t to_of(const struct vv_store_read *read)
+{
+    int64_t end = read->partition.bucket_start + read->partition.bucket_ns;
+    return read->span_to < end ? read->span_to : end;
+}
+
+struct vvcql_statement *vv_cassandra_rows_question(const struct vv_cassandra *store,
+                                                   const struct vv_store_read *read, uint8_t class,
+                                                   enum vv_status *status_out,
+                                                   struct vv_error *error)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->classes[class].read_values);
+    int64_t first = vv_time_floor(from_of(read), VV_MILLISECOND);
+    int64_t last = vv_time_floor(to_of(read) - 1, VV_MILLISECOND);
+    *status_out = vv_cassandra_add_partition(store, statement, &read->partition, error);
+    vvcql_add_timestamp(statement, vv_cassandra_ms(first));
+    vvcql_add_timestamp(statement, vv_cassandra_ms(last));
     vvcql_set_page_size(statement, ROWS_OF_A_PAGE);
     vvcql_set_idempotent(statement, true);
-    if (before) {
-        struct vvcql_bytes state = vvcql_result_paging_state(before);
-        vvcql_set_paging_state(statement, state.data, state.size);
-    }
     return statement;
+}
+
+static enum vv_status next_page(struct rows_reading *reading, uint8_t class,
+                                const struct vvcql_result *before, struct vvcql_result **page_out)
+{
+    enum vv_status status;
+    struct vvcql_bytes state = vvcql_result_paging_state(before);
+    struct vvcql_statement *statement =
+        vv_cassandra_rows_question(reading->store, reading->read, class, &status, reading->error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    vvcql_set_paging_state(statement, state.data, state.size);
+    return vv_cassandra_ask(reading->store, &statement, 1, page_out, reading->error);
 }
 
 static enum vv_status visit_page(struct rows_reading *reading, struct vvcql_result *page)
 {
     struct vv_cassandra *store = reading->store;
     enum vv_status status = VV_OK;
+    vvcql_rewind(page);
     while (status == VV_OK && vvcql_next_row(page)) {
         status = visit_row(reading, page);
     }
@@ -361,53 +388,41 @@ static enum vv_status visit_page(struct rows_reading *reading, struct vvcql_resu
     return status;
 }
 
-static enum vv_status read_class(struct rows_reading *reading, const struct vv_class *class)
+static enum vv_status visit_pages(struct rows_reading *reading, uint8_t class,
+                                  struct vvcql_result *first)
 {
-    struct vvcql_result *page = NULL;
-    for (;;) {
-        enum vv_status status;
-        struct vvcql_statement *statement = question(reading, class, page, &status);
-        vvcql_result_destroy(page);
-        if (status != VV_OK) {
-            vvcql_statement_destroy(statement);
-            return status;
-        }
-        status = vv_cassandra_ask(reading->store, &statement, 1, &page, reading->error);
+    struct vvcql_result *own = NULL;
+    enum vv_status status = visit_page(reading, first);
+    for (const struct vvcql_result *page = first;
+         status == VV_OK && vvcql_result_paging_state(page).size > 0; page = own) {
+        struct vvcql_result *next;
+        status = next_page(reading, class, page, &next);
         if (status == VV_OK) {
-            status = visit_page(reading, page);
-        }
-        if (status != VV_OK || vvcql_result_paging_state(page).size == 0) {
-            vvcql_result_destroy(page);
-            return status == VV_OK ? give(reading) : status;
+            vvcql_result_destroy(own);
+            own = next;
+            status = visit_page(reading, own);
         }
     }
+    vvcql_result_destroy(own);
+    return status == VV_OK ? give(reading) : status;
 }
 
-enum vv_status vv_cassandra_read_rows(struct vv_cassandra *store, const struct vv_store_read *read,
-                                      const struct vv_tenant_classes *classes, vv_piece_visit visit,
-                                      void *context, struct vv_error *error)
+enum vv_status vv_cassandra_visit_rows(struct vv_cassandra *store, const struct vv_store_read *read,
+                                       uint8_t class, struct vvcql_result *first,
+                                       vv_piece_visit visit, void *context, struct vv_error *error)
 {
-    const struct vv_partition *partition = &read->partition;
-    int64_t bucket_end = partition->bucket_start + partition->bucket_ns;
-    if (read->span_ns == 0) {
-        return VV_OK;
-    }
     struct rows_reading *reading = calloc(1, sizeof *reading);
     if (!reading) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading");
     }
     reading->store = store;
     reading->read = read;
-    reading->from =
-        read->span_from > partition->bucket_start ? read->span_from : partition->bucket_start;
-    reading->to = read->span_to < bucket_end ? read->span_to : bucket_end;
+    reading->from = from_of(read);
+    reading->to = to_of(read);
     reading->visit = visit;
     reading->context = context;
     reading->error = error;
-    enum vv_status status = VV_OK;
-    for (uint32_t i = 0; i < classes->n && status == VV_OK && reading->from < reading->to; i++) {
-        status = read_class(reading, &store->classes[classes->classes[i]]);
-    }
+    enum vv_status status = visit_pages(reading, class, first);
     vv_piece_encoder_deinit(&reading->encoder);
     vv_arena_deinit(&reading->arena);
     free(reading->cells);
