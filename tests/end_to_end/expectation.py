@@ -180,13 +180,13 @@ class Writer:
         self.book.tell(self.tenant, points, outcome_of(answer))
         return answer.status == 204
 
-    def run(self, server, stop):
-        """Sends until `stop` is set or the server is gone."""
+    def run(self, server, stop, pause_s=0):
+        """Sends until `stop` is set or the server is gone; with pauses, to leave others some time."""
         client = server.client()
         try:
             while not stop.is_set():
-                if not self.send(client):
-                    stop.wait(0.01)
+                acknowledged = self.send(client)
+                stop.wait(pause_s if acknowledged else max(pause_s, 0.01))
         except (OSError, http.client.HTTPException):
             pass
         finally:
@@ -203,3 +203,16 @@ def outcome_of(answer):
     if answer.status == 503 and "Retry-After" in answer.headers:
         return "refused"
     raise AssertionError(f"a write was answered {answer}")
+
+
+def fill(server, book, most=1000):
+    """Large batches until one is refused, which it returns; None when none was."""
+    for _ in range(most):
+        at = (book.batches_acknowledged + 1) * 2000 * SECOND
+        points = [("n=1", "load.f", at + row * SECOND, float(row)) for row in range(2000)]
+        lines = [f"load,n=1 f={row} {at + row * SECOND}" for row in range(2000)]
+        answer = server.write(lines, "load")
+        book.tell("load", points, outcome_of(answer))
+        if answer.status != 204:
+            return answer
+    return None

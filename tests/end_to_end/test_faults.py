@@ -6,8 +6,8 @@ import threading
 import time
 import unittest
 
-from expectation import SECOND, Book, Check, Writer, outcome_of
-from varve_process import (PROGRAM, SECONDS, Threads, VarveTest, seed_of_this_run,
+from expectation import SECOND, Book, Check, Writer, fill
+from varve_process import (SECONDS, Threads, VarveTest, memory_factor, seed_of_this_run,
                            wait_until)
 
 MIB = 1 << 20
@@ -297,12 +297,12 @@ class BlockedStore(FaultsTest):
         book = Book()
         peak = 0
         with self.disk.rule("sync", "/store/", waits=True) as rule:
-            refused = self.fill(server, book)
+            refused = fill(server, book)
             self.assertEqual(rule.waiting, 1)
             self.assertStatus(refused, 503, "overload")
             self.assertIn("Retry-After", refused.headers)
             for _ in range(50):  # whoever insists does not get further
-                self.fill(server, book)
+                fill(server, book)
                 peak = max(peak, server.resident_bytes())
             # A batch may take a little more in the head than it did before.
             self.assertLess(server.metrics().sum("varve_head_bytes"), self.HEAD_BYTES_MAX * 1.1)
@@ -311,7 +311,7 @@ class BlockedStore(FaultsTest):
         # The head, as much again for what is parsed and journaled, and what one flush needs.
         bound = base + (2 * self.HEAD_BYTES_MAX + 24 * MIB) * memory_factor()
         self.assertLess(peak, bound, f"{peak / MIB:.0f} MiB, {base / MIB:.0f} at the start")
-        wait_until(lambda: self.fill(server, book, most=1) is None, "writes are accepted again")
+        wait_until(lambda: fill(server, book, most=1) is None, "writes are accepted again")
         self.assertStatus(server.flush(seal=True), 204)
         check = Check(book)
         check.rows(server, "after the store went on", restarted=False, tenants=["load"])
@@ -348,25 +348,6 @@ class BlockedStore(FaultsTest):
         print(f"{accepted} of {len(answers)} accepted; {base / MIB:.0f} MiB before, "
               f"{peak / MIB:.0f} MiB at the peak, bound {bound / MIB:.0f} MiB")
         server.stop()
-
-    def fill(self, server, book, most=1000):
-        """Large batches until one is refused, which it returns; None when none was."""
-        for _ in range(most):
-            at = (book.batches_acknowledged + 1) * 2000 * SECOND
-            points = [("n=1", "load.f", at + row * SECOND, float(row)) for row in range(2000)]
-            lines = [f"load,n=1 f={row} {at + row * SECOND}" for row in range(2000)]
-            answer = server.write(lines, "load")
-            book.tell("load", points, outcome_of(answer))
-            if answer.status != 204:
-                return answer
-        return None
-
-
-def memory_factor():
-    """Sanitizers need more."""
-    with open(PROGRAM, "rb") as file:
-        program = file.read()
-    return 8 if b"__asan_init" in program or b"__tsan_init" in program else 1
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ them, their metrics and log, and faults of the disk. Python's standard library o
 Environment:
   VARVE              path of the program
   VARVE_FAULTS       path of the library of faults.c; tests of faults need it
+  VARVE_E2E_STORE    "cassandra": all servers run on it, each data folder with a keyspace of its own
+  VARVE_CASSANDRA    the contact points of one node of Cassandra, for that
   VARVE_E2E_SECONDS  how long the longest test loads; the others follow it
   VARVE_TEST_SEED    the seed of random tests; else it is chosen and printed
 """
@@ -30,6 +32,7 @@ import urllib.parse
 
 PROGRAM = os.environ.get("VARVE", "varve")
 FAULTS_LIBRARY = os.environ.get("VARVE_FAULTS", "")
+ON_CASSANDRA = os.environ.get("VARVE_E2E_STORE") == "cassandra"
 SECONDS = float(os.environ.get("VARVE_E2E_SECONDS", "30"))
 
 # A condition that has not come by then never will; generous, for sanitizers on a busy machine.
@@ -57,6 +60,13 @@ def seed_of_this_run():
     seed = int(os.environ.get("VARVE_TEST_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed} (VARVE_TEST_SEED repeats it)", flush=True)
     return seed
+
+
+def memory_factor():
+    """Sanitizers need more."""
+    with open(PROGRAM, "rb") as file:
+        program = file.read()
+    return 8 if b"__asan_init" in program or b"__tsan_init" in program else 1
 
 
 class Answer:
@@ -166,6 +176,48 @@ def with_parameters(path, parameters):
     return f"{path}?{text}" if text else path
 
 
+def as_arguments(settings):
+    return [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+
+
+def apply_schema(settings):
+    """`varve schema --apply` with a server's settings; it must succeed."""
+    done = subprocess.run([PROGRAM, "schema", "--apply", *as_arguments(settings)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False)
+    if done.returncode != 0 or SANITIZER_REPORT.search(done.stderr):
+        raise AssertionError(f"varve schema: exit code {done.returncode}:\n{done.stderr}")
+
+
+class Keyspaces:
+    """One for each data folder, since servers that share one would share their tenants; made when
+    the folder's first server starts."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.names = {}
+
+    def settings(self, data):
+        """What a server on this folder needs."""
+        with self.lock:
+            known = data in self.names
+            name = self.names.setdefault(data, f"varve_{len(self.names)}")
+            settings = {"store.kind": "cassandra", "cassandra.keyspace": name,
+                        "cassandra.contact_points": os.environ["VARVE_CASSANDRA"],
+                        "cassandra.replication": "dc1:1", "cassandra.classes": "1h,30d"}
+            if not known:
+                apply_schema(settings)
+            return settings
+
+
+KEYSPACES = Keyspaces()
+
+
+def embedded_only(reason):
+    """For tests of what only the embedded store does."""
+    return unittest.skipIf(ON_CASSANDRA, reason)
+
+
 class Varve:
     """One server: a data folder that stays, and a process that comes and goes."""
 
@@ -182,10 +234,9 @@ class Varve:
     # ---- the process
 
     def command(self):
-        command = [PROGRAM, "serve", "--data", str(self.data), "--listen", "127.0.0.1:0"]
-        for name, value in self.settings.items():
-            command += ["--set", f"{name}={value}"]
-        return command
+        store = KEYSPACES.settings(self.data) if ON_CASSANDRA else {}
+        return [PROGRAM, "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
+                *as_arguments({**store, **self.settings})]
 
     def environment(self):
         environment = dict(os.environ)
