@@ -4,10 +4,10 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help build test bench demo install format lint clean
+.PHONY: help build test bench bench-cassandra demo install format lint clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 build: ## the optimised program, build/release/varve; installs missing packages as root
 	@tools/install-packages.sh
@@ -18,7 +18,10 @@ test: ## everything that checks the project; installs missing packages as root
 	@tools/run-tests.sh
 
 bench: ## measure beside VictoriaMetrics and InfluxDB; results in bench/results
-	@tools/run-bench.sh
+	@tools/run-bench.sh tsbs
+
+bench-cassandra: ## measure Varve on Cassandra; BENCH=--quick for a small run
+	@tools/run-bench.sh cassandra $(BENCH)
 
 demo: build ## load real series, ask five questions, leave a server running
 	@examples/demo.sh

@@ -10,12 +10,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
+BUILD = pathlib.Path(os.environ.get("VARVE_BUILD", ROOT / "build" / "release"))
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,6 +35,35 @@ def request(port, method, path, body=None, timeout=120):
     data = answer.read()
     connection.close()
     return answer.status, data
+
+
+def cpu_seconds(pid):
+    """User and system time of a process and all its threads."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+class Step:
+    """What is being done now, and how long it took, for whoever waits: on standard error."""
+
+    start = time.monotonic()
+
+    def __init__(self, text):
+        self.text = text
+
+    def __enter__(self):
+        self.begin = time.monotonic()
+        if sys.stderr.isatty():
+            print(f"{self._clock()} {self.text} …", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, kind, *_):
+        again = "\r\033[K" if sys.stderr.isatty() else ""
+        took = "" if kind else f"  {time.monotonic() - self.begin:.1f} s"
+        print(f"{again}{self._clock()} {self.text}{took}", file=sys.stderr, flush=True)
+
+    def _clock(self):
+        seconds = int(time.monotonic() - Step.start)
+        return f"[{seconds // 60:3}:{seconds % 60:02}]"
 
 
 class Server:
@@ -56,8 +87,7 @@ class Server:
             time.sleep(0.05)
 
     def cpu_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return cpu_seconds(self.process.pid)
 
     def peak_bytes(self):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
@@ -77,7 +107,7 @@ class Server:
 
 def start_varve(folder, settings=()):
     port = free_port()
-    command = [str(ROOT / "build" / "release" / "varve"), "serve", "--data", f"{folder}/data",
+    command = [str(BUILD / "varve"), "serve", "--data", f"{folder}/data",
                "--listen", f"127.0.0.1:{port}"]
     for setting in settings:
         command += ["--set", setting]
@@ -152,11 +182,23 @@ def row(measure, unit, varve, peer=None, peer_value=None, bar=None, higher_is_be
             "peer_value": peer_value, "ratio": ratio, "bar": bar, "holds": holds}
 
 
+def document(name, rows, **more):
+    """Rows with where and when they were measured."""
+    return {"name": name, "date": datetime.date.today().isoformat(), "machine": machine(), **more,
+            "rows": rows}
+
+
+def write_document(content, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
 def write_results(name, rows):
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    document = {"name": name, "date": datetime.date.today().isoformat(), "machine": machine(),
-                "rows": rows}
-    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+    write_document(document(name, rows), RESULTS / f"{name}.json")
+    print_rows(rows)
+
+
+def print_rows(rows):
     widths = [max(len(f"{r['measure']} ({r['unit']})") for r in rows), 12, 18, 12, 8]
     print(f"{'measure':<{widths[0]}} {'varve':>12} {'peer':>18} {'value':>12} {'ratio':>8}")
     for r in rows:
@@ -164,4 +206,3 @@ def write_results(name, rows):
         ratio = f"{r['ratio']:.2f}" if r["ratio"] is not None else ""
         print(f"{r['measure'] + ' (' + r['unit'] + ')':<{widths[0]}} {r['varve']:>12.4g} "
               f"{r['peer'] or '':>18} {value:>12} {ratio:>8}")
-    return document

@@ -20,7 +20,7 @@ HOSTS = 100
 
 
 def load(server, path, arguments):
-    command = [str(common.ROOT / "build" / "release" / "bench" / "tsbs_load"), str(server.port),
+    command = [str(common.BUILD / "bench" / "tsbs_load"), str(server.port),
                path, "--hosts", str(HOSTS), "--duration", str(arguments.duration), "--start",
                str(arguments.start), "--seed", "1", "--batch", str(arguments.batch),
                "--connections", str(arguments.connections)]

@@ -5,7 +5,8 @@
  *
  * Ten integer metrics of each host every interval, as random walks between 0 and 100, ten tags. All
  * request bodies are made before the clock starts; each connection is a thread with a blocking
- * socket, so the loader costs little CPU beside the server. Prints one JSON object.
+ * socket, so the loader costs little CPU beside the server. With --flush-every, all that came
+ * before is flushed after each so many steps of time (Varve only). Prints one JSON object.
  */
 #include "base/random.h"
 #include "base/status.h"
@@ -39,12 +40,14 @@ struct options {
     int64_t start_s;
     size_t batch_rows;
     size_t connections;
+    size_t flush_steps; /* 0: never */
     uint64_t seed;
 };
 
 struct body {
     char *text;
     size_t size;
+    bool flush; /* all before it, and it, are flushed next */
 };
 
 struct load {
@@ -52,6 +55,7 @@ struct load {
     struct body *bodies;
     size_t n_bodies;
     _Atomic size_t next;
+    size_t end;            /* of the bodies that are sent before the next flush */
     int64_t *latencies_ns; /* by body */
     _Atomic size_t failures;
 };
@@ -116,29 +120,40 @@ static size_t write_row(char *out, struct host *host, int64_t time_s, struct vv_
     return size + (size_t)sprintf(out + size, " %" PRId64 "000000000\n", time_s);
 }
 
+static void keep_body(struct load *load, const char *text, size_t size, bool flush)
+{
+    struct body *body = &load->bodies[load->n_bodies++];
+    *body = (struct body){malloc(size), size, flush};
+    vv_invariant(body->text != NULL);
+    memcpy(body->text, text, size);
+}
+
 static void make_bodies(struct load *load)
 {
     const struct options *options = load->options;
     struct vv_random random = {options->seed};
     struct host *hosts = make_hosts(options, &random);
     size_t steps = (size_t)(options->duration_s / options->interval_s);
+    size_t flush_steps = options->flush_steps > 0 ? options->flush_steps : steps;
     size_t rows = steps * options->hosts;
-    load->n_bodies = (rows + options->batch_rows - 1) / options->batch_rows;
-    load->bodies = calloc(load->n_bodies, sizeof *load->bodies);
-    load->latencies_ns = calloc(load->n_bodies, sizeof *load->latencies_ns);
-    vv_invariant(load->bodies && load->latencies_ns);
+    size_t bodies_max = rows / options->batch_rows + steps / flush_steps + 2;
+    load->bodies = calloc(bodies_max, sizeof *load->bodies);
+    load->latencies_ns = calloc(bodies_max, sizeof *load->latencies_ns);
     char *text = malloc(options->batch_rows * 640);
-    vv_invariant(text != NULL);
-    size_t row = 0;
-    for (size_t b = 0; b < load->n_bodies; b++) {
-        size_t size = 0;
-        for (size_t i = 0; i < options->batch_rows && row < rows; i++, row++) {
-            int64_t time = options->start_s + (int64_t)(row / options->hosts) * options->interval_s;
-            size += write_row(text + size, &hosts[row % options->hosts], time, &random);
+    vv_invariant(load->bodies && load->latencies_ns && text);
+    size_t size = 0;
+    size_t in_body = 0;
+    for (size_t row = 0; row < rows; row++) {
+        size_t step = row / options->hosts;
+        int64_t time = options->start_s + (int64_t)step * options->interval_s;
+        size += write_row(text + size, &hosts[row % options->hosts], time, &random);
+        bool ends_step = (row + 1) % options->hosts == 0;
+        bool flush = ends_step && (step + 1) % flush_steps == 0;
+        if (++in_body == options->batch_rows || flush || row + 1 == rows) {
+            keep_body(load, text, size, flush);
+            size = 0;
+            in_body = 0;
         }
-        load->bodies[b] = (struct body){malloc(size), size};
-        vv_invariant(load->bodies[b].text != NULL);
-        memcpy(load->bodies[b].text, text, size);
     }
     free(text);
     free(hosts);
@@ -196,20 +211,24 @@ static bool read_answer(int connection)
     return good;
 }
 
+static bool post(int connection, const char *path, const struct body *body)
+{
+    char head[512];
+    int head_size = snprintf(head, sizeof head,
+                             "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %zu\r\n"
+                             "\r\n",
+                             path, body->size);
+    return send_all(connection, head, (size_t)head_size) &&
+           send_all(connection, body->text, body->size) && read_answer(connection);
+}
+
 static void *run_connection(void *context)
 {
     struct load *load = context;
     int connection = dial(load->options->port);
-    for (size_t b; (b = atomic_fetch_add(&load->next, 1)) < load->n_bodies;) {
-        const struct body *body = &load->bodies[b];
-        char head[512];
-        int head_size = snprintf(head, sizeof head,
-                                 "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %zu\r\n"
-                                 "\r\n",
-                                 load->options->path, body->size);
+    for (size_t b; (b = atomic_fetch_add(&load->next, 1)) < load->end;) {
         int64_t start = now_ns();
-        if (!send_all(connection, head, (size_t)head_size) ||
-            !send_all(connection, body->text, body->size) || !read_answer(connection)) {
+        if (!post(connection, load->options->path, &load->bodies[b])) {
             atomic_fetch_add(&load->failures, 1);
             break;
         }
@@ -217,6 +236,41 @@ static void *run_connection(void *context)
     }
     close(connection);
     return NULL;
+}
+
+static void flush(struct load *load)
+{
+    int connection = dial(load->options->port);
+    if (!post(connection, "/api/v1/flush", &(struct body){0})) {
+        atomic_fetch_add(&load->failures, 1);
+    }
+    close(connection);
+}
+
+/* The bodies up to the next flush, and the flush; false when there was nothing left. */
+static bool run_part(struct load *load)
+{
+    size_t first = load->end;
+    if (first == load->n_bodies || load->failures > 0) {
+        return false;
+    }
+    while (load->end < load->n_bodies &&
+           (load->end == first || !load->bodies[load->end - 1].flush)) {
+        load->end++;
+    }
+    atomic_store(&load->next, first);
+    pthread_t threads[CONNECTIONS_MAX];
+    size_t connections = load->options->connections;
+    for (size_t i = 0; i < connections; i++) {
+        vv_invariant(pthread_create(&threads[i], NULL, run_connection, load) == 0);
+    }
+    for (size_t i = 0; i < connections; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    if (load->options->flush_steps > 0 && load->bodies[load->end - 1].flush) {
+        flush(load);
+    }
+    return true;
 }
 
 /* ---- figures ---- */
@@ -237,7 +291,8 @@ static double latency_ms(const struct load *load, double share)
 static void usage(void)
 {
     fprintf(stderr, "usage: tsbs_load PORT PATH [--hosts N] [--interval S] [--duration S] "
-                    "[--start UNIX_S] [--batch ROWS] [--connections N] [--seed N]\n");
+                    "[--start UNIX_S] [--batch ROWS] [--connections N] [--flush-every STEPS] "
+                    "[--seed N]\n");
     exit(2);
 }
 
@@ -269,6 +324,8 @@ static struct options parse(int argc, char **argv)
             options.batch_rows = (size_t)value;
         } else if (strcmp(argv[i], "--connections") == 0) {
             options.connections = (size_t)value;
+        } else if (strcmp(argv[i], "--flush-every") == 0) {
+            options.flush_steps = (size_t)value;
         } else if (strcmp(argv[i], "--seed") == 0) {
             options.seed = (uint64_t)value;
         } else {
@@ -288,17 +345,12 @@ int main(int argc, char **argv)
     struct options options = parse(argc, argv);
     struct load load = {.options = &options};
     make_bodies(&load);
-    pthread_t threads[CONNECTIONS_MAX];
     int64_t start = now_ns();
-    for (size_t i = 0; i < options.connections; i++) {
-        vv_invariant(pthread_create(&threads[i], NULL, run_connection, &load) == 0);
-    }
-    for (size_t i = 0; i < options.connections; i++) {
-        pthread_join(threads[i], NULL);
+    while (run_part(&load)) {
     }
     double seconds = (double)(now_ns() - start) / 1e9;
     if (load.failures) {
-        fprintf(stderr, "%zu connections failed\n", load.failures);
+        fprintf(stderr, "%zu requests failed\n", load.failures);
         return 1;
     }
     qsort(load.latencies_ns, load.n_bodies, sizeof *load.latencies_ns, compare_latency);

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs every script in bench/ against an optimised build; results go to bench/results.
+# Runs bench/NAME.py against an optimised build; results go to bench/results.
+#   tools/run-bench.sh NAME [argument …]
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
-tools/install-packages.sh --bench
+name=$1
+shift
+case $name in
+  tsbs) tools/install-packages.sh --bench ;;
+  *) tools/install-packages.sh ;;
+esac
 cmake --preset release >/dev/null
 cmake --build --preset release -j "$(nproc)"
-for script in bench/*.py; do
-  if grep -q '__main__' "$script"; then
-    echo "== $script"
-    python3 -B "$script" "$@"
-  fi
-done
+exec python3 -B "bench/$name.py" "$@"
