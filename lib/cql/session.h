@@ -31,26 +31,26 @@ struct vvcql_tls_options {
 
 /* Zero stands for the default that is given. Texts are copied. */
 struct vvcql_options {
-    const char *contact_points;    /* "host[:port], …"; needed */
-    uint16_t port;                 /* of contact points without one, and of the peers: 9042 */
-    const char *local_datacenter;  /* NULL: that of the first contact point that answers */
-    bool remote_hosts;             /* ask other data centres when the local one has no host left */
-    const char *user;              /* NULL: no authentication */
+    const char *contact_points;   /* "host[:port], …"; needed */
+    uint16_t port;                /* of contact points without one, and of the peers: 9042 */
+    const char *local_datacenter; /* NULL: that of the first contact point that answers */
+    bool remote_hosts;            /* ask other data centres when the local one has no host left */
+    const char *user;             /* NULL: no authentication */
     const char *password;
     struct vvcql_tls_options tls;
-    bool no_compression;           /* else LZ4, where the server offers it */
-    uint32_t connections_per_host; /* 2 */
+    bool no_compression;                  /* else LZ4, where the server offers it */
+    uint32_t connections_per_host;        /* 2 */
     uint32_t requests_per_connection_max; /* 1,024; at most 32,768 */
-    uint32_t requests_max;         /* of the session, waiting ones included: 8,192 */
-    uint32_t frame_bytes_max;      /* of an answer: 256 MiB, the protocol's own bound */
-    uint32_t connect_timeout_ms;   /* 5,000: from the first packet to READY */
-    uint32_t request_timeout_ms;   /* 12,000: of the whole request with its retries; above the
-                                      server's own, so that its answer says what happened */
-    uint32_t heartbeat_ms;         /* 30,000 of silence; no answer for as long ends a connection */
-    uint32_t reconnect_first_ms;   /* 500, doubled to */
-    uint32_t reconnect_last_ms;    /* 30,000, with jitter */
+    uint32_t requests_max;                /* of the session, waiting ones included: 8,192 */
+    uint32_t frame_bytes_max;             /* of an answer: 256 MiB, the protocol's own bound */
+    uint32_t connect_timeout_ms;          /* 5,000: from the first packet to READY */
+    uint32_t request_timeout_ms; /* 12,000: of the whole request with its retries; above the
+                                    server's own, so that its answer says what happened */
+    uint32_t heartbeat_ms;       /* 30,000 of silence; no answer for as long ends a connection */
+    uint32_t reconnect_first_ms; /* 500, doubled to */
+    uint32_t reconnect_last_ms;  /* 30,000, with jitter */
     enum vvcql_consistency consistency; /* VVCQL_LOCAL_QUORUM (0, ANY, can't be a default) */
-    uint32_t retries_max;          /* further attempts of one request: 3 */
+    uint32_t retries_max;               /* further attempts of one request: 3 */
     uint32_t speculative_delay_ms; /* UINT32_MAX: never. 0: never. Else an idempotent request is
                                       sent to the next host too after each such delay, */
     uint32_t speculative_max;      /* at most this often: 1 */
@@ -101,23 +101,23 @@ VVCQL_MUST_CHECK enum vvcql_status vvcql_wait(struct vvcql_session *session,
 /* ---- looking at it ---- */
 
 struct vvcql_counters {
-    uint64_t requests;       /* executed, with any end */
-    uint64_t errors;         /* that ended with an error */
-    uint64_t timeouts;       /* of requests */
-    uint64_t retries;        /* attempts after the first one */
-    uint64_t speculative;    /* attempts that did not wait for the one before */
+    uint64_t requests;    /* executed, with any end */
+    uint64_t errors;      /* that ended with an error */
+    uint64_t timeouts;    /* of requests */
+    uint64_t retries;     /* attempts after the first one */
+    uint64_t speculative; /* attempts that did not wait for the one before */
     uint64_t speculative_won;
-    uint64_t unprepared;     /* texts that a host had forgotten */
-    uint64_t overloaded;     /* requests turned away */
+    uint64_t unprepared; /* texts that a host had forgotten */
+    uint64_t overloaded; /* requests turned away */
     uint64_t bytes_sent;
     uint64_t bytes_received;
     uint64_t connections_opened;
     uint64_t connections_lost;
-    uint64_t in_flight;      /* now: requests that are not completed */
-    uint64_t orphans;        /* now: stream ids whose request ended without an answer */
-    uint64_t hosts;          /* now: known */
-    uint64_t hosts_up;       /* now: with a connection that is ready */
-    uint64_t warnings;       /* in answers */
+    uint64_t in_flight; /* now: requests that are not completed */
+    uint64_t orphans;   /* now: stream ids whose request ended without an answer */
+    uint64_t hosts;     /* now: known */
+    uint64_t hosts_up;  /* now: with a connection that is ready */
+    uint64_t warnings;  /* in answers */
 };
 void vvcql_session_counters(struct vvcql_session *session, struct vvcql_counters *counters_out);
 
