@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Varve on the node of Cassandra: its tables, the program, loading with runs of a chosen length."""
 import json
+import pathlib
 import re
 import subprocess
 
@@ -53,6 +54,12 @@ class Varve:
     def cpu_seconds(self):
         return self.server.cpu_seconds()
 
+    def bytes_in(self):
+        """Bytes that it has read from its disk and from Cassandra, which libuv reads like a file; what
+        HTTP clients send is not in it."""
+        text = pathlib.Path(f"/proc/{self.server.process.pid}/io").read_text()
+        return int(re.search(r"^rchar: (\d+)$", text, re.MULTILINE).group(1))
+
     def load(self, hosts, interval_s, duration_s, start_s, flush_steps, seed=1):
         """The shape of TSBS cpu-only; every `flush_steps` steps of time become a run of each host.
         Returns the loader's figures."""
@@ -73,9 +80,3 @@ class Varve:
         if status not in (200, 204):
             raise RuntimeError(f"{method} {path}: {status} {body[:300]}")
         return body
-
-    def metric(self, name):
-        """The sum of a metric's series."""
-        text = self.ask("GET", "/metrics").decode()
-        found = re.findall(rf"^{name}(?:\{{[^}}]*\}})? (\S+)$", text, re.MULTILINE)
-        return sum(map(float, found))
