@@ -62,6 +62,6 @@ class ClusterTest(VarveTest):
 
     def server(self, name="server", settings=None, faults=None):
         """As of every test, with a keyspace of its own that has its tables."""
-        settings = {**self.store(), **(settings or {})}
+        settings = {**self.store(), **self.SETTINGS, **(settings or {})}
         apply_schema(settings)
         return super().server(name, settings, faults)
