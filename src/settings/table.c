@@ -185,10 +185,11 @@ const struct vv_setting vv_setting_table[] = {
          "for what is kept for ever. A tenant's points lie in the shortest that is not below its "
          "retention: the nearer the two are, the sooner the room is free again. After a change run "
          "`varve schema --apply`; don't remove one that has data"),
-    TEXT("cassandra.rows_tenants", cassandra_rows_tenants, "", 0,
-         "Tenants whose points are kept as rows that any CQL client can read, one for each value, "
-         "instead of as blocks: names with commas, or `*` for all. It takes much more room and more "
-         "of Cassandra's time. After a change what is there stays as it is and is still read"),
+    TEXT(
+        "cassandra.rows_tenants", cassandra_rows_tenants, "", 0,
+        "Tenants whose points are kept as rows that any CQL client can read, one for each value, "
+        "instead of as blocks: names with commas, or `*` for all. It takes much more room and more "
+        "of Cassandra's time. After a change what is there stays as it is and is still read"),
     ENUM("cassandra.consistency", cassandra_consistency, "LOCAL_QUORUM",
          "LOCAL_QUORUM|LOCAL_ONE|QUORUM|ONE|TWO|THREE|ALL",
          "How many copies must answer a write or a read. With the words that are no majority "
@@ -198,7 +199,7 @@ const struct vv_setting vv_setting_table[] = {
         "Writes under way at the same time"),
     SIZE("cassandra.bytes_max", cassandra_bytes_max, "16MiB", MIB, GIB, NULL,
          "Bytes of the writes that are under way"),
-    DURATION("cassandra.slack", cassandra_slack_ns, "1d", VV_HOUR, 30 * VV_DAY, NULL,
+    DURATION("cassandra.slack", cassandra_slack_ns, "3d", VV_HOUR, 30 * VV_DAY, NULL,
              "How much longer than it must be what is written is kept in Cassandra: for points "
              "that wait for being sealed, even when a node is away for a while. Reading hides what "
              "the retention has ended"),

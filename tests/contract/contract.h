@@ -151,6 +151,7 @@ extern const struct contract_case folder_cases[];
 extern const struct contract_case concurrent_cases[];
 extern const struct contract_case random_cases[];
 extern const struct contract_case rows_cases[];
+extern const struct contract_case refresh_cases[];
 
 /* The child of the kill test: works on `folder` until it is killed. Returns the exit code. */
 int kill_child(const char *folder, const char *arguments);

@@ -309,7 +309,7 @@ static void add_field(struct vvcql_result *row, size_t column, char *text, size_
     }
 }
 
-const char *cql_text(uint32_t tenant, const char *class_name, const char *columns)
+const char *cql_table_text(uint32_t tenant, const char *table, const char *columns)
 {
     char cql[512];
     static char text[8192];
@@ -317,8 +317,8 @@ const char *cql_text(uint32_t tenant, const char *class_name, const char *column
     struct vvcql_session *session;
     struct vvcql_error error;
     struct vvcql_result *result;
-    snprintf(cql, sizeof cql, "SELECT %s FROM varve.rows_%s WHERE tenant = '%.*s' ALLOW FILTERING",
-             columns, class_name, VV_STR_ARG(contract_tenant_name(tenant)));
+    snprintf(cql, sizeof cql, "SELECT %s FROM varve.%s WHERE tenant = '%.*s' ALLOW FILTERING",
+             columns, table, VV_STR_ARG(contract_tenant_name(tenant)));
     assert_int_equal(vvcql_session_open(&options, false, &session, &error), VVCQL_OK);
     if (vvcql_wait(session, vvcql_statement_create(cql), &result, &error) != VVCQL_OK) {
         fail_msg("%s: %s", cql, error.message);
@@ -333,4 +333,11 @@ const char *cql_text(uint32_t tenant, const char *class_name, const char *column
     vvcql_result_destroy(result);
     vvcql_session_close(session);
     return text;
+}
+
+const char *cql_text(uint32_t tenant, const char *class_name, const char *columns)
+{
+    char table[64];
+    snprintf(table, sizeof table, "rows_%s", class_name);
+    return cql_table_text(tenant, table, columns);
 }

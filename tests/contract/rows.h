@@ -44,8 +44,9 @@ void read_values(struct contract *contract, uint32_t tenant, uint32_t source, in
 /* What a span has for the sealer: the pieces' number. */
 size_t count_pieces(struct contract *contract, const struct vv_span_key *key);
 
-/* What a client of Cassandra sees of the tenant in the table rows_<class>: the columns, joined by
- * commas, of each row, joined by spaces; null is empty. Static memory. */
+/* What a client of Cassandra sees of the tenant in a table (or in rows_<class>): the columns,
+ * joined by commas, of each row, joined by spaces; null is empty. Static memory. */
+const char *cql_table_text(uint32_t tenant, const char *table, const char *columns);
 const char *cql_text(uint32_t tenant, const char *class_name, const char *columns);
 
 #endif

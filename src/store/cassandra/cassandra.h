@@ -101,6 +101,10 @@ struct vv_cassandra {
     uint32_t batch_size;           /* statements */
     uint64_t *noted;               /* hashes of buckets that are noted; VV_BUCKETS_NOTED slots */
 
+    int64_t refresh_at_ns; /* when old runs are looked for again */
+    bool refresh_goes_on;  /* behind this mark: */
+    struct vv_mark refresh_after;
+
     pthread_mutex_t lock; /* what follows */
     struct vv_local_change *changes_first;
     struct vv_local_change *changes_last;
@@ -112,6 +116,7 @@ struct vv_cassandra {
 
     _Atomic bool failed;
     _Atomic(uintptr_t) writer; /* the thread that writes: it sees what it wrote */
+    _Atomic uint64_t runs_refreshed;
     _Atomic uint64_t recoveries;
     _Atomic uint64_t reads, rows_read, bytes_read;
 };
@@ -231,6 +236,11 @@ VV_MUST_CHECK enum vv_status vv_cassandra_gather(struct vv_cassandra *store,
 /* Sends what was gathered. */
 VV_MUST_CHECK enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store,
                                                      struct vv_error *error);
+
+/* refresh.c: for expire(); does about work_bytes, *more_out when there is more at once. */
+VV_MUST_CHECK enum vv_status vv_cassandra_refresh(struct vv_cassandra *store, int64_t now_ns,
+                                                  uint64_t work_bytes, bool *more_out,
+                                                  struct vv_error *error);
 
 /* blocks.c. Covers stand under this run, which no flush has. */
 #define VV_CASSANDRA_COVERS UINT64_C(0)

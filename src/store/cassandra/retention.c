@@ -269,12 +269,15 @@ enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store, struct vv_e
     return status;
 }
 
-/* Cassandra expires rows by itself. */
+/* Cassandra expires rows by itself; what must not expire yet is written again. */
 enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns, uint64_t work_bytes,
                                    bool *more_out, struct vv_error *error)
 {
-    (void)now_ns;
-    (void)work_bytes;
+    struct vv_cassandra *store = vv_cassandra_of(base);
     *more_out = false;
-    return vv_cassandra_check(vv_cassandra_of(base), error);
+    enum vv_status status = vv_cassandra_check(store, error);
+    if (status == VV_OK) {
+        status = vv_cassandra_refresh(store, now_ns, work_bytes, more_out, error);
+    }
+    return status == VV_OVERLOAD ? VV_OK : vv_cassandra_failed(store, status); /* later then */
 }
