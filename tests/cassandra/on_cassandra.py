@@ -13,7 +13,7 @@ os.environ["VARVE_E2E_STORE"] = "cassandra"
 # pylint: disable=wrong-import-position # varve_process looks at it when it is imported
 from cassandra_process import Cluster, skip_without_cassandra
 
-# Every data folder makes a keyspace. This node is never killed, so its tables may be only in memory.
+# Every data folder makes a keyspace. This node is never killed: its tables may be in memory only.
 QUICK_SCHEMA = ["-Dcassandra.test.flush_local_schema_changes=false"]
 
 

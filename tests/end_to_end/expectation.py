@@ -181,7 +181,7 @@ class Writer:
         return answer.status == 204
 
     def run(self, server, stop, pause_s=0):
-        """Sends until `stop` is set or the server is gone; with pauses, to leave others some time."""
+        """Sends until `stop` is set or the server is gone; with pauses, to leave time to others."""
         client = server.client()
         try:
             while not stop.is_set():
