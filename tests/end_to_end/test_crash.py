@@ -8,7 +8,7 @@ import time
 import unittest
 
 from expectation import SECOND, Book, Check, Writer
-from varve_process import SECONDS, Threads, VarveTest, seed_of_this_run
+from varve_process import SEALS, SECONDS, Threads, VarveTest, seed_of_this_run
 
 HEAD_BYTES_MAX = 16 << 20
 
@@ -187,7 +187,8 @@ class KilledAgainAndAgain(VarveTest):
         """Kills hit a server that flushed, sealed and sealed again."""
         figures = self.campaign.figures
         for name in ("kills", "kills within a call", "flushes", "seals", "replayed bytes"):
-            self.assertGreater(figures[name], 0, figures)
+            if name != "seals" or SEALS:
+                self.assertGreater(figures[name], 0, figures)
 
 
 class ReadYourWrites(VarveTest):
@@ -226,7 +227,8 @@ class ReadYourWrites(VarveTest):
         writers = [lambda n=n: write_and_read(n) for n in range(self.WRITERS)]
         with Threads([flush_and_seal], stop), Threads(writers):
             pass
-        self.assertGreaterEqual(server.metrics().sum("varve_seals_total"), 20)
+        if SEALS:
+            self.assertGreaterEqual(server.metrics().sum("varve_seals_total"), 20)
         server.stop()
 
 

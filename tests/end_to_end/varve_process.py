@@ -7,6 +7,7 @@ Environment:
   VARVE_FAULTS       path of the library of faults.c; tests of faults need it
   VARVE_E2E_STORE    "cassandra": all servers run on it, each data folder with a keyspace of its own
   VARVE_CASSANDRA    the contact points of one node of Cassandra, for that
+  VARVE_E2E_ROWS     "*": all tenants keep their values as rows there
   VARVE_E2E_SECONDS  how long the longest test loads; the others follow it
   VARVE_TEST_SEED    the seed of random tests; else it is chosen and printed
 """
@@ -33,6 +34,8 @@ import urllib.parse
 PROGRAM = os.environ.get("VARVE", "varve")
 FAULTS_LIBRARY = os.environ.get("VARVE_FAULTS", "")
 ON_CASSANDRA = os.environ.get("VARVE_E2E_STORE") == "cassandra"
+ROWS_TENANTS = os.environ.get("VARVE_E2E_ROWS", "")
+SEALS = not (ON_CASSANDRA and ROWS_TENANTS)  # rows are not sealed
 SECONDS = float(os.environ.get("VARVE_E2E_SECONDS", "30"))
 
 # A condition that has not come by then never will; generous, for sanitizers on a busy machine.
@@ -204,7 +207,8 @@ class Keyspaces:
             name = self.names.setdefault(data, f"varve_{len(self.names)}")
             settings = {"store.kind": "cassandra", "cassandra.keyspace": name,
                         "cassandra.contact_points": os.environ["VARVE_CASSANDRA"],
-                        "cassandra.replication": "dc1:1", "cassandra.classes": "1h,30d"}
+                        "cassandra.replication": "dc1:1", "cassandra.classes": "1h,30d",
+                        "cassandra.rows_tenants": ROWS_TENANTS}
             if not known:
                 apply_schema(settings)
             return settings
