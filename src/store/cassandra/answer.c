@@ -10,8 +10,6 @@
  */
 #include "store/cassandra/answer.h"
 
-#include "store/cassandra/rows.h"
-
 #include <stdlib.h>
 
 /* ---- questions ---- */
@@ -50,6 +48,7 @@ static void release(struct vv_store_answer *answer)
         vvcql_result_destroy(answer->blocks[i]);
         vvcql_result_destroy(answer->rows[i]);
     }
+    vv_rows_kept_deinit(&answer->kept);
     pthread_cond_destroy(&answer->complete);
     pthread_mutex_destroy(&answer->lock);
     free(answer);

@@ -3,7 +3,7 @@
 #ifndef VV_STORE_CASSANDRA_ANSWER_H
 #define VV_STORE_CASSANDRA_ANSWER_H
 
-#include "store/cassandra/cassandra.h"
+#include "store/cassandra/rows.h"
 
 #define VV_CASSANDRA_RUNS_OF_A_PAGE   512
 #define VV_CASSANDRA_BLOCKS_OF_A_PAGE 64
@@ -29,6 +29,7 @@ struct vv_store_answer {
     bool has_blocks; /* were asked for: there are no more pages of runs */
     struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1];
     struct vvcql_result *rows[VV_CASSANDRA_CLASSES_MAX + 1];
+    struct vv_rows_kept kept; /* what the rows are, once they were visited */
     struct vv_question questions[2 * (VV_CASSANDRA_CLASSES_MAX + 1)];
     uint32_t n_questions;
 };

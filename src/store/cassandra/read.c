@@ -9,7 +9,6 @@
  */
 #include "store/cassandra/answer.h"
 
-#include "store/cassandra/rows.h"
 #include "store/keys.h"
 
 #include <stdlib.h>
@@ -310,13 +309,9 @@ enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_
     if (status == VV_OK && answer->runs) {
         status = visit_answer(&reading);
     }
-    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
-        if (answer->rows[i]) {
-            status =
-                vv_cassandra_visit_rows(answer->store, &answer->read, answer->classes.classes[i],
-                                        answer->rows[i], visit, context, error);
-            reading.stopped = status == VV_DONE;
-        }
+    if (status == VV_OK) {
+        status = vv_cassandra_visit_rows(answer, visit, context, error);
+        reading.stopped = status == VV_DONE;
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);

@@ -32,12 +32,30 @@ struct vvcql_statement *vv_cassandra_rows_question(const struct vv_cassandra *st
                                                    const struct vv_store_read *read, uint8_t class,
                                                    enum vv_status *status_out,
                                                    struct vv_error *error);
-/* Visits the values of that page, which is borrowed, and of those that follow it, as pieces from
- * the newest to the oldest. VV_DONE when the visitor stopped. */
-VV_MUST_CHECK enum vv_status vv_cassandra_visit_rows(struct vv_cassandra *store,
-                                                     const struct vv_store_read *read,
-                                                     uint8_t class, struct vvcql_result *first,
+/* Visits the values of an answer's read as pieces, those of a class from the newest to the oldest;
+ * the pages must be there. VV_DONE when the visitor stopped. */
+VV_MUST_CHECK enum vv_status vv_cassandra_visit_rows(struct vv_store_answer *answer,
                                                      vv_piece_visit visit, void *context,
                                                      struct vv_error *error);
+
+/* ---- rows_kept.c: the pieces of a read, for its next visit; one thread at a time ---- */
+
+/* Zero-initialised is empty and valid. */
+struct vv_rows_kept {
+    struct vv_buffer bytes;
+    struct vv_buffer list; /* where in `bytes` each piece ends, and what it is */
+    bool is_whole;
+    bool is_too_large;
+};
+
+void vv_rows_kept_deinit(struct vv_rows_kept *kept);
+void vv_rows_kept_begin(struct vv_rows_kept *kept); /* forgets what is there */
+/* Notes one more piece, unless there are too many or memory is out. */
+void vv_rows_kept_add(struct vv_rows_kept *kept, const struct vv_piece *piece);
+/* All were added: from now on they can be visited, unless that would be too much. */
+void vv_rows_kept_end(struct vv_rows_kept *kept);
+VV_MUST_CHECK enum vv_status vv_rows_kept_visit(const struct vv_rows_kept *kept,
+                                                const struct vv_store_read *read,
+                                                vv_piece_visit visit, void *context);
 
 #endif

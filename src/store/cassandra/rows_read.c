@@ -7,14 +7,14 @@
  * stands for is looked up once for each read; as metrics ascend within a time, the next one is
  * mostly the one that followed the last time.
  */
-#include "store/cassandra/rows.h"
+#include "store/cassandra/answer.h"
 
 #include "model/merge.h"
 #include "model/piece.h"
 
 #include <stdlib.h>
 
-#define ROWS_OF_A_PAGE  5000
+#define ROWS_OF_A_PAGE  2000
 #define PIECE_ROWS_MAX  4096
 #define PIECE_CELLS_MAX (128u << 10) /* rows × columns */
 #define NONE            UINT32_MAX
@@ -45,6 +45,7 @@ struct rows_reading {
     int64_t from; /* [from, to), within the bucket */
     int64_t to;
     int64_t span; /* of the piece that is gathered */
+    struct vv_rows_kept *kept;
     vv_piece_visit visit;
     void *context;
     struct vv_error *error;
@@ -148,6 +149,7 @@ static enum vv_status give(struct rows_reading *reading)
         vv_piece_encode(&reading->encoder, &rows, 0, n_rows, &piece.bytes, reading->error);
     vv_rows_free(&rows);
     if (status == VV_OK) {
+        vv_rows_kept_add(reading->kept, &piece);
         status = reading->visit(reading->context, &piece);
     }
     reading->n_cells = reading->n_rows = reading->n_columns = 0;
@@ -407,22 +409,48 @@ static enum vv_status visit_pages(struct rows_reading *reading, uint8_t class,
     return status == VV_OK ? give(reading) : status;
 }
 
-enum vv_status vv_cassandra_visit_rows(struct vv_cassandra *store, const struct vv_store_read *read,
-                                       uint8_t class, struct vvcql_result *first,
-                                       vv_piece_visit visit, void *context, struct vv_error *error)
+static enum vv_status visit_classes(struct rows_reading *reading, struct vv_store_answer *answer)
 {
+    enum vv_status status = VV_OK;
+    vv_rows_kept_begin(&answer->kept);
+    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
+        if (answer->rows[i]) {
+            status = visit_pages(reading, answer->classes.classes[i], answer->rows[i]);
+        }
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    vv_rows_kept_end(&answer->kept);
+    for (uint32_t i = 0; i < answer->classes.n && answer->kept.is_whole; i++) {
+        vvcql_result_destroy(answer->rows[i]);
+        answer->rows[i] = NULL;
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_cassandra_visit_rows(struct vv_store_answer *answer, vv_piece_visit visit,
+                                       void *context, struct vv_error *error)
+{
+    if ((answer->classes.layouts & VV_LAYOUT_ROWS) == 0) {
+        return VV_OK;
+    }
+    if (answer->kept.is_whole) {
+        return vv_rows_kept_visit(&answer->kept, &answer->read, visit, context);
+    }
     struct rows_reading *reading = calloc(1, sizeof *reading);
     if (!reading) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading");
     }
-    reading->store = store;
-    reading->read = read;
-    reading->from = from_of(read);
-    reading->to = to_of(read);
+    reading->store = answer->store;
+    reading->read = &answer->read;
+    reading->from = from_of(&answer->read);
+    reading->to = to_of(&answer->read);
+    reading->kept = &answer->kept;
     reading->visit = visit;
     reading->context = context;
     reading->error = error;
-    enum vv_status status = visit_pages(reading, class, first);
+    enum vv_status status = visit_classes(reading, answer);
     vv_piece_encoder_deinit(&reading->encoder);
     vv_arena_deinit(&reading->arena);
     free(reading->cells);
