@@ -80,17 +80,19 @@ def check_runs(varve, case, start_s):
         raise RuntimeError(f"{case}: {facts['pieces_read']} runs instead of {wanted}")
 
 
-def write_once(varve, case, start_s, check):
-    """Loads the case's hours and seals them; returns CPU seconds by phase and server."""
+def write_once(varve, case, start_s, seed):
+    """Loads the case's hours and seals them; returns CPU seconds by phase and server. The seed must
+    differ: values that are repeated are not stored twice."""
     node = varve.node
     took = {}
     node.settle()
     varve_before = varve.cpu_seconds()
     with node.measured(took, "write"):
-        load = varve.load(case.hosts, INTERVAL_S, case.hours * HOUR_S, start_s, case.reports)
+        load = varve.load(case.hosts, INTERVAL_S, case.hours * HOUR_S, start_s, case.reports,
+                          seed)
     assert load["points"] == case.points
     took["varve_write"] = varve.cpu_seconds() - varve_before
-    if check:
+    if seed == 1:
         check_runs(varve, case, start_s)
     node.settle()
     varve_before = varve.cpu_seconds()
@@ -108,7 +110,7 @@ def measure(node, case, repeats):
         for repeat in range(repeats):
             with common.Step(f"{case}: {case.points:,} points, {repeat + 1} of {repeats}"):
                 took.append(write_once(varve, case, start_s + repeat * case.hours * HOUR_S,
-                                       repeat == 0))
+                                       repeat + 1))
     figures = {name: statistics.median(one[name] for one in took) for name in took[0]}
     with common.Step(f"{case}: files"):
         files = {}
@@ -129,7 +131,8 @@ def warm_up(node, quick):
             before = None
             for round_ in range(3 if quick else 12):
                 with common.Step(f"warming up, {layout}, round {round_ + 1}"):
-                    took = write_once(varve, case, start_of(case, 20) + round_ * HOUR_S, False)
+                    took = write_once(varve, case, start_of(case, 20) + round_ * HOUR_S,
+                                      round_ + 1)
                 now = took["write"] + took["seal"]
                 if before and round_ > 2 and now > 0.9 * before:
                     break
