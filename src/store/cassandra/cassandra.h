@@ -91,8 +91,8 @@ struct vv_cassandra {
     bool exclusive;                                        /* the keyspace is still to be claimed */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;
-    const struct vvcql_prepared *claim_node, *put_run, *read_runs, *put_bucket, *bucket_after,
-        *bucket_before;
+    const struct vvcql_prepared *node_owner, *claim_node, *put_run, *read_runs, *put_bucket,
+        *bucket_after, *bucket_before;
 
     /* The storage thread's. */
     struct vv_flight flight;

@@ -43,24 +43,8 @@ static enum vv_status own_id(struct vv_cassandra *store, uint8_t owner_out[OWNER
     return status;
 }
 
-/* [applied], and when that is false the row that was there. */
-static enum vv_status judge(struct vv_cassandra *store, struct vvcql_result *result,
-                            const uint8_t own[OWNER_SIZE], struct vv_error *error)
+static enum vv_status refuse(const struct vv_cassandra *store, struct vv_error *error)
 {
-    bool applied = false;
-    if (!vvcql_next_row(result) || !vvcql_get_boolean(result, 0, &applied)) {
-        return vv_error_set(error, VV_IO, "Cassandra does not say whether the keyspace is ours");
-    }
-    for (size_t i = 0; i < vvcql_result_columns(result) && !applied; i++) {
-        uint8_t owner[OWNER_SIZE];
-        struct vvcql_bytes name = vvcql_column_name(result, i);
-        bool is_owner = name.size == 5 && memcmp(name.data, "owner", 5) == 0;
-        applied =
-            is_owner && vvcql_get_uuid(result, i, owner) && memcmp(owner, own, OWNER_SIZE) == 0;
-    }
-    if (applied) {
-        return VV_OK;
-    }
     return vv_error_set(error, VV_LOCKED,
                         "keyspace %s is used by another node of Varve (another data folder), and "
                         "several nodes can't share one yet: choose another cassandra.keyspace, or "
@@ -69,26 +53,63 @@ static enum vv_status judge(struct vv_cassandra *store, struct vvcql_result *res
                         store->keyspace, store->keyspace);
 }
 
-enum vv_status vv_cassandra_claim(struct vv_cassandra *store, struct vv_error *error)
+/* Whose the keyspace is: VV_OK, VV_NOT_FOUND when it is nobody's, VV_LOCKED. */
+static enum vv_status read_owner(struct vv_cassandra *store, const uint8_t own[OWNER_SIZE],
+                                 struct vv_error *error)
 {
-    uint8_t own[OWNER_SIZE];
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->node_owner);
     struct vvcql_result *result;
     struct vvcql_error cql_error;
-    if (!store->exclusive) {
-        return VV_OK;
+    uint8_t owner[OWNER_SIZE];
+    vvcql_set_idempotent(statement, true);
+    if (vvcql_wait(store->session, statement, &result, &cql_error) != VVCQL_OK) {
+        return vv_cassandra_status(&cql_error, "looking whose the keyspace is", error);
     }
-    enum vv_status status = own_id(store, own, error);
-    if (status != VV_OK) {
-        return status;
+    bool is_owned = vvcql_next_row(result) && vvcql_get_uuid(result, 0, owner);
+    vvcql_result_destroy(result);
+    if (!is_owned) {
+        return VV_NOT_FOUND;
     }
+    return memcmp(owner, own, OWNER_SIZE) == 0 ? VV_OK : refuse(store, error);
+}
+
+/* By a lightweight transaction: of two that begin, one is first. */
+static enum vv_status become_owner(struct vv_cassandra *store, const uint8_t own[OWNER_SIZE],
+                                   struct vv_error *error)
+{
     struct vvcql_statement *statement = vvcql_statement_prepared(store->claim_node);
+    struct vvcql_result *result;
+    struct vvcql_error cql_error;
+    bool applied = false;
     vvcql_add_uuid(statement, own);
     vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
     if (vvcql_wait(store->session, statement, &result, &cql_error) != VVCQL_OK) {
         return vv_cassandra_status(&cql_error, "claiming the keyspace", error);
     }
-    status = judge(store, result, own, error);
+    bool told = vvcql_next_row(result) && vvcql_get_boolean(result, 0, &applied);
     vvcql_result_destroy(result);
+    if (told && applied) {
+        return VV_OK;
+    }
+    enum vv_status status = read_owner(store, own, error); /* an earlier try may have been ours */
+    return status == VV_NOT_FOUND
+               ? vv_error_set(error, VV_IO, "Cassandra does not say whose the keyspace is")
+               : status;
+}
+
+enum vv_status vv_cassandra_claim(struct vv_cassandra *store, struct vv_error *error)
+{
+    uint8_t own[OWNER_SIZE];
+    if (!store->exclusive) {
+        return VV_OK;
+    }
+    enum vv_status status = own_id(store, own, error);
+    if (status == VV_OK) {
+        status = read_owner(store, own, error);
+    }
+    if (status == VV_NOT_FOUND) {
+        status = become_owner(store, own, error);
+    }
     store->exclusive = status != VV_OK; /* once is enough */
     return status;
 }

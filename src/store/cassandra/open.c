@@ -83,6 +83,8 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
 
 static bool prepare_all(struct vv_cassandra *store)
 {
+    store->node_owner =
+        prepare(store, "SELECT owner FROM @ WHERE region = 'default' AND node = 0", "nodes");
     store->claim_node = prepare(store,
                                 "INSERT INTO @ (region, node, owner) VALUES ('default', 0, ?) "
                                 "IF NOT EXISTS",
@@ -108,8 +110,8 @@ static bool prepare_all(struct vv_cassandra *store)
                                    "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
                                    "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
                                    "buckets");
-    bool all = store->claim_node && store->put_run && store->read_runs && store->put_bucket &&
-               store->bucket_after && store->bucket_before;
+    bool all = store->node_owner && store->claim_node && store->put_run && store->read_runs &&
+               store->put_bucket && store->bucket_after && store->bucket_before;
     for (size_t i = 0; i < store->n_classes && all; i++) {
         all = prepare_class(store, &store->classes[i]);
     }
@@ -347,6 +349,10 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
     }
     if (status == VV_OK && !atomic_load(&store->failed)) {
         status = vv_cassandra_claim(store, error);
+        if (status == VV_IO) { /* too few hosts answer: recover() comes to it again */
+            atomic_store(&store->failed, true);
+            status = VV_OK;
+        }
     }
     if (status != VV_OK) {
         close_store(&store->base);
