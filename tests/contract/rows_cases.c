@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "model/merge.h"
 #include "model/piece.h"
+#include "simulation/sim_memory.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,6 +44,28 @@ static void expect_day(struct contract *c, uint32_t measurement, struct values *
     values_expect(&found, expected);
     values_free(&found);
     values_free(expected);
+}
+
+/* A run of one value; to be freed. */
+static struct vv_str encode_one(const struct value *value)
+{
+    struct vv_rows rows;
+    struct vv_piece_encoder encoder = {.options = {.zstd_level = 0}};
+    struct vv_str bytes;
+    assert_ok(vv_rows_alloc(1, 1, &rows));
+    rows.times[0] = value->time;
+    rows.stamps[0] = value->stamp;
+    rows.columns[0].metric = value->metric;
+    rows.columns[0].type = value->metric % 2 == 0 ? VV_FLOAT64 : VV_INT64;
+    rows.columns[0].values[0] = value->bits;
+    vv_column_mark(&rows.columns[0], 0);
+    assert_ok(vv_piece_encode(&encoder, &rows, 0, 1, &bytes, NULL));
+    char *copy = malloc(bytes.size);
+    assert_non_null(copy);
+    memcpy(copy, bytes.data, bytes.size);
+    vv_piece_encoder_deinit(&encoder);
+    vv_rows_free(&rows);
+    return (struct vv_str){copy, bytes.size};
 }
 
 /* ---- values and times */
@@ -440,17 +463,11 @@ static void rows_that_cannot_be_are_refused(void **state)
     assert_int_equal(c->store->ops->put_run(c->store, &piece, &error), VV_CORRUPT);
     assert_non_null(strstr(error.message, "damaged"));
 
-    struct vv_rows rows;
-    struct vv_piece_encoder encoder = {.options = {.zstd_level = 0}};
-    assert_ok(vv_rows_alloc(1, 1, &rows));
-    rows.times[0] = START;
-    rows.columns[0].metric = UINT32_MAX; /* has no name */
-    vv_column_mark(&rows.columns[0], 0);
-    assert_ok(vv_piece_encode(&encoder, &rows, 0, 1, &piece.bytes, NULL));
+    const struct value nameless = {START, UINT32_MAX, 0, 1};
+    piece.bytes = encode_one(&nameless);
     assert_int_equal(c->store->ops->put_run(c->store, &piece, &error), VV_INVALID);
     assert_non_null(strstr(error.message, "has no name"));
-    vv_piece_encoder_deinit(&encoder);
-    vv_rows_free(&rows);
+    free((char *)piece.bytes.data);
     confirm(c); /* nothing failed */
     struct values none = {0};
     expect_day(c, 1, &none);
@@ -473,6 +490,60 @@ static void rows_are_written_again_after_a_failure(void **state)
     contract_crash(c, 3);
     open_with(c, CONTRACT_NONE); /* read because of what was kept, not of what is set */
     expect_day(c, 1, &expected);
+}
+
+/* Whichever allocation fails: what was not written is told and can be written again. */
+static void rows_are_written_again_when_memory_was_out(void **state)
+{
+    struct contract *c = rows_store(state);
+    struct vv_store *store = c->store;
+    const struct vv_span_key key = span_of(TENANT, 1, DAY, 0);
+    struct values expected = {0};
+    bool failed = true;
+    for (uint64_t k = 1; failed; k++) {
+        struct value value = {START + (int64_t)k, 10 + k % 2, k, STAMP(k)};
+        struct vv_piece piece = {.kind = VV_PIECE_RUN, .key = key, .run = value.stamp};
+        piece.bytes = encode_one(&value);
+        vv_sim_memory_fail(k);
+        enum vv_status status = store->ops->put_run(store, &piece, NULL);
+        if (status == VV_OK) {
+            status = store->ops->confirm(store, NULL);
+        }
+        failed = vv_sim_memory_failed();
+        assert_true(status == VV_OK || status == VV_NO_MEMORY || status == VV_IO);
+        if (status != VV_OK) {
+            contract_recover(c);
+            assert_ok(store->ops->put_run(store, &piece, NULL));
+            confirm(c);
+        }
+        free((char *)piece.bytes.data);
+        values_add(&expected, value);
+    }
+    assert_true(expected.n > 8);
+    expect_day(c, 1, &expected);
+}
+
+static void rows_are_read_again_when_memory_was_out(void **state)
+{
+    struct contract *c = rows_store(state);
+    const struct vv_store_read read = {partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY,
+                                       VV_HOUR};
+    size_t whole = 0;
+    bool failed = true;
+    for (uint64_t i = 0; i < 5; i++) {
+        put_one(c, START + (int64_t)i * VV_HOUR, 10 + (uint32_t)i % 2, i, STAMP(1));
+    }
+    confirm(c);
+    assert_ok(c->store->ops->read(c->store, &read, count_bytes, &whole, NULL));
+    uint64_t k = 1;
+    for (; failed; k++) {
+        size_t bytes = 0;
+        vv_sim_memory_fail(k);
+        enum vv_status status = c->store->ops->read(c->store, &read, count_bytes, &bytes, NULL);
+        failed = vv_sim_memory_failed();
+        assert_true(status == VV_OK ? bytes == whole : status == VV_NO_MEMORY);
+    }
+    assert_true(k > 20);
 }
 
 /* ---- against a model */
@@ -526,6 +597,8 @@ const struct contract_case rows_cases[] = {
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_expire_with_their_bucket),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_that_cannot_be_are_refused),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_are_written_again_after_a_failure),
+    CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_are_written_again_when_memory_was_out),
+    CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_are_read_again_when_memory_was_out),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_follow_the_model),
     {0},
 };

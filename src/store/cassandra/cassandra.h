@@ -27,7 +27,7 @@ void vv_flight_init(struct vv_flight *flight, struct vvcql_session *session, uin
                     size_t bytes_max);
 void vv_flight_deinit(struct vv_flight *flight);
 /* Waits until there is room, then sends; the failure of one that was sent before is returned here
- * or by vv_flight_wait. */
+ * or by vv_flight_wait. VV_IO for any failure, as what was put before may be in the statement. */
 VV_MUST_CHECK enum vv_status vv_flight_send(struct vv_flight *flight,
                                             struct vvcql_statement *take_statement,
                                             struct vv_error *error);

@@ -42,7 +42,8 @@ static void land(void *context, struct vvcql_result *take_result, const struct v
     flight->requests -= landing->cost;
     flight->bytes -= landing->bytes;
     if (error && flight->status == VV_OK) {
-        flight->status = vv_cassandra_status(error, "writing", &flight->error);
+        (void)vv_cassandra_status(error, "writing", &flight->error);
+        flight->status = VV_IO; /* for whatever reason: the caller believes that it is written */
     }
     pthread_cond_signal(&flight->landed);
     pthread_mutex_unlock(&flight->lock);
@@ -64,7 +65,7 @@ enum vv_status vv_flight_send_costly(struct vv_flight *flight,
     if (!landing || !take_statement) {
         free(landing);
         vvcql_statement_destroy(take_statement);
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+        return vv_error_set(error, VV_IO, "out of memory while writing");
     }
     *landing = (struct landing){flight, cost, vvcql_statement_size(take_statement)};
     pthread_mutex_lock(&flight->lock);

@@ -119,8 +119,10 @@ enum vv_status vv_cassandra_refresh(struct vv_cassandra *store, int64_t now_ns, 
     bool more = true;
     enum vv_status status = VV_OK;
     *more_out = false;
+    now_ns = now_ns > VV_TIME_MAX ? VV_TIME_MAX : now_ns; /* so that adding to it is safe */
+    now_ns = now_ns < VV_TIME_MIN ? VV_TIME_MIN : now_ns;
     /* A clock that went back by more than a pass begins one. */
-    if (now_ns < store->refresh_at_ns && store->refresh_at_ns - now_ns <= store->slack_ns) {
+    if (now_ns < store->refresh_at_ns && now_ns >= store->refresh_at_ns - store->slack_ns) {
         return VV_OK;
     }
     while (more && status == VV_OK && work <= work_bytes) {
