@@ -53,7 +53,7 @@ struct vvcql_connection {
     struct vvcql_stream_ids ids;
     struct vvcql_deadline deadline; /* of connecting, then of silence */
     struct vvcql_call heartbeat;
-    bool heartbeat_awaited; /* all was silent when the deadline was set */
+    bool heartbeat_awaited; /* it was sent, and nothing came since */
     struct vvcql_error error;
 };
 

@@ -306,6 +306,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         return;
     }
     connection->received_ms = vvcql_loop_now(connection->loop);
+    connection->heartbeat_awaited = false;
     vvcql_tally_add(&connection->loop->tally.bytes_received, (uint64_t)size);
     if (connection->tls == NULL) {
         vvcql_splitter_added(&connection->splitter, (size_t)size);

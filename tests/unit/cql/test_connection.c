@@ -295,6 +295,30 @@ static void test_heartbeat_keeps_open(void **state)
     fake_server_stop(&server);
 }
 
+/* The deadline may come later than it should: what was answered is answered all the same. */
+static void test_heartbeat_with_a_late_deadline(void **state)
+{
+    (void)state;
+    struct fake_server server = {0};
+    fake_server_start(&server, fake_serve_echo, NULL);
+    struct client client;
+    client_init(&client, &server);
+    client.options.heartbeat_ms = 3600000;
+    client_connect(&client);
+    client_run_ready(&client);
+    for (size_t i = 2; i < 5; i++) {
+        client_pass_silence(&client);
+        assert_true(vvcql_connection_is_ready(client.connection));
+        assert_int_equal(vvcql_connection_in_flight(client.connection), 1);
+        while (vvcql_connection_in_flight(client.connection) > 0) {
+            (void)uv_run(&client.loop.uv, UV_RUN_ONCE);
+        }
+        assert_int_equal(fake_server_count(&server, VVCQL_OP_OPTIONS), i);
+    }
+    client_deinit(&client);
+    fake_server_stop(&server);
+}
+
 /* Answers no request but heartbeats. */
 static void serve_heartbeats(struct fake_peer *peer)
 {
@@ -449,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_orphan_keeps_its_id),
         cmocka_unit_test(test_half_orphans_close),
         cmocka_unit_test(test_heartbeat_keeps_open),
+        cmocka_unit_test(test_heartbeat_with_a_late_deadline),
         cmocka_unit_test(test_heartbeat_with_calls_in_flight),
         cmocka_unit_test(test_silence_closes),
         cmocka_unit_test(test_backpressure),
