@@ -21,6 +21,9 @@ static enum vv_status open_embedded(struct vv_engine *engine, struct vv_store **
 
 /* ---- Cassandra ---- */
 
+/* A host that hangs fails what it was asked until it is given up: after twice that. */
+#define HEARTBEAT_MS 5000
+
 /* In the CQL session's thread. */
 static void log_event(void *context, const char *event, const char *text)
 {
@@ -55,6 +58,7 @@ enum vv_status vv_cql_options_of(const struct vv_settings *settings,
                 .key_file = unless_empty(settings->cassandra_tls_key),
                 .skip_name_check = settings->cassandra_tls_skip_name_check},
         .connections_per_host = (uint32_t)settings->cassandra_connections_per_host,
+        .heartbeat_ms = HEARTBEAT_MS,
         .request_timeout_ms = (uint32_t)(settings->cassandra_request_timeout_ns / VV_MILLISECOND),
         .speculative_delay_ms =
             (uint32_t)(settings->cassandra_speculative_delay_ns / VV_MILLISECOND),
