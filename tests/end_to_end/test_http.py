@@ -538,16 +538,6 @@ class HostileTest(HttpTest):
         raw = self.raw()
         self.assertEqual(raw.rest(), b"")  # the server ends it
 
-    def test_many_connections(self):
-        raws = [self.raw() for _ in range(500)]
-        for _ in range(2):
-            for i, raw in enumerate(raws):
-                body = f"m,s={i} v=1 {i}\n".encode()
-                raw.send(head(f"/write?db={self.tenant}", Content_Length=len(body)) + body)
-            for raw in raws:
-                self.assertEqual(raw.answer()[0], 204)
-        self.assertEqual(self.count(), 500)
-
     def test_chunked_bodies(self):
         for piece in (1, 7, 1000, 1 << 20):
             with Raw(self.varve.address) as raw:
@@ -632,6 +622,20 @@ class HostileTest(HttpTest):
 
 
 class LimitTest(VarveTest):
+    def test_many_connections(self):
+        server = self.server(settings={"http.connections_max": 1000}).start()
+        raws = [Raw(server.address) for _ in range(500)]
+        for _ in range(2):
+            for i, raw in enumerate(raws):
+                body = f"m,s={i} v=1 {i}\n".encode()
+                raw.send(head("/write?db=many", Content_Length=len(body)) + body)
+            for raw in raws:
+                self.assertEqual(raw.answer()[0], 204)
+        for raw in raws:
+            raw.close()
+        self.assertEqual(len(server.rows("many")), 500)
+        server.stop()
+
     def test_no_more_connections_than_allowed(self):
         server = self.server(settings={"http.connections_max": 8, "http.threads": 2}).start()
         raws = [Raw(server.address) for _ in range(30)]  # the rest waits in the queue
