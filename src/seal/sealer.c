@@ -32,6 +32,7 @@ struct vv_sealer {
     size_t n_asked;
     struct vv_mark *settled; /* of those, the ones whose span is done */
     size_t n_settled;
+    bool *is_mine;            /* of marks, by index */
     struct piece_list blocks; /* new */
     struct piece_list runs;   /* read, to be removed */
     struct vv_seal_figures figures;
@@ -106,6 +107,7 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     free(sealer->runs.items);
     free(sealer->marks);
     free(sealer->settled);
+    free(sealer->is_mine);
     vv_merge_destroy(sealer->merge);
     vv_piece_encoder_deinit(&sealer->encoder);
     free(sealer);
@@ -154,7 +156,9 @@ static enum vv_status fit_marks(struct vv_sealer *sealer, size_t spans_max)
     sealer->marks = marks ? marks : sealer->marks;
     struct vv_mark *settled = realloc(sealer->settled, spans_max * sizeof *settled);
     sealer->settled = settled ? settled : sealer->settled;
-    if (!marks || !settled) {
+    bool *is_mine = realloc(sealer->is_mine, spans_max * sizeof *is_mine);
+    sealer->is_mine = is_mine ? is_mine : sealer->is_mine;
+    if (!marks || !settled || !is_mine) {
         return VV_NO_MEMORY;
     }
     sealer->marks_capacity = spans_max;
@@ -189,6 +193,7 @@ static enum vv_status choose_marks(struct vv_sealer *sealer, vv_stamp until, siz
 
 struct reading {
     struct vv_sealer *sealer;
+    size_t n_runs;
     bool had_block;
     bool keep_bytes; /* false: the span has expired, its runs are only listed */
     struct vv_error *error;
@@ -199,11 +204,13 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
     struct reading *reading = context;
     struct vv_sealer *sealer = reading->sealer;
     sealer->figures.bytes_in += piece->bytes.size;
-    if (piece->kind == VV_PIECE_BLOCK) {
-        reading->had_block = true;
+    reading->n_runs += piece->kind == VV_PIECE_RUN;
+    if (piece->kind == VV_PIECE_BLOCK && reading->had_block) {
+        /* One part tells the store which blocks these are. */
     } else if (!push_piece(&sealer->runs, piece, false)) {
         return VV_NO_MEMORY;
     }
+    reading->had_block |= piece->kind == VV_PIECE_BLOCK;
     if (!reading->keep_bytes) {
         return VV_OK;
     }
@@ -309,8 +316,9 @@ static enum vv_status seal_span(struct vv_sealer *sealer, size_t at, struct vv_e
         sealer->figures.expired += status == VV_OK;
         return status;
     }
-    if (sealer->runs.n == runs_before) {
-        return VV_OK; /* sealed before a crash: only the mark is left */
+    if (reading.n_runs == 0) { /* sealed before a crash: only the mark is left */
+        truncate_list(&sealer->runs, runs_before);
+        return VV_OK;
     }
     status = encode_blocks(sealer, &mark->key, error);
     sealer->figures.spans += status == VV_OK;
@@ -343,8 +351,8 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
     if (status == VV_OK && sealer->runs.n > 0) {
         status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);
     }
-    for (size_t i = 0; i < sealer->n_settled && status == VV_OK; i++) {
-        status = store->ops->retire_mark(store, &sealer->settled[i], error);
+    if (status == VV_OK) {
+        status = store->ops->retire_marks(store, sealer->settled, sealer->n_settled, error);
     }
     if (status == VV_OK) {
         sealer->figures.bytes_out += sealer->blocks.bytes;
@@ -361,6 +369,25 @@ static void skip_damaged(struct vv_sealer *sealer, const struct vv_mark *mark, s
     truncate_list(&sealer->runs, runs);
     sealer->damaged[sealer->n_damaged++] = mark->key;
     sealer->figures.damaged++;
+}
+
+/* Leaves out the spans that other nodes seal. */
+static enum vv_status begin_group(struct vv_sealer *sealer, struct vv_error *error)
+{
+    struct vv_store *store = sealer->options.store;
+    if (!store->ops->shared) {
+        return VV_OK;
+    }
+    enum vv_status status = store->ops->shared->begin_seal(store, sealer->marks, sealer->n_marks,
+                                                           sealer->is_mine, error);
+    size_t kept = 0;
+    for (size_t i = 0; i < sealer->n_marks && status == VV_OK; i++) {
+        if (sealer->is_mine[i]) {
+            sealer->marks[kept++] = sealer->marks[i];
+        }
+    }
+    sealer->n_marks = kept;
+    return status;
 }
 
 static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *error)
@@ -398,6 +425,9 @@ enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until, size_t s
     }
     if (status == VV_OK) {
         sealer->n_settled = 0;
+        status = begin_group(sealer, error);
+    }
+    if (status == VV_OK) {
         status = seal_group(sealer, error);
         forget_answers(sealer);
     }

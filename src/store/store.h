@@ -10,7 +10,7 @@
  * Threads: all functions that change something are called by ONE thread (the storage thread);
  * reading functions by any thread at the same time.
  *
- * Durability: put_run, put_mark, put_meta, remove_meta, remove_runs and retire_mark become durable
+ * Durability: put_run, put_mark, put_meta, remove_meta, remove_runs and retire_marks become durable
  * with the next successful confirm(). After a crash a part of them may be there without it: with an
  * embedded store a prefix in their order, else any runs, any marks, and metadata only with all runs
  * that were put before. put_blocks is durable when it returns. A run that was removed is not put
@@ -35,7 +35,7 @@ enum vv_piece_kind { VV_PIECE_RUN, VV_PIECE_BLOCK };
 struct vv_piece {
     enum vv_piece_kind kind;
     struct vv_span_key key;
-    vv_stamp run;  /* which flush wrote the run; 0 for a block */
+    vv_stamp run;  /* which flush wrote the run; of a block the store's own, to be handed back */
     uint32_t part; /* from 0 */
     struct vv_str bytes;
 };
@@ -68,6 +68,63 @@ struct vv_store_read {
     int64_t span_ns;
 };
 
+/*
+ * What nodes of one store tell each other, by names, since numbers are each node's own. A node
+ * tells what it saw itself, and takes nothing back: what it tells again about the same (kind,
+ * tenant, name, item) replaces what it told before; what several nodes tell stands side by side,
+ * and src/fleet says what counts.
+ */
+struct vv_told {
+    uint32_t node;
+    uint8_t kind;         /* src/fleet's */
+    struct vv_str tenant; /* name */
+    struct vv_str name;   /* of a source, measurement or metric; "" of the tenant */
+    int64_t item;
+    struct vv_str value;
+};
+typedef enum vv_status (*vv_told_visit)(void *context, const struct vv_told *told);
+
+/* A source's first plan: what this node would take, and then what all nodes take. */
+struct vv_first_plan {
+    uint32_t tenant;
+    uint32_t source;
+    struct vv_plan plan;
+};
+
+/* Another node, as this one saw it last. */
+struct vv_peer {
+    uint32_t node;
+    bool is_gone;             /* not heard of for a while */
+    int64_t flushed_until_ns; /* what it acknowledged before (by its clock) is in the store, and
+                                 what it told until then has been learnt here */
+};
+
+/* For a store that several nodes share. Storage thread, unless said otherwise. */
+struct vv_shared_ops {
+    /* This node's number, in its stamps: 1 … VV_STAMP_NODE_MAX, for its life. Any thread. */
+    uint32_t (*node)(struct vv_store *);
+    /* Durable with the next confirm; other nodes can learn it before they can see a run that is put
+     * after it. `node` is ignored. */
+    enum vv_status (*tell)(struct vv_store *, const struct vv_told *, struct vv_error *);
+    /* Visits what others have told since the last call that succeeded (at first: all), each at
+     * least once, that of one node in its order; then notices how far they have flushed. What was
+     * visited is visited again after a restart unless a confirm() came between. Any thread, one at
+     * a time. */
+    enum vv_status (*learn)(struct vv_store *, vv_told_visit, void *context, struct vv_error *);
+    /* Agrees with the other nodes on the first plans of sources: who asked first has chosen. */
+    enum vv_status (*agree_plans)(struct vv_store *, struct vv_first_plan *plans, size_t n,
+                                  struct vv_error *);
+    /* Lets others know that this node lives, and that all that it acknowledged before (by its own
+     * clock) is confirmed. */
+    enum vv_status (*beat)(struct vv_store *, int64_t flushed_until_ns, struct vv_error *);
+    /* The others, ascending, at most max; returns how many there are. From memory; any thread. */
+    size_t (*peers)(struct vv_store *, struct vv_peer *peers_out, size_t max);
+    /* Before the spans of these marks are read to be sealed: mine_out[i] tells whether this node
+     * may. What it then writes replaces what others, who began earlier, write later. */
+    enum vv_status (*begin_seal)(struct vv_store *, const struct vv_mark *marks, size_t n,
+                                 bool *mine_out, struct vv_error *);
+};
+
 struct vv_store_figures {
     uint64_t disk_bytes;    /* of the store's files */
     uint64_t memory_bytes;  /* buffers and caches, as far as the back-end tells */
@@ -97,11 +154,14 @@ struct vv_store_ops {
      * mix. */
     enum vv_status (*put_blocks)(struct vv_store *, const struct vv_piece *pieces, size_t n,
                                  struct vv_error *);
-    /* Removes exactly these parts of runs (bytes are ignored). */
+    /* Removes exactly these parts of runs (bytes are ignored): those that were read to make the
+     * blocks just put. A block among them says what else these were made of: it is not removed. */
     enum vv_status (*remove_runs)(struct vv_store *, const struct vv_piece *runs, size_t n,
                                   struct vv_error *);
-    /* Removes the mark unless a newer run renewed it (its stored `run` is higher). */
-    enum vv_status (*retire_mark)(struct vv_store *, const struct vv_mark *, struct vv_error *);
+    /* Removes each mark unless a newer run renewed it (its stored `run` is higher), or another node
+     * has begun to seal its span since begin_seal: that node's blocks will count. */
+    enum vv_status (*retire_marks)(struct vv_store *, const struct vv_mark *marks, size_t n,
+                                   struct vv_error *);
 
     /* The tenant's blocks live for `retention_ns` after their bucket's end; 0: for ever. Takes
      * effect for what is stored too, in the background of expire(). Durable when it returns. */
@@ -117,8 +177,8 @@ struct vv_store_ops {
     enum vv_status (*recover)(struct vv_store *, struct vv_error *);
 
     /* Reading. Sees all that was confirmed before the call, and what the calling thread wrote; runs
-     * are visited before blocks, so that what is sealed meanwhile is seen at least once. Runs ascend by span, run, part; then blocks
-     * by span, part. */
+     * are visited before blocks, so that what is sealed meanwhile is seen at least once. Runs
+     * ascend by span, run, part; then blocks by span, part. */
     enum vv_status (*read)(struct vv_store *, const struct vv_store_read *, vv_piece_visit, void *,
                            struct vv_error *);
     /*
@@ -149,6 +209,7 @@ struct vv_store_ops {
     enum vv_status (*scan_meta)(struct vv_store *, uint8_t kind, struct vv_str prefix,
                                 vv_meta_visit, void *, struct vv_error *);
     void (*read_figures)(struct vv_store *, struct vv_store_figures *figures_out);
+    const struct vv_shared_ops *shared; /* NULL: the store is one node's */
 };
 
 struct vv_store {

@@ -142,7 +142,7 @@ void retire_mark(struct contract *contract, const struct vv_span_key *key, int64
                  vv_stamp run)
 {
     const struct vv_mark mark = {due_ns, *key, VV_HOUR, run};
-    assert_ok(contract->store->ops->retire_mark(contract->store, &mark, NULL));
+    assert_ok(contract->store->ops->retire_marks(contract->store, &mark, 1, NULL));
 }
 
 void put_meta(struct contract *contract, uint8_t kind, const char *key, const char *value)

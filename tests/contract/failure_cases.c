@@ -31,7 +31,7 @@ static void assert_all_changes_fail(struct contract *c)
     assert_true(is_failure(store->ops->confirm(store, NULL)));
     assert_true(is_failure(store->ops->put_blocks(store, &block, 1, NULL)));
     assert_true(is_failure(store->ops->remove_runs(store, &run, 1, NULL)));
-    assert_true(is_failure(store->ops->retire_mark(store, &mark, NULL)));
+    assert_true(is_failure(store->ops->retire_marks(store, &mark, 1, NULL)));
     assert_true(is_failure(store->ops->set_retention(store, 1, VV_DAY, NULL)));
     assert_true(is_failure(store->ops->expire(store, 0, 1000, &more, NULL)));
 }

@@ -165,7 +165,7 @@ struct outcome model_change_store(struct vv_store *store, const struct change *c
         outcome.status = store->ops->put_mark(store, &mark, NULL);
         break;
     case CHANGE_RETIRE_MARK:
-        outcome.status = store->ops->retire_mark(store, &mark, NULL);
+        outcome.status = store->ops->retire_marks(store, &mark, 1, NULL);
         break;
     case CHANGE_PUT_META:
         outcome.status = store->ops->put_meta(store, (uint8_t)change->meta_kind, vv_str_of(name),

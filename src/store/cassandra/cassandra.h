@@ -214,8 +214,8 @@ VV_MUST_CHECK enum vv_status vv_cassandra_put_run(struct vv_store *base, const s
 VV_MUST_CHECK enum vv_status vv_cassandra_put_mark(struct vv_store *base,
                                                    const struct vv_mark *mark,
                                                    struct vv_error *error);
-VV_MUST_CHECK enum vv_status vv_cassandra_retire_mark(struct vv_store *base,
-                                                      const struct vv_mark *mark,
+VV_MUST_CHECK enum vv_status vv_cassandra_retire_marks(struct vv_store *base,
+                                                       const struct vv_mark *marks, size_t n,
                                                       struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_put_meta(struct vv_store *base, uint8_t kind,
                                                    struct vv_str key, struct vv_str value,

@@ -259,12 +259,12 @@ enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark
     return vv_cassandra_failed(store, store->local->ops->put_mark(store->local, mark, error));
 }
 
-enum vv_status vv_cassandra_retire_mark(struct vv_store *base, const struct vv_mark *mark,
-                                        struct vv_error *error)
+enum vv_status vv_cassandra_retire_marks(struct vv_store *base, const struct vv_mark *marks,
+                                         size_t n, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = vv_cassandra_check(store, error);
     return status != VV_OK ? status
-                           : vv_cassandra_failed(
-                                 store, store->local->ops->retire_mark(store->local, mark, error));
+                           : vv_cassandra_failed(store, store->local->ops->retire_marks(
+                                                            store->local, marks, n, error));
 }

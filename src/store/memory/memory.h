@@ -84,7 +84,8 @@ enum vv_status vv_memory_put_blocks(struct vv_store *, const struct vv_piece *, 
                                     struct vv_error *);
 enum vv_status vv_memory_remove_runs(struct vv_store *, const struct vv_piece *, size_t n,
                                      struct vv_error *);
-enum vv_status vv_memory_retire_mark(struct vv_store *, const struct vv_mark *, struct vv_error *);
+enum vv_status vv_memory_retire_marks(struct vv_store *, const struct vv_mark *marks, size_t n,
+                                      struct vv_error *);
 enum vv_status vv_memory_set_retention(struct vv_store *, uint32_t tenant, int64_t retention_ns,
                                        struct vv_error *);
 enum vv_status vv_memory_expire(struct vv_store *, int64_t now_ns, uint64_t work_bytes,

@@ -77,6 +77,9 @@ enum vv_status vv_memory_remove_runs(struct vv_store *store, const struct vv_pie
         return status;
     }
     for (size_t i = 0; i < n && status == VV_OK; i++) {
+        if (runs[i].kind != VV_PIECE_RUN) {
+            continue;
+        }
         uint8_t key[VV_KEY_RUN_SIZE];
         vv_key_from_run(&runs[i], key);
         status = take(memory, &memory->runs, (struct vv_str){(char *)key, sizeof key}, error);
@@ -118,10 +121,9 @@ enum vv_status vv_memory_put_mark(struct vv_store *store, const struct vv_mark *
     return status;
 }
 
-enum vv_status vv_memory_retire_mark(struct vv_store *store, const struct vv_mark *mark,
-                                     struct vv_error *error)
+static enum vv_status retire_mark(struct vv_memory_store *memory, const struct vv_mark *mark,
+                                  struct vv_error *error)
 {
-    struct vv_memory_store *memory = vv_memory_of(store);
     enum vv_status status = vv_memory_begin(memory, error);
     if (status != VV_OK) {
         return status;
@@ -134,6 +136,16 @@ enum vv_status vv_memory_retire_mark(struct vv_store *store, const struct vv_mar
         status = take(memory, &memory->marks, key, error);
     }
     vv_memory_end(memory);
+    return status;
+}
+
+enum vv_status vv_memory_retire_marks(struct vv_store *store, const struct vv_mark *marks, size_t n,
+                                      struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = retire_mark(vv_memory_of(store), &marks[i], error);
+    }
     return status;
 }
 

@@ -222,7 +222,8 @@ enum vv_status vv_rocksdb_remove_meta(struct vv_store *, uint8_t kind, struct vv
 enum vv_status vv_rocksdb_confirm(struct vv_store *, struct vv_error *);
 enum vv_status vv_rocksdb_remove_runs(struct vv_store *, const struct vv_piece *, size_t n,
                                       struct vv_error *);
-enum vv_status vv_rocksdb_retire_mark(struct vv_store *, const struct vv_mark *, struct vv_error *);
+enum vv_status vv_rocksdb_retire_marks(struct vv_store *, const struct vv_mark *marks, size_t n,
+                                       struct vv_error *);
 
 /* ---- changes.c: changes of blocks, each era's at once by a file that is ingested */
 enum vv_rocksdb_phase {

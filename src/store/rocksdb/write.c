@@ -59,6 +59,9 @@ enum vv_status vv_rocksdb_remove_runs(struct vv_store *store, const struct vv_pi
     }
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     for (size_t i = 0; i < n; i++) {
+        if (runs[i].kind != VV_PIECE_RUN) {
+            continue;
+        }
         uint8_t key[1 + VV_KEY_RUN_SIZE] = {VV_AREA_RUN};
         vv_key_from_run(&runs[i], key + 1);
         rocksdb_writebatch_delete_cf(batch, rocksdb->base, (char *)key, sizeof key);
@@ -190,21 +193,27 @@ enum vv_status vv_rocksdb_put_mark(struct vv_store *store, const struct vv_mark 
     return status;
 }
 
-enum vv_status vv_rocksdb_retire_mark(struct vv_store *store, const struct vv_mark *mark,
-                                      struct vv_error *error)
+static enum vv_status retire_mark(struct vv_rocksdb *rocksdb, const struct vv_mark *mark,
+                                  struct vv_error *error)
 {
-    struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
-    enum vv_status status = vv_rocksdb_writable(rocksdb, error);
-    if (status != VV_OK) {
-        return status;
-    }
     uint8_t bytes[1 + VV_KEY_MARK_SIZE] = {VV_AREA_MARK};
     vv_key_from_mark(mark, bytes + 1);
     struct vv_str key = {(char *)bytes, sizeof bytes};
     bool newest;
-    status = is_newest(rocksdb, key, mark->run, &newest, error);
+    enum vv_status status = is_newest(rocksdb, key, mark->run, &newest, error);
     if (status == VV_OK && newest) {
         status = vv_rocksdb_put(rocksdb, key, (struct vv_str){0}, error);
+    }
+    return status;
+}
+
+enum vv_status vv_rocksdb_retire_marks(struct vv_store *store, const struct vv_mark *marks,
+                                       size_t n, struct vv_error *error)
+{
+    struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
+    enum vv_status status = vv_rocksdb_writable(rocksdb, error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = retire_mark(rocksdb, &marks[i], error);
     }
     return status;
 }

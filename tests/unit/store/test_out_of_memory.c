@@ -105,7 +105,7 @@ static enum vv_status run_step(struct fixture *f, int step)
     case 11:
         return store->ops->scan_meta(store, 1, vv_str_of(""), count_meta, &count, NULL);
     case 12:
-        return store->ops->retire_mark(store, &mark, NULL);
+        return store->ops->retire_marks(store, &mark, 1, NULL);
     default:
         return store->ops->remove_runs(store, &run, 1, NULL);
     }
