@@ -193,9 +193,9 @@ static enum vv_status choose_marks(struct vv_sealer *sealer, vv_stamp until, siz
 
 struct reading {
     struct vv_sealer *sealer;
-    size_t n_runs;
     bool had_block;
-    bool keep_bytes; /* false: the span has expired, its runs are only listed */
+    int64_t made_from; /* the version of the span's present block */
+    bool keep_bytes;   /* false: the span has expired, its runs are only listed */
     struct vv_error *error;
 };
 
@@ -204,13 +204,12 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
     struct reading *reading = context;
     struct vv_sealer *sealer = reading->sealer;
     sealer->figures.bytes_in += piece->bytes.size;
-    reading->n_runs += piece->kind == VV_PIECE_RUN;
-    if (piece->kind == VV_PIECE_BLOCK && reading->had_block) {
-        /* One part tells the store which blocks these are. */
+    if (piece->kind == VV_PIECE_BLOCK) {
+        reading->made_from = piece->version;
+        reading->had_block = true;
     } else if (!push_piece(&sealer->runs, piece, false)) {
         return VV_NO_MEMORY;
     }
-    reading->had_block |= piece->kind == VV_PIECE_BLOCK;
     if (!reading->keep_bytes) {
         return VV_OK;
     }
@@ -227,9 +226,9 @@ static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
 }
 
 static enum vv_status encode_blocks(struct vv_sealer *sealer, const struct vv_span_key *key,
-                                    struct vv_error *error)
+                                    int64_t made_from, struct vv_error *error)
 {
-    struct vv_piece block = {.kind = VV_PIECE_BLOCK, .key = *key};
+    struct vv_piece block = {.kind = VV_PIECE_BLOCK, .key = *key, .version = made_from};
     for (;;) {
         const struct vv_rows *rows;
         enum vv_status status = vv_merge_next(sealer->merge, &rows, error);
@@ -307,8 +306,10 @@ static enum vv_status read_span(struct vv_sealer *sealer, size_t at, struct read
 static enum vv_status seal_span(struct vv_sealer *sealer, size_t at, struct vv_error *error)
 {
     const struct vv_mark *mark = &sealer->marks[at];
-    struct reading reading = {
-        .sealer = sealer, .keep_bytes = !is_expired(sealer, mark), .error = error};
+    struct reading reading = {.sealer = sealer,
+                              .keep_bytes = !is_expired(sealer, mark),
+                              .made_from = VV_VERSION_NONE,
+                              .error = error};
     size_t runs_before = sealer->runs.n;
     vv_merge_reset(sealer->merge, INT64_MIN, INT64_MAX);
     enum vv_status status = read_span(sealer, at, &reading, error);
@@ -316,11 +317,10 @@ static enum vv_status seal_span(struct vv_sealer *sealer, size_t at, struct vv_e
         sealer->figures.expired += status == VV_OK;
         return status;
     }
-    if (reading.n_runs == 0) { /* sealed before a crash: only the mark is left */
-        truncate_list(&sealer->runs, runs_before);
-        return VV_OK;
+    if (sealer->runs.n == runs_before) {
+        return VV_OK; /* sealed before a crash: only the mark is left */
     }
-    status = encode_blocks(sealer, &mark->key, error);
+    status = encode_blocks(sealer, &mark->key, reading.made_from, error);
     sealer->figures.spans += status == VV_OK;
     sealer->figures.again += status == VV_OK && reading.had_block;
     return status;

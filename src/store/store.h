@@ -30,14 +30,21 @@ struct vv_store_answer;
 
 enum vv_piece_kind { VV_PIECE_RUN, VV_PIECE_BLOCK };
 
+#define VV_VERSION_NONE INT64_C(-1)
+
 /* One part of a run or block. Parts of one run (or of a span's block) ascend in time and do not
  * overlap but for an equal time at the seam. */
 struct vv_piece {
     enum vv_piece_kind kind;
     struct vv_span_key key;
-    vv_stamp run;  /* which flush wrote the run; of a block the store's own, to be handed back */
+    vv_stamp run;  /* which flush wrote the run; 0 for a block */
     uint32_t part; /* from 0 */
     struct vv_str bytes;
+    /* The store's own of what it gives to a visitor, to be handed back: with runs to remove_runs,
+     * so that it knows exactly what was read; and with a block to put_blocks (of its first part)
+     * the version of the block that was read to make it, VV_VERSION_NONE when there was none. 0:
+     * not told, whatever is there. */
+    int64_t version;
 };
 
 /* A span has unsealed runs, the newest written by flush `run`. `due_ns` is computed from the span
@@ -155,7 +162,7 @@ struct vv_store_ops {
     enum vv_status (*put_blocks)(struct vv_store *, const struct vv_piece *pieces, size_t n,
                                  struct vv_error *);
     /* Removes exactly these parts of runs (bytes are ignored): those that were read to make the
-     * blocks just put. A block among them says what else these were made of: it is not removed. */
+     * blocks just put, if any were. */
     enum vv_status (*remove_runs)(struct vv_store *, const struct vv_piece *runs, size_t n,
                                   struct vv_error *);
     /* Removes each mark unless a newer run renewed it (its stored `run` is higher), or another node

@@ -104,24 +104,24 @@ struct vv_span_key span_of(uint32_t tenant, uint32_t source, int64_t day, int ho
 void put_run(struct contract *contract, const struct vv_span_key *key, vv_stamp run, uint32_t part,
              const char *text)
 {
-    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, vv_str_of(text)};
+    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, vv_str_of(text), 0};
     assert_ok(contract->store->ops->put_run(contract->store, &piece, NULL));
 }
 
 void remove_run(struct contract *contract, const struct vv_span_key *key, vv_stamp run,
                 uint32_t part)
 {
-    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, {0}};
+    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, {0}, 0};
     assert_ok(contract->store->ops->remove_runs(contract->store, &piece, 1, NULL));
 }
 
 void put_span(struct contract *contract, const struct vv_span_key *key, size_t n,
               const char *const *texts)
 {
-    struct vv_piece pieces[16] = {{VV_PIECE_BLOCK, *key, 0, 0, {0}}};
+    struct vv_piece pieces[16] = {{VV_PIECE_BLOCK, *key, 0, 0, {0}, 0}};
     assert_true(n <= 16);
     for (size_t i = 0; i < n; i++) {
-        pieces[i] = (struct vv_piece){VV_PIECE_BLOCK, *key, 0, (uint32_t)i, vv_str_of(texts[i])};
+        pieces[i] = (struct vv_piece){VV_PIECE_BLOCK, *key, 0, (uint32_t)i, vv_str_of(texts[i]), 0};
     }
     assert_ok(contract->store->ops->put_blocks(contract->store, pieces, n ? n : 1, NULL));
 }

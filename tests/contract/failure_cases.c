@@ -19,8 +19,8 @@ static void assert_all_changes_fail(struct contract *c)
 {
     struct vv_store *store = c->store;
     struct vv_span_key key = span_of(1, 1, 10, 3);
-    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a")};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a")};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0};
     const struct vv_mark mark = {5, key, VV_HOUR, 1};
     struct vv_str name = vv_str_of("k");
     bool more;

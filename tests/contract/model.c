@@ -139,7 +139,7 @@ static enum vv_status put_blocks(struct vv_store *store, const struct change *ch
             struct vv_str value = value_bytes(change->value, part, bytes[n]);
             value = change->n_parts[i] > 0 ? value : (struct vv_str){0};
             pieces[n++] =
-                (struct vv_piece){VV_PIECE_BLOCK, span_key(change->spans[i]), 0, part, value};
+                (struct vv_piece){VV_PIECE_BLOCK, span_key(change->spans[i]), 0, part, value, 0};
         }
     }
     return store->ops->put_blocks(store, pieces, n, NULL);
@@ -149,8 +149,12 @@ struct outcome model_change_store(struct vv_store *store, const struct change *c
 {
     char bytes[VALUE_SIZE_MAX];
     char name[2] = {(char)('a' + change->meta_key), 0};
-    const struct vv_piece run = {VV_PIECE_RUN, span_key(change->span), change->run, change->part,
-                                 value_bytes(change->value, 0, bytes)};
+    const struct vv_piece run = {VV_PIECE_RUN,
+                                 span_key(change->span),
+                                 change->run,
+                                 change->part,
+                                 value_bytes(change->value, 0, bytes),
+                                 0};
     const struct vv_mark mark = {due_of(change->span), span_key(change->span), VV_HOUR,
                                  change->run};
     struct outcome outcome = {VV_OK, false};

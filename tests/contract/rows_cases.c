@@ -458,7 +458,7 @@ static void rows_that_cannot_be_are_refused(void **state)
 {
     struct contract *c = rows_store(state);
     const struct vv_span_key key = span_of(TENANT, 1, DAY, 0);
-    struct vv_piece piece = {VV_PIECE_RUN, key, 1, 0, VV_STR_LITERAL("no block")};
+    struct vv_piece piece = {VV_PIECE_RUN, key, 1, 0, VV_STR_LITERAL("no block"), 0};
     struct vv_error error = {0};
     assert_int_equal(c->store->ops->put_run(c->store, &piece, &error), VV_CORRUPT);
     assert_non_null(strstr(error.message, "damaged"));

@@ -244,10 +244,8 @@ enum vv_status vv_cassandra_remove_runs(struct vv_store *base, const struct vv_p
     struct vv_buffer list = {0};
     enum vv_status status = vv_cassandra_check(store, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        if (runs[i].kind == VV_PIECE_RUN) {
-            vv_buffer_be64(&list, runs[i].run);
-            vv_buffer_be32(&list, runs[i].part);
-        }
+        vv_buffer_be64(&list, runs[i].run);
+        vv_buffer_be32(&list, runs[i].part);
         if (i + 1 == n || !same_span(&runs[i], &runs[i + 1])) {
             status = put_cover(store, &runs[i].key, &list, error);
             vv_buffer_clear(&list);

@@ -77,9 +77,6 @@ enum vv_status vv_memory_remove_runs(struct vv_store *store, const struct vv_pie
         return status;
     }
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        if (runs[i].kind != VV_PIECE_RUN) {
-            continue;
-        }
         uint8_t key[VV_KEY_RUN_SIZE];
         vv_key_from_run(&runs[i], key);
         status = take(memory, &memory->runs, (struct vv_str){(char *)key, sizeof key}, error);

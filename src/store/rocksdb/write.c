@@ -59,9 +59,6 @@ enum vv_status vv_rocksdb_remove_runs(struct vv_store *store, const struct vv_pi
     }
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     for (size_t i = 0; i < n; i++) {
-        if (runs[i].kind != VV_PIECE_RUN) {
-            continue;
-        }
         uint8_t key[1 + VV_KEY_RUN_SIZE] = {VV_AREA_RUN};
         vv_key_from_run(&runs[i], key + 1);
         rocksdb_writebatch_delete_cf(batch, rocksdb->base, (char *)key, sizeof key);

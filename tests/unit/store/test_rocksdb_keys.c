@@ -13,7 +13,7 @@
 static void stored_block(uint32_t tenant, uint32_t generation, uint32_t source, uint8_t *out)
 {
     const struct vv_piece block = {
-        VV_PIECE_BLOCK, {{tenant, source, -VV_DAY, VV_DAY, 3}, 4, -VV_HOUR}, 0, 7, {0}};
+        VV_PIECE_BLOCK, {{tenant, source, -VV_DAY, VV_DAY, 3}, 4, -VV_HOUR}, 0, 7, {0}, 0};
     uint8_t key[VV_KEY_BLOCK_SIZE];
     vv_key_from_block(&block, key);
     vv_rocksdb_key_store(key, sizeof key, generation, out);
