@@ -48,11 +48,11 @@ static void many_spans_are_replaced_in_one_call(void **state)
     put_span(c, &second, 2, two);
     set_retention(c, 2, 30 * VV_DAY);
     const struct vv_piece pieces[] = {
-        {VV_PIECE_BLOCK, first, 0, 0, vv_str_of("c")},
-        {VV_PIECE_BLOCK, second, 0, 0, {0}},
-        {VV_PIECE_BLOCK, third, 0, 0, vv_str_of("d")},
-        {VV_PIECE_BLOCK, third, 0, 1, vv_str_of("e")},
-        {VV_PIECE_BLOCK, fourth, 0, 0, vv_str_of("f")},
+        {VV_PIECE_BLOCK, first, 0, 0, vv_str_of("c"), 0},
+        {VV_PIECE_BLOCK, second, 0, 0, {0}, 0},
+        {VV_PIECE_BLOCK, third, 0, 0, vv_str_of("d"), 0},
+        {VV_PIECE_BLOCK, third, 0, 1, vv_str_of("e"), 0},
+        {VV_PIECE_BLOCK, fourth, 0, 0, vv_str_of("f"), 0},
     };
     assert_ok(c->store->ops->put_blocks(c->store, pieces, 5, NULL));
     assert_string_equal(pieces_text(c, &first.partition), "B3.0=c");
@@ -69,8 +69,8 @@ static void parts_keep_their_numbers(void **state)
     static const char *const three[] = {"a", "b", "c"};
     put_span(c, &key, 3, three);
     const struct vv_piece pieces[] = {
-        {VV_PIECE_BLOCK, key, 0, 1, vv_str_of("d")},
-        {VV_PIECE_BLOCK, key, 0, 7, vv_str_of("e")},
+        {VV_PIECE_BLOCK, key, 0, 1, vv_str_of("d"), 0},
+        {VV_PIECE_BLOCK, key, 0, 7, vv_str_of("e"), 0},
     };
     assert_ok(c->store->ops->put_blocks(c->store, pieces, 2, NULL));
     assert_string_equal(pieces_text(c, &key.partition), "B3.1=d B3.7=e");
@@ -83,12 +83,12 @@ static void blocks_out_of_order_are_refused_as_a_whole(void **state)
     struct vv_span_key b = span_of(1, 1, 10, 4);
     struct vv_str text = vv_str_of("x");
     const struct vv_piece bad[][2] = {
-        {{VV_PIECE_BLOCK, b, 0, 0, text}, {VV_PIECE_BLOCK, a, 0, 0, text}},
-        {{VV_PIECE_BLOCK, a, 0, 1, text}, {VV_PIECE_BLOCK, a, 0, 0, text}},
-        {{VV_PIECE_BLOCK, a, 0, 0, text}, {VV_PIECE_BLOCK, a, 0, 0, text}},
-        {{VV_PIECE_BLOCK, a, 0, 0, {0}}, {VV_PIECE_BLOCK, a, 0, 1, text}},
-        {{VV_PIECE_BLOCK, a, 0, 0, text}, {VV_PIECE_BLOCK, a, 0, 1, {0}}},
-        {{VV_PIECE_BLOCK, a, 0, 0, text}, {VV_PIECE_RUN, b, 0, 0, text}},
+        {{VV_PIECE_BLOCK, b, 0, 0, text, 0}, {VV_PIECE_BLOCK, a, 0, 0, text, 0}},
+        {{VV_PIECE_BLOCK, a, 0, 1, text, 0}, {VV_PIECE_BLOCK, a, 0, 0, text, 0}},
+        {{VV_PIECE_BLOCK, a, 0, 0, text, 0}, {VV_PIECE_BLOCK, a, 0, 0, text, 0}},
+        {{VV_PIECE_BLOCK, a, 0, 0, {0}, 0}, {VV_PIECE_BLOCK, a, 0, 1, text, 0}},
+        {{VV_PIECE_BLOCK, a, 0, 0, text, 0}, {VV_PIECE_BLOCK, a, 0, 1, {0}, 0}},
+        {{VV_PIECE_BLOCK, a, 0, 0, text, 0}, {VV_PIECE_RUN, b, 0, 0, text, 0}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(c->store->ops->put_blocks(c->store, bad[i], 2, NULL), VV_INVALID);
@@ -129,8 +129,12 @@ static void a_large_batch_of_blocks_is_replaced(void **state)
     for (int round = 0; round < 3; round++) {
         memset(bytes, 'a' + round, sizeof bytes);
         for (uint32_t i = 0; i < SPANS; i++) {
-            pieces[i] = (struct vv_piece){VV_PIECE_BLOCK, span_of(1, i / 4, 10, (int)(i % 4)), 0, 0,
-                                          (struct vv_str){bytes, 100 + i % 900}};
+            pieces[i] = (struct vv_piece){VV_PIECE_BLOCK,
+                                          span_of(1, i / 4, 10, (int)(i % 4)),
+                                          0,
+                                          0,
+                                          (struct vv_str){bytes, 100 + i % 900},
+                                          0};
         }
         assert_ok(c->store->ops->put_blocks(c->store, pieces, SPANS, NULL));
     }

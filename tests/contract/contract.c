@@ -193,7 +193,7 @@ void fail_to_write(struct contract *contract)
 {
     static char bytes[BROKEN_SIZE];
     const struct vv_piece block = {
-        VV_PIECE_BLOCK, span_of(9, 9, 10, 3), 0, 0, {bytes, sizeof bytes}};
+        VV_PIECE_BLOCK, span_of(9, 9, 10, 3), 0, 0, {bytes, sizeof bytes}, 0};
     struct vv_error error = {0};
     enum vv_status status = contract->store->ops->put_blocks(contract->store, &block, 1, &error);
     assert_true(status == VV_FULL || status == VV_IO);

@@ -160,8 +160,8 @@ static void work_until_full(struct contract *c, uint32_t *confirmed_out, uint32_
             bytes[at] = (char)vv_random_next(&random);
         }
         struct vv_span_key key = span_of(1, i, 10, 3);
-        const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, {bytes, sizeof bytes}};
-        const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, {bytes, sizeof bytes}};
+        const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, {bytes, sizeof bytes}, 0};
+        const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, {bytes, sizeof bytes}, 0};
         if (c->store->ops->put_run(c->store, &run, NULL) != VV_OK) {
             return;
         }

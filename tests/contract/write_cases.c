@@ -103,7 +103,8 @@ static void exactly_these_runs_are_removed(void **state)
     remove_run(c, &key, 3, 0); /* never there */
     assert_string_equal(pieces_text(c, &key.partition), "R3.1.0=a R3.2.0=c");
     assert_string_equal(pieces_text(c, &other.partition), "R3.1.0=d");
-    const struct vv_piece both[] = {{VV_PIECE_RUN, key, 2, 0, {0}}, {VV_PIECE_RUN, key, 1, 0, {0}}};
+    const struct vv_piece both[] = {{VV_PIECE_RUN, key, 2, 0, {0}, 0},
+                                    {VV_PIECE_RUN, key, 1, 0, {0}, 0}};
     assert_ok(c->store->ops->remove_runs(c->store, both, 2, NULL));
     assert_ok(c->store->ops->remove_runs(c->store, both, 0, NULL));
     assert_string_equal(pieces_text(c, &key.partition), "");
@@ -125,8 +126,8 @@ static void bytes_come_back_exactly(void **state)
     }
     struct vv_span_key key = span_of(1, 1, 10, 3);
     struct vv_str value = {bytes, sizeof bytes};
-    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, value};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, value};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, value, 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, value, 0};
     const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0};
     struct vv_str name = {"a\0b", 3};
     struct vv_buffer got = {0};
@@ -369,8 +370,8 @@ static void a_bucket_outside_of_time_is_refused(void **state)
     struct contract *c = *state;
     struct vv_span_key key = span_of(1, 1, 10, 0);
     key.partition.bucket_ns = VV_BUCKET_NS_MAX + 1;
-    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a")};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a")};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0};
     struct vv_error error = {0};
     assert_int_equal(c->store->ops->put_run(c->store, &run, &error), VV_INVALID);
     assert_true(error.message[0] != 0);
