@@ -143,6 +143,12 @@ static bool add_batch(struct vv_engine *engine, struct round *round, struct vv_s
            add_record(engine, round, each->stamp, VV_RECORD_BATCH, offset);
 }
 
+static vv_stamp next_stamp(const struct vv_engine *engine)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    return vv_stamp_next(engine->last_stamp, now, vv_engine_node(engine));
+}
+
 /* Prepares one batch in the head and encodes it; on failure it leaves no trace. */
 static enum vv_status prepare(struct vv_engine *engine, struct round *round,
                               struct vv_submission *each)
@@ -152,7 +158,7 @@ static enum vv_status prepare(struct vv_engine *engine, struct round *round,
     if (head.bytes + each->batch->bytes > (uint64_t)engine->settings.head_bytes_max) {
         return VV_OVERLOAD;
     }
-    each->stamp = vv_stamp_next(engine->last_stamp, engine->clock->wall_ns(engine->clock), 0);
+    each->stamp = next_stamp(engine);
     size_t bytes = engine->round_bytes.size;
     size_t records = round->n_records;
     size_t settling = round->n_settling;
@@ -336,6 +342,8 @@ static void queue_job(struct vv_engine *engine, struct vv_job *job)
 {
     job->position = vv_journal_cut(engine->journal);
     job->stamp = engine->applied_stamp;
+    job->run = next_stamp(engine);
+    engine->last_stamp = job->run;
     job->definitions = engine->definitions;
     engine->definitions = (struct vv_definition_list){0};
     engine->generation_since_ns = 0;

@@ -24,6 +24,9 @@
 #define VV_RECORD_BATCH 16
 #define VV_META_STATE   64
 #define VV_META_ACCOUNT 65
+/* Keys of VV_META_STATE: the highest stamp that the store has confirmed, and its last run. */
+#define VV_STATE_FLUSHED "s"
+#define VV_STATE_RUN     "r"
 
 struct vv_submission {
     struct vv_submission *next;
@@ -52,6 +55,7 @@ struct vv_job {
     struct vv_generation *generation; /* NULL: records only */
     struct vv_journal_position position;
     vv_stamp stamp; /* the highest in it */
+    vv_stamp run;   /* of the runs that it writes: above all stamps in it, given out once */
     struct vv_definition_list definitions;
     struct vv_account_snapshot *accounts;
     size_t n_accounts;
@@ -149,12 +153,19 @@ struct vv_engine {
     int64_t retry_at_ns; /* after a failure of the store */
     int64_t retry_wait_ns;
     bool seal_unconfirmed;
-    vv_stamp stored_stamp;    /* of the last job in the store */
+    vv_stamp stored_run;      /* of the last job in the store */
     uint64_t seal_all_ticket; /* the request that is being served; 0: none */
     vv_stamp seal_all_until;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
 };
+
+/* This node's number, in the stamps that it gives out. Any thread. */
+static inline uint32_t vv_engine_node(const struct vv_engine *engine)
+{
+    const struct vv_shared_ops *shared = engine->store->ops->shared;
+    return shared ? shared->node(engine->store) : 0;
+}
 
 /* ---- open_store.c ---- */
 /* Opens the store of the settings, unless one is given. */

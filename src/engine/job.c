@@ -72,15 +72,26 @@ static enum vv_status store_accounts(struct vv_engine *engine, const struct vv_j
     return status;
 }
 
-static enum vv_status store_state(struct vv_engine *engine, const struct vv_job *job,
+static enum vv_status store_stamp(struct vv_engine *engine, const char *key, vv_stamp stamp,
                                   struct vv_error *error)
 {
     struct vv_buffer value = {0};
     vv_buffer_u8(&value, 1); /* version */
-    vv_buffer_u64(&value, job->stamp);
-    enum vv_status status = put(engine, VV_META_STATE, (const uint8_t *)"s", 1, &value, error);
+    vv_buffer_u64(&value, stamp);
+    enum vv_status status =
+        put(engine, VV_META_STATE, (const uint8_t *)key, strlen(key), &value, error);
     vv_buffer_deinit(&value);
     return status;
+}
+
+/* The run's stamp is in no journal: without it a restart could give it out again if the clock was
+ * set back, and other rows would replace these. Of a job that is not confirmed all rows come again,
+ * so that its run may be lost. */
+static enum vv_status store_state(struct vv_engine *engine, const struct vv_job *job,
+                                  struct vv_error *error)
+{
+    enum vv_status status = store_stamp(engine, VV_STATE_RUN, job->run, error);
+    return status == VV_OK ? store_stamp(engine, VV_STATE_FLUSHED, job->stamp, error) : status;
 }
 
 static enum vv_status store_generation(struct vv_engine *engine, const struct vv_job *job,
@@ -100,7 +111,7 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
     };
     struct vv_flush_figures figures;
     enum vv_status status =
-        vv_flush_generation(&options, job->generation, job->stamp, &figures, error);
+        vv_flush_generation(&options, job->generation, job->run, &figures, error);
     if (status == VV_OK) {
         atomic_fetch_add(&engine->counters.flush_rows, figures.rows);
         atomic_fetch_add(&engine->counters.flush_bytes, figures.bytes);

@@ -47,17 +47,17 @@ static enum vv_status load_account(void *context, struct vv_str key, struct vv_s
     return VV_OK;
 }
 
-static enum vv_status load_state(struct vv_engine *engine, vv_stamp *flushed_out,
+static enum vv_status load_stamp(struct vv_engine *engine, const char *key, vv_stamp *stamp_out,
                                  struct vv_error *error)
 {
     struct vv_buffer value = {0};
-    *flushed_out = 0;
-    enum vv_status status = engine->store->ops->get_meta(engine->store, VV_META_STATE,
-                                                         VV_STR_LITERAL("s"), &value, error);
+    *stamp_out = 0;
+    enum vv_status status =
+        engine->store->ops->get_meta(engine->store, VV_META_STATE, vv_str_of(key), &value, error);
     if (status == VV_OK) {
         struct vv_reader reader = vv_reader_of(value.data, value.size);
         uint8_t version = vv_reader_u8(&reader);
-        *flushed_out = vv_reader_u64(&reader);
+        *stamp_out = vv_reader_u64(&reader);
         if (reader.failed || version != 1) {
             status = vv_error_set(error, version > 1 ? VV_NEWER : VV_CORRUPT,
                                   "the state record in the store is damaged or of a newer version");
@@ -71,7 +71,13 @@ enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_o
                                    struct vv_error *error)
 {
     struct vv_store *store = engine->store;
-    enum vv_status status = load_state(engine, flushed_out, error);
+    vv_stamp run = 0;
+    enum vv_status status = load_stamp(engine, VV_STATE_FLUSHED, flushed_out, error);
+    if (status == VV_OK) {
+        status = load_stamp(engine, VV_STATE_RUN, &run, error);
+    }
+    engine->applied_stamp = *flushed_out;
+    engine->last_stamp = run > *flushed_out ? run : *flushed_out;
     for (uint8_t kind = VV_REGISTRY_TENANT; kind <= VV_REGISTRY_TIMES && status == VV_OK; kind++) {
         struct loading loading = {engine, kind, error};
         status =
@@ -216,8 +222,8 @@ static enum vv_status replay(void *context, const struct vv_journal_record *reco
     (void)position;
     struct replaying *replaying = context;
     struct vv_engine *engine = replaying->engine;
-    if (record->stamp > engine->last_stamp) {
-        engine->last_stamp = record->stamp;
+    engine->last_stamp = record->stamp > engine->last_stamp ? record->stamp : engine->last_stamp;
+    if (record->stamp > engine->applied_stamp) {
         engine->applied_stamp = record->stamp;
     }
     engine->bytes_since_cut += record->size;
@@ -258,10 +264,6 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     };
     struct replaying replaying = {.engine = engine, .flushed = flushed, .error = error};
     int64_t start = engine->clock->monotonic_ns(engine->clock);
-    if (engine->last_stamp < flushed) {
-        engine->last_stamp = flushed;
-        engine->applied_stamp = flushed;
-    }
     enum vv_status status = vv_journal_open(&options, replay, &replaying, &engine->journal, error);
     if (status != VV_OK) {
         return status;

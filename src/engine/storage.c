@@ -103,7 +103,7 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
         return status;
     }
     engine->retry_wait_ns = 0;
-    engine->stored_stamp = job->stamp;
+    engine->stored_run = job->run;
     engine->seal_unconfirmed = false; /* the job's confirm covered it */
     vv_histogram_add_duration(&engine->counters.flush_duration, now_of(engine) - start);
     atomic_fetch_add(&engine->counters.flushes, 1);
@@ -178,7 +178,7 @@ static void seal_on_request(struct vv_engine *engine)
     pthread_mutex_lock(&engine->lock);
     if (!engine->seal_all_ticket && seal_is_requested(engine)) {
         engine->seal_all_ticket = engine->seal_requested;
-        engine->seal_all_until = engine->stored_stamp;
+        engine->seal_all_until = engine->stored_run;
     }
     pthread_mutex_unlock(&engine->lock);
     if (!engine->seal_all_ticket || seal_slice(engine, engine->seal_all_until) != VV_DONE) {
