@@ -190,12 +190,26 @@ static void observe_times(struct vv_engine *engine, const struct vv_batch *batch
     }
 }
 
+/* The generation's least time, before anything of the round is answered: see beat.c. */
+static void note_accepted(struct vv_engine *engine, const struct round *round)
+{
+    if (round->points > 0) {
+        int64_t now = engine->clock->wall_ns(engine->clock);
+        pthread_mutex_lock(&engine->lock);
+        if (now < engine->accepted_since_ns) {
+            engine->accepted_since_ns = now;
+        }
+        pthread_mutex_unlock(&engine->lock);
+    }
+}
+
 static void accept(struct vv_engine *engine, struct round *round)
 {
     for (size_t i = 0; i < round->n_settling; i++) {
         vv_registry_settle(engine->registry, (enum vv_registry_kind)round->settling[i].kind,
                            round->settling[i].number, round->versions[i]);
     }
+    note_accepted(engine, round);
     for (size_t i = 0; i < round->n; i++) {
         if (round->submissions[i]->status == VV_OK) {
             engine->applied_stamp = round->submissions[i]->stamp;
@@ -350,6 +364,8 @@ static void queue_job(struct vv_engine *engine, struct vv_job *job)
     engine->bytes_since_cut = 0;
     pthread_mutex_lock(&engine->lock);
     job->ticket = engine->flush_requested;
+    job->accepted_since_ns = engine->accepted_since_ns;
+    engine->accepted_since_ns = INT64_MAX;
     engine->flush_cut = engine->flush_requested;
     if (engine->job_last) {
         engine->job_last->next = job;

@@ -114,6 +114,8 @@ enum vv_status vv_engine_open(const struct vv_engine_options *options,
     engine->disk = options->disk ? options->disk : vv_disk_posix();
     engine->clock = options->clock ? options->clock : vv_clock_system();
     engine->manual = options->manual;
+    engine->accepted_since_ns = INT64_MAX;
+    engine->beaten_until_ns = INT64_MIN;
     atomic_store(&engine->recovering, true);
     init_locks(engine);
     enum vv_status status = vv_engine_open_store(engine, options->store, error);
@@ -265,6 +267,8 @@ enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task
         return vv_storage_seal(engine, VV_SEAL_ALL, error);
     case VV_TASK_EXPIRE:
         return vv_storage_expire(engine, &more, error);
+    case VV_TASK_BEAT:
+        return vv_storage_beat(engine, error);
     }
     vv_invariant(false);
     return VV_INVALID;

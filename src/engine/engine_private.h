@@ -59,7 +59,8 @@ struct vv_job {
     struct vv_definition_list definitions;
     struct vv_account_snapshot *accounts;
     size_t n_accounts;
-    uint64_t ticket; /* of the flush requests that it fulfils */
+    uint64_t ticket;           /* of the flush requests that it fulfils */
+    int64_t accepted_since_ns; /* wall time: the least of its batches; INT64_MAX: no points */
 };
 
 struct vv_account_cell {
@@ -128,9 +129,10 @@ struct vv_engine {
     uint64_t flush_done;
     uint64_t seal_requested;
     uint64_t seal_done;
-    uint64_t seal_after; /* the flush that the last seal request came with */
-    bool stopping;       /* no new submissions; the committer ends when the queue is empty */
-    bool committed;      /* the committer has ended; the storage thread ends when no job is left */
+    uint64_t seal_after;       /* the flush that the last seal request came with */
+    int64_t accepted_since_ns; /* as in a job, of the active generation */
+    bool stopping;             /* no new submissions; the committer ends when the queue is empty */
+    bool committed; /* the committer has ended; the storage thread ends when no job is left */
 
     _Atomic bool recovering;
     _Atomic bool reserve_reached;
@@ -153,6 +155,9 @@ struct vv_engine {
     int64_t retry_at_ns; /* after a failure of the store */
     int64_t retry_wait_ns;
     bool seal_unconfirmed;
+    int64_t beat_at_ns;      /* monotonic: when the other nodes hear of this one again */
+    int64_t beaten_until_ns; /* what they heard */
+    bool beat_failed;
     vv_stamp stored_run;      /* of the last job in the store */
     uint64_t seal_all_ticket; /* the request that is being served; 0: none */
     vv_stamp seal_all_until;
@@ -191,6 +196,17 @@ void *vv_commit_thread(void *engine);
 enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error);
 void vv_job_destroy(struct vv_job *job);
 
+/* ---- beat.c ---- */
+/* Points from before a restart: when they were accepted is not known. */
+#define VV_BEAT_UNKNOWN INT64_MIN
+/* The wall time (ns) such that everything that was acknowledged before it is confirmed in the
+ * store; VV_BEAT_UNKNOWN. Any thread. */
+int64_t vv_beat_flushed_until(struct vv_engine *engine);
+/* Whether the others should hear now. Storage thread; so is the next. */
+bool vv_beat_is_due(struct vv_engine *engine);
+/* Tells them. VV_DONE when there is nothing to tell, or nobody. */
+enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error);
+
 /* ---- storage.c ---- */
 /* Does the oldest job: VV_DONE when there is none. After a failure, waits before it tries again
  * (VV_OVERLOAD meanwhile). Storage thread. */
@@ -199,6 +215,8 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
 /* Retention: tells the store what tenants' retentions are, and lets it expire. */
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
+/* Tells the other nodes that this one lives. */
+enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error);
 void *vv_storage_thread(void *engine);
 
 /* ---- recover.c ---- */

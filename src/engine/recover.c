@@ -270,6 +270,8 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     }
     if (replaying.batches > 0) {
         engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
+        engine->accepted_since_ns = VV_BEAT_UNKNOWN;
+        engine->flush_requested += engine->store->ops->shared != NULL; /* others wait for it */
     }
     struct vv_journal_figures figures;
     vv_journal_read_figures(engine->journal, &figures);

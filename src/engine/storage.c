@@ -108,6 +108,7 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
     vv_histogram_add_duration(&engine->counters.flush_duration, now_of(engine) - start);
     atomic_fetch_add(&engine->counters.flushes, 1);
     finish_job(engine, job);
+    engine->beat_at_ns = now_of(engine); /* others see it, and may wait for it */
     return VV_OK;
 }
 
@@ -290,6 +291,22 @@ static void look_at_space(struct vv_engine *engine)
     }
 }
 
+/* ---- other nodes ---- */
+
+enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = ensure_store(engine, error);
+    return status == VV_OK ? vv_beat(engine, error) : status;
+}
+
+static void beat_when_due(struct vv_engine *engine)
+{
+    struct vv_error error = {0};
+    if (vv_beat_is_due(engine)) {
+        (void)!vv_storage_beat(engine, &error); /* tried again, and logged by it */
+    }
+}
+
 /* ---- the thread ---- */
 
 /* Waits for a job, a request or the next tick. Returns false when the thread shall end. */
@@ -321,6 +338,7 @@ static void background_work(struct vv_engine *engine)
     if (stopping || ensure_store(engine, &error) != VV_OK) {
         return; /* a store that failed is tried again even when nothing waits for it */
     }
+    beat_when_due(engine);
     seal_on_request(engine);
     seal_when_due(engine);
     if (retention_changed(engine)) {
@@ -333,19 +351,24 @@ void *vv_storage_thread(void *context)
 {
     struct vv_engine *engine = context;
     bool busy = true;
-    while (wait_for_storage_work(engine, busy)) {
+    bool give_up = false;
+    while (!give_up && wait_for_storage_work(engine, busy)) {
         struct vv_error error = {0};
         enum vv_status status = vv_storage_job(engine, &error);
         pthread_mutex_lock(&engine->lock);
-        bool give_up = status != VV_OK && status != VV_DONE && engine->committed;
+        give_up = status != VV_OK && status != VV_DONE && engine->committed;
         pthread_mutex_unlock(&engine->lock);
         if (give_up) { /* stopping while the store fails: the journal has it all */
             vv_log(VV_LOG_WARN, "stopped_without_flush", "status=%s", vv_status_name(status));
-            break;
         }
         background_work(engine);
         bool seal_is_due = now_of(engine) >= engine->seal_at_ns;
         busy = status == VV_OK || (seal_is_due && !atomic_load(&engine->store_failed));
+    }
+    struct vv_error error = {0};
+    if (!give_up) {
+        (void)!vv_storage_beat(engine,
+                               &error); /* all is flushed: for as long as this node is away */
     }
     return NULL;
 }

@@ -94,6 +94,8 @@ struct vv_settings {
     bool cassandra_tls;                     /* cassandra.tls */
     bool cassandra_tls_skip_name_check;     /* cassandra.tls_skip_name_check */
     bool cassandra_remote_hosts;            /* cassandra.remote_hosts */
+    /* fleet: with a store that several nodes share */
+    int64_t fleet_beat_ns; /* fleet.beat */
 };
 
 /* All defaults. */

@@ -238,14 +238,18 @@ const struct vv_setting vv_setting_table[] = {
          "Accept certificates that are not for the host that shows them. Only where they carry no "
          "names: whoever has any certificate of these authorities can then pretend to be "
          "Cassandra"),
+
+    DURATION("fleet.beat", fleet_beat_ns, "2s", 100 * VV_MILLISECOND, VV_MINUTE, NULL,
+             "With a store that several nodes share: how often this one tells the others that it "
+             "lives, and up to when it has written what it took"),
 };
 
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];
 
 /* Only for suggestions; a test holds it against the table. */
-static const char *const sections[] = {"log",       "http",  "ingest", "limits",
-                                       "journal",   "head",  "seal",   "partition",
-                                       "retention", "store", "query",  "cassandra"};
+static const char *const sections[] = {"log",   "http",      "ingest",    "limits",    "journal",
+                                       "head",  "seal",      "partition", "retention", "store",
+                                       "query", "cassandra", "fleet"};
 
 const struct vv_setting *vv_setting_find(struct vv_str name)
 {

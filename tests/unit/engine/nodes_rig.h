@@ -27,7 +27,8 @@
 struct rig {
     struct vv_sim_disk *disk;
     struct vv_sim_clock clock;
-    struct fake_shared *fake; /* NULL: the store is this node's alone */
+    struct vv_clock *other_clock; /* instead of clock, when it is set */
+    struct fake_shared *fake;     /* NULL: the store is this node's alone */
     struct vv_store *store;
     struct vv_engine *engine;
     bool threads;
@@ -43,7 +44,8 @@ static inline void rig_open(struct rig *rig)
     settings.disk_reserve_bytes = 0;
     struct vv_engine_options options = {.settings = &settings,
                                         .disk = vv_sim_disk_interface(rig->disk),
-                                        .clock = &rig->clock.clock,
+                                        .clock =
+                                            rig->other_clock ? rig->other_clock : &rig->clock.clock,
                                         .store = rig->store,
                                         .manual = !rig->threads};
     if (vv_engine_open(&options, &rig->engine, &error) != VV_OK ||
