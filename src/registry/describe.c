@@ -68,6 +68,22 @@ static enum vv_status describe(struct vv_registry *registry, struct vv_metric *m
     return status;
 }
 
+static enum vv_status describe_now(struct vv_registry *registry, struct vv_metric *metric,
+                                   struct vv_str unit, struct vv_str description,
+                                   struct vv_error *error)
+{
+    bool new_unit = changes(&metric->unit, unit);
+    bool new_description = changes(&metric->description, description);
+    enum vv_status status = describe(registry, metric, unit, description, error);
+    if (status == VV_OK && new_unit) {
+        metric->unit_stamp = vv_registry_stamp_above(registry, metric->unit_stamp);
+    }
+    if (status == VV_OK && new_description) {
+        metric->description_stamp = vv_registry_stamp_above(registry, metric->description_stamp);
+    }
+    return status;
+}
+
 static enum vv_status check(struct vv_str text, size_t size_max, const char *what,
                             struct vv_error *error)
 {
@@ -93,7 +109,77 @@ enum vv_status vv_registry_describe(struct vv_registry *registry, uint32_t numbe
         return status;
     }
     pthread_mutex_lock(&registry->metrics.lock);
-    status = describe(registry, metric, unit, description, error);
+    status = describe_now(registry, metric, unit, description, error);
     pthread_mutex_unlock(&registry->metrics.lock);
+    return status;
+}
+
+/* ---- among nodes ---- */
+
+void vv_registry_described(struct vv_registry *registry, uint32_t number,
+                           struct vv_described *described_out)
+{
+    struct vv_metric *metric = vv_metric_at(registry, number);
+    const struct vv_str empty = {"", 0};
+    *described_out = (struct vv_described){.unit = empty, .description = empty};
+    if (metric) {
+        pthread_mutex_lock(&registry->metrics.lock);
+        *described_out = (struct vv_described){.unit = text_at(&metric->unit),
+                                               .unit_stamp = metric->unit_stamp,
+                                               .description = text_at(&metric->description),
+                                               .description_stamp = metric->description_stamp};
+        pthread_mutex_unlock(&registry->metrics.lock);
+    }
+}
+
+/* Whether the learnt text counts. */
+static bool is_above(struct vv_str text, vv_stamp stamp, struct vv_str known, vv_stamp known_stamp)
+{
+    return stamp > known_stamp || (stamp == known_stamp && vv_str_compare(text, known) > 0);
+}
+
+static enum vv_status learn(struct vv_registry *registry, struct vv_metric *metric,
+                            const struct vv_described *learnt, struct vv_error *error)
+{
+    const struct vv_str as_it_is = {NULL, 0};
+    bool unit_counts =
+        is_above(learnt->unit, learnt->unit_stamp, text_at(&metric->unit), metric->unit_stamp);
+    bool description_counts = is_above(learnt->description, learnt->description_stamp,
+                                       text_at(&metric->description), metric->description_stamp);
+    uint64_t before = vv_state_version(&metric->state);
+    enum vv_status status = describe(registry, metric, unit_counts ? learnt->unit : as_it_is,
+                                     description_counts ? learnt->description : as_it_is, error);
+    if (status != VV_OK || (!unit_counts && !description_counts)) {
+        return status;
+    }
+    metric->unit_stamp = unit_counts ? learnt->unit_stamp : metric->unit_stamp;
+    metric->description_stamp =
+        description_counts ? learnt->description_stamp : metric->description_stamp;
+    if (vv_state_version(&metric->state) == before) { /* the same text, set later */
+        vv_state_change(&metric->state);
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_registry_learn_described(struct vv_registry *registry, uint32_t number,
+                                           const struct vv_described *described,
+                                           struct vv_error *error)
+{
+    struct vv_metric *metric = vv_metric_at(registry, number);
+    if (!metric) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no such metric");
+    }
+    enum vv_status status = check(described->unit, VV_UNIT_BYTES_MAX, "the unit", error);
+    if (status == VV_OK) {
+        status = check(described->description, VV_DESCRIPTION_BYTES_MAX, "the description", error);
+    }
+    if (status == VV_OK) {
+        status = vv_registry_check_room(registry, error);
+    }
+    if (status == VV_OK) {
+        pthread_mutex_lock(&registry->metrics.lock);
+        status = learn(registry, metric, described, error);
+        pthread_mutex_unlock(&registry->metrics.lock);
+    }
     return status;
 }

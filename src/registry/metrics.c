@@ -145,6 +145,17 @@ struct vv_str vv_registry_measurement_name(struct vv_registry *registry, uint32_
     return vv_text_str(measurement ? measurement->name : NULL);
 }
 
+uint32_t vv_registry_measurement_count(struct vv_registry *registry)
+{
+    return vv_objects_end(&registry->measurements);
+}
+
+uint32_t vv_registry_measurement_tenant(struct vv_registry *registry, uint32_t number)
+{
+    const struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement ? measurement->tenant : VV_REGISTRY_NONE;
+}
+
 /* Fills a metric that nobody sees yet, and shows it. */
 static void publish_metric(struct vv_registry *registry, struct vv_metric *metric, uint32_t number,
                            struct vv_text *name, uint64_t state)
@@ -188,7 +199,7 @@ enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number, uint
     metric->tenant = owner->tenant;
     metric->measurement = measurement;
     metric->field_at = (uint32_t)prefix.size + 1;
-    metric->type = type;
+    atomic_store_explicit(&metric->type, type, memory_order_relaxed);
     publish_metric(registry, metric, number, kept, state);
     vv_names_add(&registry->metric_names, vv_registry_hash(registry, owner->tenant, name), number);
     vv_names_add(&registry->metric_fields, vv_registry_hash(registry, measurement, field), number);
@@ -242,9 +253,30 @@ enum vv_status vv_registry_metric(struct vv_registry *registry, uint32_t measure
         status = find_or_create(registry, measurement, field, type, create, metric_out, error);
     }
     if (status == VV_OK) {
-        *type_out = vv_metric_at(registry, *metric_out)->type;
+        *type_out = vv_metric_type(vv_metric_at(registry, *metric_out));
     }
     return status;
+}
+
+void vv_metric_widen(struct vv_metric *metric)
+{
+    atomic_store_explicit(&metric->type, VV_FLOAT64, memory_order_release);
+}
+
+enum vv_status vv_registry_metric_widen(struct vv_registry *registry, uint32_t number,
+                                        struct vv_error *error)
+{
+    struct vv_metric *metric = vv_metric_at(registry, number);
+    if (!metric) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no such metric");
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    if (vv_metric_type(metric) == VV_INT64) {
+        vv_metric_widen(metric);
+        vv_state_change(&metric->state);
+    }
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return VV_OK;
 }
 
 uint32_t vv_registry_metric_count(struct vv_registry *registry)
@@ -268,7 +300,7 @@ void vv_registry_metric_info(struct vv_registry *registry, uint32_t number,
     if (metric) {
         info_out->tenant = metric->tenant;
         info_out->measurement = metric->measurement;
-        info_out->type = metric->type;
+        info_out->type = vv_metric_type(metric);
         info_out->name = vv_text_str(metric->name);
         info_out->unit = vv_text_str(atomic_load_explicit(&metric->unit, memory_order_acquire));
         info_out->description =

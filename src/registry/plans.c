@@ -132,6 +132,77 @@ enum vv_status vv_source_replace_plans(struct vv_registry *registry, struct vv_s
     return VV_OK;
 }
 
+/* Both histories in one, ascending. VV_CORRUPT when they contradict each other, VV_TOO_LARGE. */
+static enum vv_status unite(const struct vv_plan *known, size_t n_known,
+                            const struct vv_plan *plans, size_t n, struct vv_plan out[VV_PLANS_MAX],
+                            size_t *n_out)
+{
+    size_t at = 0;
+    size_t united = 0;
+    for (size_t i = 0; i < n || at < n_known;) {
+        if (united == VV_PLANS_MAX) {
+            return VV_TOO_LARGE;
+        }
+        int64_t known_from = at < n_known ? known[at].from_ns : INT64_MAX;
+        int64_t from = i < n ? plans[i].from_ns : INT64_MAX;
+        if (known_from == from && !is_same_plan(&known[at], &plans[i])) {
+            return VV_CORRUPT;
+        }
+        out[united++] = from < known_from ? plans[i] : known[at];
+        at += known_from <= from;
+        i += from <= known_from;
+    }
+    *n_out = united;
+    return VV_OK;
+}
+
+static enum vv_status learn(struct vv_registry *registry, struct vv_source *source,
+                            const struct vv_plan *plans, size_t n)
+{
+    struct vv_plan united[VV_PLANS_MAX];
+    size_t n_united = 0;
+    bool changed = false;
+    const struct vv_plan_list *list = atomic_load_explicit(&source->plans, memory_order_acquire);
+    enum vv_status status =
+        unite(list ? list->plans : NULL, count_of(list), plans, n, united, &n_united);
+    if (status == VV_OK) {
+        status = vv_source_replace_plans(registry, source, united, n_united, &changed);
+    }
+    if (changed) {
+        vv_state_change(&source->state);
+    }
+    return status;
+}
+
+enum vv_status vv_registry_learn_plans(struct vv_registry *registry, uint32_t number,
+                                       const struct vv_plan *plans, size_t n,
+                                       struct vv_error *error)
+{
+    struct vv_source *source = vv_source_at(registry, number);
+    if (!source) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no such source");
+    }
+    enum vv_status status = vv_plans_check(plans, n);
+    if (status != VV_OK) {
+        return vv_error_set(error, status, "the plans are not valid");
+    }
+    status = vv_registry_check_room(registry, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_index *index = &vv_tenant_at(registry, source->tenant)->index;
+    pthread_rwlock_wrlock(&index->lock);
+    status = learn(registry, source, plans, n);
+    pthread_rwlock_unlock(&index->lock);
+    if (status == VV_CORRUPT) {
+        return vv_error_set(error, status,
+                            "two nodes have different plans from one time on: the known one stays");
+    }
+    return status == VV_OK ? VV_OK
+                           : vv_error_set(error, status, "the source's plans do not fit: %s",
+                                          vv_status_name(status));
+}
+
 enum vv_status vv_registry_source_set_plans(struct vv_registry *registry, uint32_t number,
                                             const struct vv_plan *plans, size_t n)
 {

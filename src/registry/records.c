@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
- * the form. Integers are varints, signed ones zigzag; a text is its size and its bytes. No
- * checksum: who keeps records has one.
+ * the form, and version 2 of what nodes of one store have agreed on with stamps. Integers are
+ * varints, signed ones zigzag; a text is its size and its bytes. No checksum: who keeps records has
+ * one.
  *
- *   u8 form (1), number, version of the object (from 1; not in `times`), then by kind:
- *   tenant       name, retention in ns (signed)
+ *   u8 form, number, version of the object (from 1; not in `times`), then by kind:
+ *   tenant       name, retention in ns (signed); form 2: u64 stamp of the retention
  *   measurement  tenant, name
- *   metric       measurement, u8 type, field, unit, description
+ *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
+ *                u64 stamp of the description
  *   source       see source_record.c
  *   times        first, last in ns (signed)
  *
  * Nothing may follow. A record replaces what is known of the object if its version is higher, and
- * changes nothing otherwise; what never changes (names, types) must agree.
+ * changes nothing otherwise; what never changes must agree: names, and types but for a metric of
+ * integers that a higher version makes one of floats.
  */
 #include "registry/registry_private.h"
 #include "registry/text.h"
 
-#define FORM_VERSION 1
+#define FORM_PLAIN   1
+#define FORM_STAMPED 2 /* tenants and metrics only */
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
-static void encode_head(struct vv_buffer *buffer, uint32_t number, const vv_object_state *state)
+static void encode_head(struct vv_buffer *buffer, uint8_t form, uint32_t number,
+                        const vv_object_state *state)
 {
-    vv_buffer_u8(buffer, FORM_VERSION);
+    vv_buffer_u8(buffer, form);
     vv_buffer_varint(buffer, number);
     vv_buffer_varint(buffer, vv_state_version(state));
 }
@@ -36,9 +41,13 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
         return 0;
     }
     pthread_mutex_lock(&registry->tenants.lock);
-    encode_head(buffer, number, &tenant->state);
+    vv_stamp stamp = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
+    encode_head(buffer, stamp ? FORM_STAMPED : FORM_PLAIN, number, &tenant->state);
     vv_buffer_sized(buffer, vv_text_str(tenant->name));
     vv_buffer_zigzag(buffer, tenant->retention_ns);
+    if (stamp) {
+        vv_buffer_u64(buffer, stamp);
+    }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
     return version;
@@ -51,7 +60,7 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     if (!measurement) {
         return 0;
     }
-    encode_head(buffer, number, &measurement->state);
+    encode_head(buffer, FORM_PLAIN, number, &measurement->state);
     vv_buffer_varint(buffer, measurement->tenant);
     vv_buffer_sized(buffer, vv_text_str(measurement->name));
     return vv_state_version(&measurement->state);
@@ -66,13 +75,18 @@ static uint64_t encode_metric(struct vv_registry *registry, uint32_t number,
     }
     pthread_mutex_lock(&registry->metrics.lock);
     struct vv_str name = vv_text_str(metric->name);
-    encode_head(buffer, number, &metric->state);
+    bool stamped = metric->unit_stamp || metric->description_stamp;
+    encode_head(buffer, stamped ? FORM_STAMPED : FORM_PLAIN, number, &metric->state);
     vv_buffer_varint(buffer, metric->measurement);
-    vv_buffer_u8(buffer, (uint8_t)metric->type);
+    vv_buffer_u8(buffer, (uint8_t)vv_metric_type(metric));
     vv_buffer_sized(buffer,
                     (struct vv_str){name.data + metric->field_at, name.size - metric->field_at});
     vv_buffer_sized(buffer, vv_text_str(metric->unit));
     vv_buffer_sized(buffer, vv_text_str(metric->description));
+    if (stamped) {
+        vv_buffer_u64(buffer, metric->unit_stamp);
+        vv_buffer_u64(buffer, metric->description_stamp);
+    }
     uint64_t version = vv_state_version(&metric->state);
     pthread_mutex_unlock(&registry->metrics.lock);
     return version;
@@ -87,7 +101,7 @@ static uint64_t encode_source(struct vv_registry *registry, uint32_t number,
     }
     struct vv_index *index = &vv_tenant_at(registry, source->tenant)->index;
     pthread_rwlock_rdlock(&index->lock);
-    encode_head(buffer, number, &source->state);
+    encode_head(buffer, FORM_PLAIN, number, &source->state);
     vv_source_encode(registry, number, buffer);
     uint64_t version = vv_state_version(&source->state);
     pthread_rwlock_unlock(&index->lock);
@@ -102,7 +116,7 @@ static uint64_t encode_times(struct vv_registry *registry, uint32_t number,
     if (!vv_registry_source_times(registry, number, &first, &last)) {
         return 0;
     }
-    vv_buffer_u8(buffer, FORM_VERSION);
+    vv_buffer_u8(buffer, FORM_PLAIN);
     vv_buffer_varint(buffer, number);
     vv_buffer_zigzag(buffer, first);
     vv_buffer_zigzag(buffer, last);
@@ -156,11 +170,26 @@ static uint32_t read_number(struct vv_reader *reader)
     return number < VV_REGISTRY_NONE ? (uint32_t)number : VV_REGISTRY_NONE;
 }
 
-static enum vv_status apply_tenant(struct vv_registry *registry, uint32_t number, uint64_t version,
+/* What stands at the beginning of each record. */
+struct head {
+    uint8_t form;
+    uint32_t number;
+    uint64_t version;
+};
+
+static void set_retention(struct vv_tenant *tenant, int64_t retention_ns, vv_stamp stamp)
+{
+    atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
+    atomic_store_explicit(&tenant->retention_stamp, stamp, memory_order_relaxed);
+}
+
+static enum vv_status apply_tenant(struct vv_registry *registry, const struct head *head,
                                    struct vv_reader *reader, struct vv_error *error)
 {
+    uint32_t number = head->number;
     struct vv_str name = vv_reader_sized(reader);
     int64_t retention_ns = vv_reader_zigzag(reader);
+    vv_stamp stamp = head->form == FORM_STAMPED ? vv_reader_u64(reader) : 0;
     if (!is_done(reader) || retention_ns < 0 ||
         vv_name_check(name, VV_TENANT_NAME_MAX, "the name", NULL) != VV_OK) {
         return damaged(error, "its name or retention is damaged");
@@ -171,12 +200,17 @@ static enum vv_status apply_tenant(struct vv_registry *registry, uint32_t number
         return damaged(error, "its name and number belong to different tenants");
     }
     if (!tenant) {
-        return vv_tenant_add(registry, number, name, retention_ns, version << 1 | SETTLED);
+        enum vv_status status =
+            vv_tenant_add(registry, number, name, retention_ns, head->version << 1 | SETTLED);
+        if (status == VV_OK) {
+            set_retention(vv_tenant_at(registry, number), retention_ns, stamp);
+        }
+        return status;
     }
-    if (version > vv_state_version(&tenant->state)) {
-        atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
+    if (head->version > vv_state_version(&tenant->state)) {
+        set_retention(tenant, retention_ns, stamp);
     }
-    note_applied(&tenant->state, version);
+    note_applied(&tenant->state, head->version);
     return VV_OK;
 }
 
@@ -208,9 +242,11 @@ struct metric_record {
     struct vv_str field;
     struct vv_str unit;
     struct vv_str description;
+    vv_stamp unit_stamp;
+    vv_stamp description_stamp;
 };
 
-static bool read_metric(struct vv_registry *registry, struct vv_reader *reader,
+static bool read_metric(struct vv_registry *registry, uint8_t form, struct vv_reader *reader,
                         struct metric_record *out)
 {
     out->measurement = read_number(reader);
@@ -219,6 +255,8 @@ static bool read_metric(struct vv_registry *registry, struct vv_reader *reader,
     out->field = vv_reader_sized(reader);
     out->unit = vv_reader_sized(reader);
     out->description = vv_reader_sized(reader);
+    out->unit_stamp = form == FORM_STAMPED ? vv_reader_u64(reader) : 0;
+    out->description_stamp = form == FORM_STAMPED ? vv_reader_u64(reader) : 0;
     return is_done(reader) && vv_measurement_at(registry, out->measurement) &&
            (type == VV_FLOAT64 || type == VV_INT64) &&
            vv_name_check(out->field, VV_NAME_BYTES_MAX, "the field", NULL) == VV_OK &&
@@ -227,34 +265,58 @@ static bool read_metric(struct vv_registry *registry, struct vv_reader *reader,
            vv_text_check(out->description, "", NULL) == VV_OK;
 }
 
-static enum vv_status apply_metric(struct vv_registry *registry, uint32_t number, uint64_t version,
+/* Whether a record of this type fits: a higher version may have made integers floats. */
+static bool type_fits(const struct vv_metric *metric, uint64_t version, enum vv_value_type type)
+{
+    enum vv_value_type known = vv_metric_type(metric);
+    bool is_newer = version > vv_state_version(&metric->state);
+    return type == known || (is_newer ? type == VV_FLOAT64 : known == VV_FLOAT64);
+}
+
+/* Puts what a newer record says into the metric. */
+static enum vv_status update_metric(struct vv_registry *registry, struct vv_metric *metric,
+                                    const struct metric_record *record)
+{
+    bool changed = false;
+    enum vv_status status =
+        vv_metric_describe(registry, metric, record->unit, record->description, &changed);
+    if (status == VV_OK) {
+        metric->unit_stamp = record->unit_stamp;
+        metric->description_stamp = record->description_stamp;
+        if (record->type == VV_FLOAT64) {
+            vv_metric_widen(metric);
+        }
+    }
+    return status;
+}
+
+static enum vv_status apply_metric(struct vv_registry *registry, const struct head *head,
                                    struct vv_reader *reader, struct vv_error *error)
 {
     struct metric_record record;
-    if (!read_metric(registry, reader, &record)) {
+    if (!read_metric(registry, head->form, reader, &record)) {
         return damaged(error, "its names, type or measurement are damaged or missing");
     }
-    if (!vv_metric_at(registry, number)) {
-        enum vv_status status = vv_metric_add(registry, number, record.measurement, record.field,
-                                              record.type, 0, error);
+    if (!vv_metric_at(registry, head->number)) {
+        enum vv_status status = vv_metric_add(registry, head->number, record.measurement,
+                                              record.field, record.type, 0, error);
         if (status != VV_OK) {
             return status == VV_EXISTS ? VV_CORRUPT : status;
         }
     }
-    struct vv_metric *metric = vv_metric_at(registry, number);
+    struct vv_metric *metric = vv_metric_at(registry, head->number);
     struct vv_str field = vv_text_str(metric->name);
     field = (struct vv_str){field.data + metric->field_at, field.size - metric->field_at};
-    if (metric->measurement != record.measurement || metric->type != record.type ||
-        !vv_str_equal(field, record.field)) {
+    if (metric->measurement != record.measurement ||
+        !type_fits(metric, head->version, record.type) || !vv_str_equal(field, record.field)) {
         return damaged(error, "another metric has its number");
     }
     enum vv_status status = VV_OK;
-    bool changed = false;
-    if (version > vv_state_version(&metric->state)) {
-        status = vv_metric_describe(registry, metric, record.unit, record.description, &changed);
+    if (head->version > vv_state_version(&metric->state)) {
+        status = update_metric(registry, metric, &record);
     }
     if (status == VV_OK) {
-        note_applied(&metric->state, version);
+        note_applied(&metric->state, head->version);
     }
     return status;
 }
@@ -324,14 +386,16 @@ static const char *kind_name(enum vv_registry_kind kind)
 }
 
 static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_kind kind,
-                                 uint32_t number, uint64_t version, struct vv_reader *reader,
+                                 const struct head *head, struct vv_reader *reader,
                                  struct vv_error *error)
 {
     enum vv_status status = VV_OK;
+    uint32_t number = head->number;
+    uint64_t version = head->version;
     switch (kind) {
     case VV_REGISTRY_TENANT:
         pthread_mutex_lock(&registry->tenants.lock);
-        status = apply_tenant(registry, number, version, reader, error);
+        status = apply_tenant(registry, head, reader, error);
         pthread_mutex_unlock(&registry->tenants.lock);
         break;
     case VV_REGISTRY_MEASUREMENT:
@@ -341,7 +405,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
         break;
     case VV_REGISTRY_METRIC:
         pthread_mutex_lock(&registry->metrics.lock);
-        status = apply_metric(registry, number, version, reader, error);
+        status = apply_metric(registry, head, reader, error);
         pthread_mutex_unlock(&registry->metrics.lock);
         break;
     case VV_REGISTRY_SOURCE:
@@ -354,6 +418,11 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
     return status;
 }
 
+static uint8_t form_max(enum vv_registry_kind kind)
+{
+    return kind == VV_REGISTRY_TENANT || kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
+}
+
 enum vv_status vv_registry_apply(struct vv_registry *registry, enum vv_registry_kind kind,
                                  struct vv_str record, struct vv_error *error)
 {
@@ -364,26 +433,26 @@ enum vv_status vv_registry_apply(struct vv_registry *registry, enum vv_registry_
                             (int)kind);
     }
     struct vv_reader reader = vv_reader_of(record.data, record.size);
-    uint8_t form = vv_reader_u8(&reader);
-    if (!reader.failed && form > FORM_VERSION) {
+    struct head head = {.form = vv_reader_u8(&reader)};
+    if (!reader.failed && head.form > form_max(kind)) {
         return vv_error_set(error, VV_NEWER,
                             "a record of a %s has form %u, this program knows up to %d: use a "
                             "newer program",
-                            kind_name(kind), (unsigned)form, FORM_VERSION);
+                            kind_name(kind), (unsigned)head.form, (int)form_max(kind));
     }
-    uint32_t number = read_number(&reader);
-    uint64_t version = kind == VV_REGISTRY_TIMES ? 1 : vv_reader_varint(&reader);
-    if (reader.failed || form == 0 || version == 0 || version > VERSION_MAX ||
-        !vv_objects_can_hold(objects, number)) {
+    head.number = read_number(&reader);
+    head.version = kind == VV_REGISTRY_TIMES ? 1 : vv_reader_varint(&reader);
+    if (reader.failed || head.form == 0 || head.version == 0 || head.version > VERSION_MAX ||
+        !vv_objects_can_hold(objects, head.number)) {
         return vv_error_set(error, VV_CORRUPT, "the head of a record of a %s is damaged",
                             kind_name(kind));
     }
     struct vv_error why = {0};
-    enum vv_status status = apply_body(registry, kind, number, version, &reader, &why);
+    enum vv_status status = apply_body(registry, kind, &head, &reader, &why);
     if (status != VV_OK) {
         const char *text = why.message[0] ? why.message : "there is no memory for it";
         return vv_error_set(error, status, "the record of %s %u: %s", kind_name(kind),
-                            (unsigned)number, text);
+                            (unsigned)head.number, text);
     }
     return VV_OK;
 }
@@ -402,11 +471,10 @@ enum vv_status vv_registry_reserve(struct vv_registry *registry, enum vv_registr
 enum vv_status vv_registry_record_number(enum vv_registry_kind kind, struct vv_str record,
                                          uint32_t *number_out)
 {
-    (void)kind; /* the head is the same for all kinds */
     struct vv_reader reader = vv_reader_of(record.data, record.size);
     uint8_t form = vv_reader_u8(&reader);
     *number_out = read_number(&reader);
-    return reader.failed || form != FORM_VERSION ? VV_CORRUPT : VV_OK;
+    return reader.failed || form == 0 || form > form_max(kind) ? VV_CORRUPT : VV_OK;
 }
 
 void vv_registry_key(uint32_t number, uint8_t key_out[4])

@@ -202,6 +202,24 @@ uint64_t vv_registry_hash(const struct vv_registry *registry, uint32_t owner, st
     return vv_hash(registry->secret, owner, text);
 }
 
+/* ---- stamps ---- */
+
+void vv_registry_share(struct vv_registry *registry, vv_stamp (*stamp)(void *context),
+                       void *context)
+{
+    registry->stamp = stamp;
+    registry->stamp_context = context;
+}
+
+vv_stamp vv_registry_stamp_above(struct vv_registry *registry, vv_stamp before)
+{
+    if (!registry->stamp) {
+        return 0;
+    }
+    vv_stamp now = registry->stamp(registry->stamp_context);
+    return now > before || before == UINT64_MAX ? now : before + 1;
+}
+
 /* ---- objects by number ---- */
 
 struct vv_tenant *vv_tenant_at(struct vv_registry *registry, uint32_t number)

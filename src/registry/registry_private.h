@@ -12,6 +12,7 @@
 #include "registry/names.h"
 #include "registry/objects.h"
 #include "registry/registry.h"
+#include "registry/shared.h"
 #include "registry/source_set.h"
 
 #include <pthread.h>
@@ -61,7 +62,8 @@ struct vv_tags {
     struct vv_tags *older;
     int64_t from_ns;
     uint32_t bytes; /* of this, and of all its keys and values */
-    uint32_t n;
+    uint16_t n;
+    bool known; /* to other nodes */
     uint32_t pairs[];
 };
 
@@ -75,8 +77,9 @@ struct vv_tenant {
     _Atomic(const struct vv_text *) name; /* NULL: a hole; likewise below */
     vv_object_state state;
     _Atomic int64_t retention_ns;
-    _Atomic uint32_t metric_last; /* its metrics, linked by `next`; number + 1, 0: none */
-    uint32_t replaced_bytes;      /* of units and descriptions; under the metrics' lock */
+    _Atomic vv_stamp retention_stamp; /* 0: none */
+    _Atomic uint32_t metric_last;     /* its metrics, linked by `next`; number + 1, 0: none */
+    uint32_t replaced_bytes;          /* of units and descriptions; under the metrics' lock */
     struct vv_index index;
 };
 
@@ -91,11 +94,13 @@ struct vv_metric {
     vv_object_state state;
     _Atomic(const struct vv_text *) unit;        /* NULL: "" */
     _Atomic(const struct vv_text *) description; /* NULL: "" */
+    vv_stamp unit_stamp;                         /* 0: none; under the metrics' lock */
+    vv_stamp description_stamp;                  /* the same */
     uint32_t tenant;
     uint32_t measurement;
-    uint32_t field_at; /* where the field begins in the name */
-    uint32_t next;     /* metric of the tenant; number + 1, 0: none */
-    enum vv_value_type type;
+    uint32_t field_at;                /* where the field begins in the name */
+    uint32_t next;                    /* metric of the tenant; number + 1, 0: none */
+    _Atomic(enum vv_value_type) type; /* of integers may become of floats */
 };
 
 struct vv_source_id {
@@ -129,11 +134,14 @@ _Static_assert(sizeof(struct vv_source) == 64, "a source is one cache line");
 #define VV_SHARED_PLANS_MAX 64
 
 struct vv_series_cache;
+struct vv_canonical;
 
 struct vv_registry {
     struct vv_str id_tag; /* data NULL: none; owned */
     size_t bytes_max;
     size_t history_bytes_max;
+    vv_stamp (*stamp)(void *); /* NULL: the registry is not shared */
+    void *stamp_context;
     uint8_t secret[VV_HASH_SECRET_SIZE];
 
     _Atomic size_t bytes; /* held, without the series cache */
@@ -172,6 +180,9 @@ VV_MUST_CHECK enum vv_status vv_registry_check_room(struct vv_registry *registry
 void *vv_registry_keep(struct vv_registry *registry, size_t size);
 struct vv_text *vv_registry_keep_text(struct vv_registry *registry, struct vv_str text);
 uint64_t vv_registry_hash(const struct vv_registry *registry, uint32_t owner, struct vv_str text);
+/* The stamp of something that is set now in the place of what has the stamp `before`; 0 when the
+ * registry is not shared. */
+vv_stamp vv_registry_stamp_above(struct vv_registry *registry, vv_stamp before);
 
 static inline struct vv_str vv_text_str(const struct vv_text *text)
 {
@@ -209,6 +220,12 @@ VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_
 VV_MUST_CHECK enum vv_status vv_metric_describe(struct vv_registry *registry,
                                                 struct vv_metric *metric, struct vv_str unit,
                                                 struct vv_str description, bool *changed_out);
+/* Makes its type float. */
+void vv_metric_widen(struct vv_metric *metric);
+static inline enum vv_value_type vv_metric_type(const struct vv_metric *metric)
+{
+    return atomic_load_explicit(&metric->type, memory_order_acquire);
+}
 uint32_t vv_tenant_find(struct vv_registry *registry, struct vv_str name);
 uint32_t vv_measurement_find(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
 void vv_tenant_deinit(struct vv_registry *registry, struct vv_tenant *tenant);
@@ -266,6 +283,17 @@ bool vv_tags_contain(struct vv_index *index, const struct vv_tags *version,
 VV_MUST_CHECK enum vv_status vv_tags_update(struct vv_registry *registry, struct vv_index *index,
                                             uint32_t number, const struct vv_tag *tags, size_t n,
                                             int64_t time, struct vv_error *error);
+/* Adds one version: see vv_registry_learn_tags; it is known to others. */
+VV_MUST_CHECK enum vv_status vv_tags_learn(struct vv_registry *registry, struct vv_index *index,
+                                           uint32_t number, const struct vv_tag_version *version);
+/* The version is known to others unless it has changed since. */
+void vv_tags_note_known(struct vv_index *index, struct vv_tags *newest,
+                        const struct vv_tag_version *version);
+/* Whether this is what a source has of which nothing is known yet. */
+static inline bool vv_tags_are_unknown(const struct vv_tags *version)
+{
+    return version->n == 0 && version->from_ns == VV_TIME_MIN;
+}
 /* Makes all versions of a source these (newest first); what was before goes. */
 void vv_tags_replace_all(struct vv_registry *registry, struct vv_index *index, uint32_t number,
                          struct vv_tags *take_tags);
@@ -285,6 +313,8 @@ struct vv_source_new {
 VV_MUST_CHECK enum vv_status vv_source_add(struct vv_registry *registry, uint32_t tenant,
                                            const struct vv_source_new *new_source, uint32_t number,
                                            uint32_t *number_out, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_source_check_limits(struct vv_registry *registry,
+                                                    struct vv_error *error);
 static inline struct vv_str vv_source_id_str(const struct vv_source *source)
 {
     const struct vv_source_id *id = atomic_load_explicit(&source->id, memory_order_acquire);
@@ -314,6 +344,11 @@ void vv_times_widen(struct vv_source *source, int64_t first, int64_t last);
 /* ---- source_record.c: the part of a record behind its head; under the index's lock ---- */
 
 void vv_source_encode(struct vv_registry *registry, uint32_t number, struct vv_buffer *buffer);
+/* The tags that a canonical id stands for; VV_CORRUPT when it is none. They borrow from room, which
+ * has VV_SOURCE_ID_BYTES_MAX bytes, and from canonical. */
+VV_MUST_CHECK enum vv_status vv_source_tags_of_id(struct vv_str id, char *room,
+                                                  struct vv_canonical *canonical,
+                                                  struct vv_error *error);
 /* What follows the tenant. The caller sets the state when it is VV_OK. */
 VV_MUST_CHECK enum vv_status vv_source_apply(struct vv_registry *registry, uint32_t tenant,
                                              uint32_t number, uint64_t version,

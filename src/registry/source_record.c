@@ -217,6 +217,7 @@ static enum vv_status make_versions(struct vv_registry *registry, struct vv_inde
         status = vv_tags_create(registry, index, tags, n_tags, from_ns, newest);
         if (status == VV_OK) {
             (*newest)->older = older;
+            (*newest)->known = true;
         }
     }
     return status;
@@ -269,9 +270,8 @@ static enum vv_status read_body(struct vv_registry *registry, struct vv_index *i
     return status == VV_OK ? read_plans(reader, record->plans, &record->n_plans, error) : status;
 }
 
-/* The tags that a canonical id stands for, if it is one. They borrow from room and canonical. */
-static enum vv_status tags_of_id(struct vv_str id, char room[VV_SOURCE_ID_BYTES_MAX],
-                                 struct vv_canonical *canonical, struct vv_error *error)
+enum vv_status vv_source_tags_of_id(struct vv_str id, char *room, struct vv_canonical *canonical,
+                                    struct vv_error *error)
 {
     struct vv_tag tags[VV_TAGS_MAX];
     size_t n = vv_canonical_count(id);
@@ -295,7 +295,7 @@ static enum vv_status add_source(struct vv_registry *registry, const struct sour
         .from_ns = VV_TIME_MIN, /* of a version without tags, replaced at once */
     };
     if (record->canonical) {
-        enum vv_status status = tags_of_id(record->id, room, &canonical, error);
+        enum vv_status status = vv_source_tags_of_id(record->id, room, &canonical, error);
         if (status != VV_OK) {
             return status;
         }

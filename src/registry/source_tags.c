@@ -75,6 +75,33 @@ static enum vv_status copy_tags(struct vv_registry *registry, uint32_t number, s
     return status;
 }
 
+enum vv_status vv_registry_unknown_tags(struct vv_registry *registry, uint32_t number,
+                                        struct vv_arena *arena,
+                                        struct vv_tag_version versions_out[VV_TAG_HISTORY_MAX],
+                                        size_t *n_out)
+{
+    struct vv_source *source = vv_source_at(registry, number);
+    *n_out = 0;
+    if (!source || vv_source_is_canonical(source)) {
+        return VV_OK;
+    }
+    struct vv_index *index = &vv_tenant_at(registry, source->tenant)->index;
+    enum vv_status status = VV_OK;
+    pthread_rwlock_rdlock(&index->lock);
+    size_t n = 0;
+    for (const struct vv_tags *each = source->tags; each; each = each->older) {
+        n += !each->known && !vv_tags_are_unknown(each);
+    }
+    *n_out = n;
+    for (const struct vv_tags *each = source->tags; n > 0 && status == VV_OK; each = each->older) {
+        if (!each->known && !vv_tags_are_unknown(each)) {
+            status = copy_version(index, each, arena, &versions_out[--n]);
+        }
+    }
+    pthread_rwlock_unlock(&index->lock);
+    return status;
+}
+
 enum vv_status vv_registry_source_tags(struct vv_registry *registry, uint32_t source,
                                        struct vv_arena *arena, struct vv_tag_version *version_out)
 {

@@ -54,7 +54,7 @@ static enum vv_status place(struct vv_registry *registry, uint32_t tenant,
     return id ? VV_OK : VV_NO_MEMORY;
 }
 
-static enum vv_status check_limits(struct vv_registry *registry, struct vv_error *error)
+enum vv_status vv_source_check_limits(struct vv_registry *registry, struct vv_error *error)
 {
     const struct vv_objects *sources = &registry->sources;
     uint32_t live = atomic_load_explicit(&sources->live, memory_order_relaxed);
@@ -163,7 +163,7 @@ static enum vv_status create_or_update(struct vv_registry *registry, uint32_t te
                    : vv_tags_update(registry, index, *source_out, canonical->tags, canonical->n,
                                     time, error);
     }
-    enum vv_status status = check_limits(registry, error);
+    enum vv_status status = vv_source_check_limits(registry, error);
     if (status != VV_OK) {
         return status;
     }

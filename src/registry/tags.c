@@ -27,7 +27,7 @@ enum vv_status vv_tags_create(struct vv_registry *registry, struct vv_index *ind
     if (!version) {
         return VV_NO_MEMORY;
     }
-    *version = (struct vv_tags){.from_ns = from_ns, .n = (uint32_t)n};
+    *version = (struct vv_tags){.from_ns = from_ns, .n = (uint16_t)n};
     size_t bytes = version_size(n);
     for (size_t i = 0; i < n; i++) {
         enum vv_status status = vv_index_hold(registry, index, tags[i], &version->pairs[i]);
@@ -96,6 +96,23 @@ bool vv_tags_contain(struct vv_index *index, const struct vv_tags *version,
         }
     }
     return true;
+}
+
+/* The order of tags from one time, where nodes have made different ones: more are greater, of as
+ * many those with the later texts. Numbers of pairs are this registry's own. */
+static int compare_tags(struct vv_index *index, const struct vv_tags *version,
+                        const struct vv_tag *tags, size_t n)
+{
+    if (version->n != n) {
+        return version->n < n ? -1 : 1;
+    }
+    int order = 0;
+    for (size_t i = 0; i < n && order == 0; i++) {
+        const struct vv_tag_pair *pair = vv_index_pair_at(index, version->pairs[i]);
+        order = vv_str_compare(vv_pair_key(pair), tags[i].key);
+        order = order ? order : vv_str_compare(vv_pair_value(pair), tags[i].value);
+    }
+    return order;
 }
 
 /* The tags of a version with the mentioned ones laid over them, ascending. They borrow from the
@@ -167,6 +184,19 @@ static void trim(struct vv_registry *registry, struct vv_index *index, struct vv
     drop_older_than(registry, index, last);
 }
 
+/* What stood for tags that were not known yet goes when some are. */
+static void drop_unknown(struct vv_registry *registry, struct vv_index *index,
+                         struct vv_tags *newest)
+{
+    struct vv_tags *last = newest;
+    while (last->older && last->older->older) {
+        last = last->older;
+    }
+    if (last->older && vv_tags_are_unknown(last->older)) {
+        drop_older_than(registry, index, last);
+    }
+}
+
 /* Puts a whole version in front, or in the place of one from the same time. */
 static void put_in_front(struct vv_registry *registry, struct vv_index *index, uint32_t number,
                          struct vv_tags *take_version)
@@ -182,6 +212,9 @@ static void put_in_front(struct vv_registry *registry, struct vv_index *index, u
         take_version->older = present;
         count_old(registry, present, true);
         trim(registry, index, take_version);
+        if (registry->stamp) {
+            drop_unknown(registry, index, take_version);
+        }
     }
     atomic_fetch_add_explicit(&registry->tag_changes, 1, memory_order_relaxed);
     vv_state_change(&source->state);
@@ -204,6 +237,10 @@ static enum vv_status change(struct vv_registry *registry, struct vv_index *inde
                             "bytes of them: send fewer different tags",
                             VV_TAGS_MAX, VV_SOURCE_ID_BYTES_MAX);
     }
+    if (registry->stamp && time == source->tags->from_ns &&
+        compare_tags(index, source->tags, merged, n_merged) >= 0) {
+        return VV_OK; /* other nodes will find the greater ones, too */
+    }
     struct vv_tags *version = NULL;
     enum vv_status status = vv_tags_create(registry, index, merged, n_merged, time, &version);
     if (status == VV_OK) {
@@ -225,6 +262,72 @@ enum vv_status vv_tags_update(struct vv_registry *registry, struct vv_index *ind
     }
     enum vv_status status = vv_registry_check_room(registry, error);
     return status == VV_OK ? change(registry, index, number, tags, n, time, error) : status;
+}
+
+/* Puts a version behind `newer` (NULL: in front), in the place of `same` or of nothing. */
+static void insert(struct vv_registry *registry, struct vv_index *index, uint32_t number,
+                   struct vv_tags *newer, struct vv_tags *same, struct vv_tags *take_version)
+{
+    struct vv_source *source = vv_source_at(registry, number);
+    struct vv_tags *follows = newer ? newer->older : source->tags;
+    take_version->older = same ? same->older : follows;
+    if (newer) {
+        newer->older = take_version;
+        count_old(registry, take_version, true);
+        if (same) {
+            count_old(registry, same, false);
+        }
+    } else {
+        vv_tags_reindex(registry, index, number, source->tags, take_version);
+        source->tags = take_version;
+        atomic_fetch_add_explicit(&source->tags_epoch, 1, memory_order_release);
+        if (!same) {
+            count_old(registry, follows, true);
+        }
+    }
+    vv_tags_destroy(registry, index, same);
+    trim(registry, index, source->tags);
+    drop_unknown(registry, index, source->tags);
+    atomic_fetch_add_explicit(&registry->tag_changes, 1, memory_order_relaxed);
+    vv_state_change(&source->state);
+}
+
+enum vv_status vv_tags_learn(struct vv_registry *registry, struct vv_index *index, uint32_t number,
+                             const struct vv_tag_version *version)
+{
+    struct vv_source *source = vv_source_at(registry, number);
+    struct vv_tags *newer = NULL;
+    struct vv_tags *at = source->tags;
+    size_t n_newer = 0;
+    for (; at && at->from_ns > version->from_ns; at = at->older) {
+        newer = at;
+        n_newer++;
+    }
+    struct vv_tags *same = at && at->from_ns == version->from_ns ? at : NULL;
+    int order = same ? compare_tags(index, same, version->tags, version->n_tags) : -1;
+    if (order == 0) {
+        same->known = true;
+    }
+    if (order >= 0 || n_newer >= VV_TAG_HISTORY_MAX) {
+        return VV_OK;
+    }
+    struct vv_tags *learnt = NULL;
+    enum vv_status status =
+        vv_tags_create(registry, index, version->tags, version->n_tags, version->from_ns, &learnt);
+    if (status == VV_OK) {
+        learnt->known = true;
+        insert(registry, index, number, newer, same, learnt);
+    }
+    return status;
+}
+
+void vv_tags_note_known(struct vv_index *index, struct vv_tags *newest,
+                        const struct vv_tag_version *version)
+{
+    for (struct vv_tags *each = newest; each; each = each->older) {
+        each->known |= each->from_ns == version->from_ns &&
+                       compare_tags(index, each, version->tags, version->n_tags) == 0;
+    }
 }
 
 void vv_tags_replace_all(struct vv_registry *registry, struct vv_index *index, uint32_t number,

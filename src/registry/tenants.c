@@ -114,6 +114,13 @@ int64_t vv_registry_retention(struct vv_registry *registry, uint32_t number)
     return tenant ? atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed) : 0;
 }
 
+static void set_retention(struct vv_tenant *tenant, int64_t retention_ns, vv_stamp stamp)
+{
+    atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
+    atomic_store_explicit(&tenant->retention_stamp, stamp, memory_order_relaxed);
+    vv_state_change(&tenant->state);
+}
+
 void vv_registry_set_retention(struct vv_registry *registry, uint32_t number, int64_t retention_ns)
 {
     struct vv_tenant *tenant = vv_tenant_at(registry, number);
@@ -122,8 +129,43 @@ void vv_registry_set_retention(struct vv_registry *registry, uint32_t number, in
     }
     pthread_mutex_lock(&registry->tenants.lock);
     if (atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed) != retention_ns) {
-        atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
-        vv_state_change(&tenant->state);
+        vv_stamp before = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
+        set_retention(tenant, retention_ns, vv_registry_stamp_above(registry, before));
     }
     pthread_mutex_unlock(&registry->tenants.lock);
+}
+
+void vv_registry_stamped_retention(struct vv_registry *registry, uint32_t number,
+                                   int64_t *retention_ns_out, vv_stamp *stamp_out)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    *retention_ns_out = 0;
+    *stamp_out = 0;
+    if (tenant) {
+        pthread_mutex_lock(&registry->tenants.lock);
+        *retention_ns_out = atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed);
+        *stamp_out = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
+        pthread_mutex_unlock(&registry->tenants.lock);
+    }
+}
+
+enum vv_status vv_registry_learn_retention(struct vv_registry *registry, uint32_t number,
+                                           int64_t retention_ns, vv_stamp stamp,
+                                           struct vv_error *error)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    if (!tenant) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no such tenant");
+    }
+    if (retention_ns < 0) {
+        return vv_error_set(error, VV_INVALID, "the retention is negative");
+    }
+    pthread_mutex_lock(&registry->tenants.lock);
+    int64_t known_ns = atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed);
+    vv_stamp known = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
+    if (stamp > known || (stamp == known && retention_ns > known_ns)) {
+        set_retention(tenant, retention_ns, stamp);
+    }
+    pthread_mutex_unlock(&registry->tenants.lock);
+    return VV_OK;
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others know: hashes, bits and counts by number. */
+#include "fleet/fleet_private.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define CAPACITY_MIN 64
+
+void vv_known_deinit(struct vv_known *known)
+{
+    free(known->tenants.items);
+    free(known->measurements.items);
+    free(known->metrics.items);
+    free(known->sources.items);
+    *known = (struct vv_known){0};
+}
+
+static void *item_at(struct vv_known_list *list, uint32_t number, size_t size)
+{
+    if (number >= list->capacity) {
+        size_t capacity = list->capacity ? list->capacity : CAPACITY_MIN;
+        while (capacity <= number) {
+            capacity += capacity / 2;
+        }
+        uint8_t *bigger = realloc(list->items, capacity * size);
+        if (!bigger) {
+            return NULL;
+        }
+        memset(bigger + list->capacity * size, 0, (capacity - list->capacity) * size);
+        list->items = bigger;
+        list->capacity = capacity;
+    }
+    return (uint8_t *)list->items + number * size;
+}
+
+uint64_t *vv_known_tenant(struct vv_known *known, uint32_t number)
+{
+    return item_at(&known->tenants, number, sizeof(uint64_t));
+}
+
+bool *vv_known_measurement(struct vv_known *known, uint32_t number)
+{
+    return item_at(&known->measurements, number, sizeof(bool));
+}
+
+struct vv_known_metric *vv_known_metric(struct vv_known *known, uint32_t number)
+{
+    return item_at(&known->metrics, number, sizeof(struct vv_known_metric));
+}
+
+struct vv_known_source *vv_known_source(struct vv_known *known, uint32_t number)
+{
+    return item_at(&known->sources, number, sizeof(struct vv_known_source));
+}
+
+uint64_t vv_known_hash(struct vv_str text, uint64_t seed)
+{
+    uint64_t hash = XXH3_64bits_withSeed(text.data, text.size, seed);
+    return hash ? hash : 1;
+}
+
+uint64_t vv_known_retention(int64_t retention_ns, vv_stamp stamp)
+{
+    return vv_known_hash((struct vv_str){(const char *)&retention_ns, sizeof retention_ns}, stamp);
+}
+
+struct vv_known_metric vv_known_metric_of(enum vv_value_type type,
+                                          const struct vv_described *described)
+{
+    return (struct vv_known_metric){
+        .unit = vv_known_hash(described->unit, described->unit_stamp),
+        .description = vv_known_hash(described->description, described->description_stamp),
+        .type = (uint8_t)(type + 1),
+    };
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Learning: what another node told is found or made here, by name. What the registry does not take
+ * is left out; what this program does not know, or has no memory for, ends the learning, so that it
+ * comes again.
+ */
+#include "fleet/fleet_private.h"
+
+#include "base/log.h"
+
+/* What is being taken. Large: one at a time. */
+struct taking {
+    struct vv_fleet *fleet;
+    const struct vv_told *told;
+    struct vv_told_content content;
+    struct vv_error *error;
+};
+
+/* Notes that the object is not in the metadata as it is now. */
+static enum vv_status note_learnt(struct vv_fleet *fleet, enum vv_registry_kind kind,
+                                  uint32_t number)
+{
+    if (vv_registry_settled(fleet->registry, kind, number)) {
+        return VV_OK;
+    }
+    if (!vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind, number)) {
+        return VV_NO_MEMORY;
+    }
+    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
+    return VV_OK;
+}
+
+/* The first that is not VV_OK: what must end the learning comes first. */
+static enum vv_status first_of(enum vv_status a, enum vv_status b)
+{
+    return a != VV_OK ? a : b;
+}
+
+/* ---- tenants ---- */
+
+static enum vv_status take_tenant(struct taking *taking, uint32_t number)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    enum vv_status status = vv_registry_learn_retention(
+        fleet->registry, number, content->retention_ns, content->retention_stamp, taking->error);
+    int64_t retention_ns;
+    vv_stamp stamp;
+    vv_registry_stamped_retention(fleet->registry, number, &retention_ns, &stamp);
+    if (status == VV_OK && retention_ns == content->retention_ns &&
+        stamp == content->retention_stamp) {
+        pthread_mutex_lock(&fleet->lock);
+        uint64_t *known = vv_known_tenant(&fleet->known, number);
+        if (known) {
+            *known = vv_known_retention(retention_ns, stamp);
+        }
+        pthread_mutex_unlock(&fleet->lock);
+        status = known ? VV_OK : VV_NO_MEMORY;
+    }
+    return first_of(note_learnt(fleet, VV_REGISTRY_TENANT, number), status);
+}
+
+/* ---- measurements and metrics ---- */
+
+static enum vv_status take_measurement(struct taking *taking, uint32_t tenant, struct vv_str name,
+                                       uint32_t *measurement_out)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    enum vv_status status = vv_registry_measurement(fleet->registry, tenant, name, true,
+                                                    measurement_out, taking->error);
+    if (status != VV_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&fleet->lock);
+    bool *known = vv_known_measurement(&fleet->known, *measurement_out);
+    if (known) {
+        *known = true;
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    return first_of(known ? VV_OK : VV_NO_MEMORY,
+                    note_learnt(fleet, VV_REGISTRY_MEASUREMENT, *measurement_out));
+}
+
+/* What of the metric is now as it was told, others know. */
+static enum vv_status note_metric(struct taking *taking, uint32_t metric)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    struct vv_metric_info info;
+    struct vv_described described;
+    vv_registry_metric_info(fleet->registry, metric, &info);
+    vv_registry_described(fleet->registry, metric, &described);
+    struct vv_known_metric present = vv_known_metric_of(info.type, &described);
+    struct vv_known_metric told =
+        vv_known_metric_of(taking->content.type, &taking->content.described);
+    pthread_mutex_lock(&fleet->lock);
+    struct vv_known_metric *known = vv_known_metric(&fleet->known, metric);
+    if (known) {
+        known->type = told.type == present.type ? told.type : known->type;
+        known->unit = told.unit == present.unit ? told.unit : known->unit;
+        known->description =
+            told.description == present.description ? told.description : known->description;
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    return known ? VV_OK : VV_NO_MEMORY;
+}
+
+static enum vv_status take_metric(struct taking *taking, uint32_t tenant)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    struct vv_str name = taking->told->name;
+    struct vv_str prefix = {name.data, content->measurement_size};
+    struct vv_str field = {name.data + prefix.size + 1, name.size - prefix.size - 1};
+    uint32_t measurement;
+    uint32_t metric = VV_REGISTRY_NONE;
+    enum vv_value_type type;
+    enum vv_status status = take_measurement(taking, tenant, prefix, &measurement);
+    if (status == VV_OK) {
+        status = vv_registry_metric(fleet->registry, measurement, field, content->type, true,
+                                    &metric, &type, taking->error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    if (type == VV_INT64 && content->type == VV_FLOAT64) {
+        status = vv_registry_metric_widen(fleet->registry, metric, taking->error);
+    }
+    if (status == VV_OK) {
+        status = vv_registry_learn_described(fleet->registry, metric, &content->described,
+                                             taking->error);
+    }
+    if (status == VV_OK) {
+        status = note_metric(taking, metric);
+    }
+    return first_of(note_learnt(fleet, VV_REGISTRY_METRIC, metric), status);
+}
+
+/* ---- sources ---- */
+
+static enum vv_status note_source(struct vv_fleet *fleet, uint32_t source)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct vv_known_source *known = vv_known_source(&fleet->known, source);
+    if (known) {
+        known->itself = true;
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    return known ? VV_OK : VV_NO_MEMORY;
+}
+
+/* Under the lock, like the plans that are agreed: so that none of this node's own comes between. */
+static enum vv_status take_plans(struct taking *taking, uint32_t source)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    pthread_mutex_lock(&fleet->lock);
+    struct vv_known_source *known = vv_known_source(&fleet->known, source);
+    size_t before = vv_registry_source_plans(fleet->registry, source).n;
+    enum vv_status status = known ? vv_registry_learn_plans(fleet->registry, source, content->plans,
+                                                            content->n, taking->error)
+                                  : VV_NO_MEMORY;
+    size_t now = vv_registry_source_plans(fleet->registry, source).n;
+    if (status == VV_OK && (content->n == now || known->plans == before)) {
+        known->plans = (uint8_t)now;
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    return status;
+}
+
+static enum vv_status take_source(struct taking *taking, uint32_t tenant)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    bool canonical = content->kind == VV_TOLD_TAGS ? false : content->canonical;
+    uint32_t source = VV_REGISTRY_NONE;
+    enum vv_status status = vv_registry_learn_source(fleet->registry, tenant, taking->told->name,
+                                                     canonical, &source, taking->error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = note_source(fleet, source);
+    if (status == VV_OK && content->kind == VV_TOLD_TAGS) {
+        struct vv_tag_version version = {taking->told->item, content->n, content->tags};
+        status = vv_registry_learn_tags(fleet->registry, source, &version, taking->error);
+    }
+    if (status == VV_OK && content->kind == VV_TOLD_PLAN) {
+        status = take_plans(taking, source);
+    }
+    return first_of(note_learnt(fleet, VV_REGISTRY_SOURCE, source), status);
+}
+
+/* ---- all kinds ---- */
+
+static enum vv_status take(struct taking *taking)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    uint32_t tenant;
+    uint32_t measurement;
+    enum vv_status status = vv_told_decode(taking->told, &taking->content, taking->error);
+    if (status == VV_OK) {
+        status =
+            vv_registry_tenant(fleet->registry, taking->told->tenant, true, &tenant, taking->error);
+    }
+    if (status == VV_OK) {
+        status = note_learnt(fleet, VV_REGISTRY_TENANT, tenant);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    switch (taking->content.kind) {
+    case VV_TOLD_TENANT:
+        return take_tenant(taking, tenant);
+    case VV_TOLD_MEASUREMENT:
+        return take_measurement(taking, tenant, taking->told->name, &measurement);
+    case VV_TOLD_METRIC:
+        return take_metric(taking, tenant);
+    case VV_TOLD_SOURCE:
+    case VV_TOLD_TAGS:
+    case VV_TOLD_PLAN:
+        return take_source(taking, tenant);
+    }
+    return VV_OK;
+}
+
+/* Whether the rest can be learnt without this. */
+static bool can_be_left_out(enum vv_status status)
+{
+    return status == VV_INVALID || status == VV_EXISTS || status == VV_TOO_LARGE ||
+           status == VV_OVERLOAD || status == VV_CORRUPT;
+}
+
+static void note_refused(struct vv_fleet *fleet, enum vv_status status, const struct vv_told *told,
+                         const struct vv_error *error)
+{
+    atomic_fetch_add_explicit(&fleet->refused, 1, memory_order_relaxed);
+    uint32_t bit = 1u << (unsigned)status;
+    if (!(fleet->refusals_logged & bit)) {
+        char text[600];
+        fleet->refusals_logged |= bit;
+        vv_log(VV_LOG_WARN, "fleet_not_learnt", "node=%u kind=%u status=%s message=%s",
+               (unsigned)told->node, (unsigned)told->kind, vv_status_name(status),
+               vv_log_quote(error->message, strlen(error->message), text, sizeof text));
+    }
+}
+
+/* Made anew for each: its content is some kilobytes that need not be cleared. */
+enum vv_status vv_fleet_take(void *context, const struct vv_told *told)
+{
+    struct vv_fleet *fleet = context;
+    struct vv_error error = {0};
+    struct taking taking;
+    taking.fleet = fleet;
+    taking.told = told;
+    taking.error = &error;
+    enum vv_status status = take(&taking);
+    if (can_be_left_out(status)) {
+        note_refused(fleet, status, told, &error);
+        return VV_OK;
+    }
+    if (status == VV_OK) {
+        atomic_fetch_add_explicit(&fleet->taken, 1, memory_order_relaxed);
+    } else if (status == VV_NEWER) {
+        note_refused(fleet, status, told, &error);
+    }
+    return status;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Telling: an object's state is compared with what others know; what differs is told. */
+#include "fleet/fleet_private.h"
+
+/* Who is told of, and what. Large: one at a time. */
+struct telling {
+    struct vv_fleet *fleet;
+    enum vv_registry_kind object;
+    uint32_t number;
+    struct vv_str tenant;
+    struct vv_str name;
+    struct vv_told_content content;
+    struct vv_error *error;
+};
+
+static enum vv_status no_memory(struct vv_error *error)
+{
+    return vv_error_set(error, VV_NO_MEMORY, "out of memory while telling other nodes");
+}
+
+static enum vv_status tell(struct telling *telling, enum vv_told_kind kind, int64_t item)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    struct vv_buffer value = {0};
+    telling->content.kind = kind;
+    vv_told_encode(&telling->content, &value);
+    enum vv_status status = vv_buffer_status(&value);
+    if (status != VV_OK ||
+        !vv_fleet_note(&fleet->unconfirmed, &fleet->n_unconfirmed, &fleet->unconfirmed_capacity,
+                       telling->object, telling->number)) {
+        status = no_memory(telling->error);
+    } else {
+        struct vv_told told = {.kind = (uint8_t)kind,
+                               .tenant = telling->tenant,
+                               .name = telling->name,
+                               .item = item,
+                               .value = {(const char *)value.data, value.size}};
+        status = vv_fleet_ops(fleet)->tell(fleet->store, &told, telling->error);
+    }
+    if (status == VV_OK) {
+        atomic_fetch_add_explicit(&fleet->told, 1, memory_order_relaxed);
+    }
+    vv_buffer_deinit(&value);
+    return status;
+}
+
+/* ---- tenants ---- */
+
+static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    struct vv_told_content *content = &telling->content;
+    telling->tenant = vv_registry_tenant_name(fleet->registry, number);
+    if (telling->tenant.size == 0) {
+        return VV_OK;
+    }
+    vv_registry_stamped_retention(fleet->registry, number, &content->retention_ns,
+                                  &content->retention_stamp);
+    uint64_t present = vv_known_retention(content->retention_ns, content->retention_stamp);
+    pthread_mutex_lock(&fleet->lock);
+    uint64_t *known = vv_known_tenant(&fleet->known, number);
+    bool is_news = known && *known != present;
+    pthread_mutex_unlock(&fleet->lock);
+    if (!known) {
+        return no_memory(telling->error);
+    }
+    enum vv_status status = is_news ? tell(telling, VV_TOLD_TENANT, 0) : VV_OK;
+    if (is_news && status == VV_OK) {
+        pthread_mutex_lock(&fleet->lock);
+        *vv_known_tenant(&fleet->known, number) = present;
+        pthread_mutex_unlock(&fleet->lock);
+    }
+    return status;
+}
+
+/* ---- measurements and metrics ---- */
+
+static enum vv_status tell_measurement(struct telling *telling, uint32_t number)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    telling->name = vv_registry_measurement_name(fleet->registry, number);
+    if (telling->name.size == 0) {
+        return VV_OK;
+    }
+    telling->tenant = vv_registry_tenant_name(
+        fleet->registry, vv_registry_measurement_tenant(fleet->registry, number));
+    pthread_mutex_lock(&fleet->lock);
+    bool *known = vv_known_measurement(&fleet->known, number);
+    bool is_news = known && !*known;
+    pthread_mutex_unlock(&fleet->lock);
+    if (!known) {
+        return no_memory(telling->error);
+    }
+    enum vv_status status = is_news ? tell(telling, VV_TOLD_MEASUREMENT, 0) : VV_OK;
+    if (status == VV_OK) {
+        pthread_mutex_lock(&fleet->lock);
+        *vv_known_measurement(&fleet->known, number) = true;
+        pthread_mutex_unlock(&fleet->lock);
+    }
+    return status;
+}
+
+static bool differs(const struct vv_known_metric *a, const struct vv_known_metric *b)
+{
+    return a->type != b->type || a->unit != b->unit || a->description != b->description;
+}
+
+static enum vv_status tell_metric(struct telling *telling, uint32_t number)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    struct vv_told_content *content = &telling->content;
+    struct vv_metric_info info;
+    vv_registry_metric_info(fleet->registry, number, &info);
+    if (info.name.size == 0) {
+        return VV_OK;
+    }
+    telling->tenant = vv_registry_tenant_name(fleet->registry, info.tenant);
+    telling->name = info.name;
+    vv_registry_described(fleet->registry, number, &content->described);
+    content->type = info.type;
+    content->measurement_size =
+        vv_registry_measurement_name(fleet->registry, info.measurement).size;
+    struct vv_known_metric present = vv_known_metric_of(content->type, &content->described);
+    pthread_mutex_lock(&fleet->lock);
+    struct vv_known_metric *known = vv_known_metric(&fleet->known, number);
+    bool is_news = known && differs(known, &present);
+    pthread_mutex_unlock(&fleet->lock);
+    if (!known) {
+        return no_memory(telling->error);
+    }
+    enum vv_status status = is_news ? tell(telling, VV_TOLD_METRIC, 0) : VV_OK;
+    if (is_news && status == VV_OK) {
+        pthread_mutex_lock(&fleet->lock);
+        *vv_known_metric(&fleet->known, number) = present;
+        pthread_mutex_unlock(&fleet->lock);
+    }
+    return status;
+}
+
+/* ---- sources ---- */
+
+static enum vv_status tell_tags(struct telling *telling, uint32_t number)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    struct vv_arena arena = {0};
+    struct vv_tag_version versions[VV_TAG_HISTORY_MAX];
+    size_t n = 0;
+    enum vv_status status = vv_registry_unknown_tags(fleet->registry, number, &arena, versions, &n);
+    if (status != VV_OK) {
+        status = no_memory(telling->error);
+    }
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        telling->content.n = versions[i].n_tags;
+        memcpy(telling->content.tags, versions[i].tags,
+               versions[i].n_tags * sizeof *versions[i].tags);
+        status = tell(telling, VV_TOLD_TAGS, versions[i].from_ns);
+        if (status == VV_OK) {
+            vv_registry_note_known(fleet->registry, number, &versions[i]);
+        }
+    }
+    vv_arena_deinit(&arena);
+    return status;
+}
+
+/* Each plan with those before it, so that it can be taken by itself. */
+static enum vv_status tell_plans(struct telling *telling, uint32_t number, size_t known)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    struct vv_plans plans = vv_registry_source_plans(fleet->registry, number);
+    enum vv_status status = VV_OK;
+    for (size_t i = known; i < plans.n && status == VV_OK; i++) {
+        telling->content.n = i + 1;
+        memcpy(telling->content.plans, plans.plans, (i + 1) * sizeof *plans.plans);
+        status = tell(telling, VV_TOLD_PLAN, plans.plans[i].from_ns);
+    }
+    if (status == VV_OK && plans.n > known) {
+        pthread_mutex_lock(&fleet->lock);
+        vv_known_source(&fleet->known, number)->plans = (uint8_t)plans.n;
+        pthread_mutex_unlock(&fleet->lock);
+    }
+    return status;
+}
+
+static enum vv_status tell_source(struct telling *telling, uint32_t number)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    telling->name = vv_registry_source_id(fleet->registry, number);
+    if (telling->name.size == 0) {
+        return VV_OK;
+    }
+    uint32_t tenant = vv_registry_source_tenant(fleet->registry, number);
+    telling->tenant = vv_registry_tenant_name(fleet->registry, tenant);
+    telling->content.canonical = vv_registry_source_is_canonical(fleet->registry, number);
+    pthread_mutex_lock(&fleet->lock);
+    const struct vv_known_source *place = vv_known_source(&fleet->known, number);
+    struct vv_known_source known = place ? *place : (struct vv_known_source){0};
+    pthread_mutex_unlock(&fleet->lock);
+    if (!place) {
+        return no_memory(telling->error);
+    }
+    enum vv_status status = known.itself ? VV_OK : tell(telling, VV_TOLD_SOURCE, 0);
+    if (!known.itself && status == VV_OK) {
+        pthread_mutex_lock(&fleet->lock);
+        vv_known_source(&fleet->known, number)->itself = true;
+        pthread_mutex_unlock(&fleet->lock);
+    }
+    if (status == VV_OK) {
+        status = tell_tags(telling, number);
+    }
+    return status == VV_OK ? tell_plans(telling, number, known.plans) : status;
+}
+
+enum vv_status vv_fleet_tell(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,
+                             struct vv_error *error)
+{
+    struct telling telling = {
+        .fleet = fleet, .object = kind, .number = number, .name = {"", 0}, .error = error};
+    switch (kind) {
+    case VV_REGISTRY_TENANT:
+        return tell_tenant(&telling, number);
+    case VV_REGISTRY_MEASUREMENT:
+        return tell_measurement(&telling, number);
+    case VV_REGISTRY_METRIC:
+        return tell_metric(&telling, number);
+    case VV_REGISTRY_SOURCE:
+        return tell_source(&telling, number);
+    case VV_REGISTRY_TIMES:
+        break;
+    }
+    return VV_OK;
+}

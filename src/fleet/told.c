@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The form of what is told, version 1. Integers are varints unless their size is named, signed ones
+ * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
+ *
+ *   u8 form (1), then by kind:
+ *   tenant       retention in ns (signed), u64 stamp of the retention
+ *   measurement  nothing
+ *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
+ *                u64 stamp of the description, description
+ *   source       u8 flags: 1 when the id is the whole tag set
+ *   tags         their number; for each: key, value
+ *   plan         u8 flags as of a source, number of plans (this one and all before it); for each:
+ *                from in ns (signed), bucket in ns, span in ns, splits; the last is from `item`
+ *
+ * Nothing may follow. `item` is 0 but for tags and plans.
+ */
+#include "fleet/told.h"
+
+#define FORM_VERSION   1
+#define FLAG_CANONICAL 1u
+#define TAG_SIZE_MIN   4 /* two texts of one byte each */
+
+/* ---- encoding ---- */
+
+static void encode_tags(const struct vv_told_content *content, struct vv_buffer *buffer)
+{
+    vv_buffer_varint(buffer, content->n);
+    for (size_t i = 0; i < content->n; i++) {
+        vv_buffer_sized(buffer, content->tags[i].key);
+        vv_buffer_sized(buffer, content->tags[i].value);
+    }
+}
+
+static void encode_plans(const struct vv_told_content *content, struct vv_buffer *buffer)
+{
+    vv_buffer_u8(buffer, content->canonical ? FLAG_CANONICAL : 0);
+    vv_buffer_varint(buffer, content->n);
+    for (size_t i = 0; i < content->n; i++) {
+        vv_buffer_zigzag(buffer, content->plans[i].from_ns);
+        vv_buffer_varint(buffer, (uint64_t)content->plans[i].bucket_ns);
+        vv_buffer_varint(buffer, (uint64_t)content->plans[i].span_ns);
+        vv_buffer_varint(buffer, content->plans[i].splits);
+    }
+}
+
+void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buffer)
+{
+    vv_buffer_u8(buffer, FORM_VERSION);
+    switch (content->kind) {
+    case VV_TOLD_TENANT:
+        vv_buffer_zigzag(buffer, content->retention_ns);
+        vv_buffer_u64(buffer, content->retention_stamp);
+        break;
+    case VV_TOLD_MEASUREMENT:
+        break;
+    case VV_TOLD_METRIC:
+        vv_buffer_u8(buffer, (uint8_t)content->type);
+        vv_buffer_varint(buffer, content->measurement_size);
+        vv_buffer_u64(buffer, content->described.unit_stamp);
+        vv_buffer_sized(buffer, content->described.unit);
+        vv_buffer_u64(buffer, content->described.description_stamp);
+        vv_buffer_sized(buffer, content->described.description);
+        break;
+    case VV_TOLD_SOURCE:
+        vv_buffer_u8(buffer, content->canonical ? FLAG_CANONICAL : 0);
+        break;
+    case VV_TOLD_TAGS:
+        encode_tags(content, buffer);
+        break;
+    case VV_TOLD_PLAN:
+        encode_plans(content, buffer);
+        break;
+    }
+}
+
+/* ---- decoding ---- */
+
+static bool read_canonical(struct vv_reader *reader, bool *canonical_out)
+{
+    uint8_t flags = vv_reader_u8(reader);
+    *canonical_out = flags & FLAG_CANONICAL;
+    return flags <= FLAG_CANONICAL;
+}
+
+static bool read_tenant(struct vv_reader *reader, struct vv_told_content *out)
+{
+    out->retention_ns = vv_reader_zigzag(reader);
+    out->retention_stamp = vv_reader_u64(reader);
+    return out->retention_ns >= 0 && out->retention_stamp <= VV_TOLD_STAMP_MAX;
+}
+
+static bool read_metric(struct vv_reader *reader, struct vv_str name, struct vv_told_content *out)
+{
+    uint8_t type = vv_reader_u8(reader);
+    out->type = type == VV_INT64 ? VV_INT64 : VV_FLOAT64;
+    uint64_t measurement_size = vv_reader_varint(reader);
+    out->described.unit_stamp = vv_reader_u64(reader);
+    out->described.unit = vv_reader_sized(reader);
+    out->described.description_stamp = vv_reader_u64(reader);
+    out->described.description = vv_reader_sized(reader);
+    bool splits = measurement_size > 0 && name.size > 2 && measurement_size < name.size - 1 &&
+                  name.data[measurement_size] == '.';
+    out->measurement_size = splits ? (size_t)measurement_size : 0;
+    return splits && (type == VV_FLOAT64 || type == VV_INT64) &&
+           out->described.unit_stamp <= VV_TOLD_STAMP_MAX &&
+           out->described.description_stamp <= VV_TOLD_STAMP_MAX;
+}
+
+static bool read_tags(struct vv_reader *reader, struct vv_told_content *out)
+{
+    uint64_t n = vv_reader_varint(reader);
+    if (n > VV_TAGS_MAX || n > vv_reader_left(reader) / TAG_SIZE_MIN) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        out->tags[i].key = vv_reader_sized(reader);
+        out->tags[i].value = vv_reader_sized(reader);
+    }
+    out->n = (size_t)n;
+    return true;
+}
+
+static bool read_plans(struct vv_reader *reader, int64_t item, struct vv_told_content *out)
+{
+    bool good = read_canonical(reader, &out->canonical);
+    uint64_t n = vv_reader_varint(reader);
+    good = good && n > 0 && n <= VV_PLANS_MAX;
+    for (size_t i = 0; good && i < n; i++) {
+        out->plans[i] = (struct vv_plan){.from_ns = vv_reader_zigzag(reader)};
+        out->plans[i].bucket_ns = (int64_t)vv_reader_varint(reader);
+        out->plans[i].span_ns = (int64_t)vv_reader_varint(reader);
+        uint64_t splits = vv_reader_varint(reader);
+        out->plans[i].splits = (uint16_t)splits;
+        good = splits <= VV_SPLITS_MAX && out->plans[i].from_ns <= VV_TIME_MAX;
+    }
+    out->n = good ? (size_t)n : 0;
+    return good && out->plans[n - 1].from_ns == item;
+}
+
+static bool read_content(struct vv_reader *reader, const struct vv_told *told,
+                         struct vv_told_content *out)
+{
+    bool named = told->name.size > 0;
+    switch (out->kind) {
+    case VV_TOLD_TENANT:
+        return !named && told->item == 0 && read_tenant(reader, out);
+    case VV_TOLD_MEASUREMENT:
+        return named && told->item == 0;
+    case VV_TOLD_METRIC:
+        return named && told->item == 0 && read_metric(reader, told->name, out);
+    case VV_TOLD_SOURCE:
+        return named && told->item == 0 && read_canonical(reader, &out->canonical);
+    case VV_TOLD_TAGS:
+        return named && read_tags(reader, out);
+    case VV_TOLD_PLAN:
+        return named && read_plans(reader, told->item, out);
+    }
+    return false;
+}
+
+enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content *content_out,
+                              struct vv_error *error)
+{
+    struct vv_reader reader = vv_reader_of(told->value.data, told->value.size);
+    uint8_t form = vv_reader_u8(&reader);
+    content_out->kind = (enum vv_told_kind)told->kind;
+    content_out->n = 0;
+    if (told->kind > VV_TOLD_PLAN || form > FORM_VERSION) {
+        return vv_error_set(error, VV_NEWER,
+                            "node %u tells of kind %u in form %u, which this program does not "
+                            "know: use a newer program on all nodes",
+                            (unsigned)told->node, (unsigned)told->kind, (unsigned)form);
+    }
+    bool good = told->kind != 0 && form != 0 && told->value.size <= VV_TOLD_VALUE_MAX &&
+                read_content(&reader, told, content_out) && !reader.failed &&
+                vv_reader_left(&reader) == 0;
+    return good ? VV_OK
+                : vv_error_set(error, VV_CORRUPT, "what node %u told (kind %u) is damaged",
+                               (unsigned)told->node, (unsigned)told->kind);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nodes tell each other, in bytes: the value of a struct vv_told, by its kind. Each can be
+ * applied alone, in any order with others. The form is in told.c. Any thread.
+ */
+#ifndef VV_FLEET_TOLD_H
+#define VV_FLEET_TOLD_H
+
+#include "registry/shared.h"
+#include "store/store.h"
+
+/* Values are part of the format. */
+enum vv_told_kind {
+    VV_TOLD_TENANT = 1,      /* name: ""; its retention */
+    VV_TOLD_MEASUREMENT = 2, /* name: the measurement's */
+    VV_TOLD_METRIC = 3,      /* name: measurement.field; type, unit, description */
+    VV_TOLD_SOURCE = 4,      /* name: its id */
+    VV_TOLD_TAGS = 5,        /* name: its id; item: from_ns; a version of its tags */
+    VV_TOLD_PLAN = 6,        /* name: its id; item: from_ns; a plan, with those before it */
+};
+
+/* No value is larger. */
+#define VV_TOLD_VALUE_MAX (16u << 10)
+/* Higher stamps are refused: something set later must find one above. */
+#define VV_TOLD_STAMP_MAX (UINT64_MAX - (UINT64_C(1) << 52))
+
+struct vv_told_content {
+    enum vv_told_kind kind;
+    int64_t retention_ns; /* tenant */
+    vv_stamp retention_stamp;
+    enum vv_value_type type; /* metric */
+    size_t measurement_size; /* how much of the name is the measurement's */
+    struct vv_described described;
+    bool canonical; /* source, plan */
+    size_t n;       /* tags, plans */
+    struct vv_tag tags[VV_TAGS_MAX];
+    struct vv_plan plans[VV_PLANS_MAX];
+};
+
+/* Appends the value; check the buffer's status. */
+void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buffer);
+
+/* The content borrows from `told`. Checks what can be checked here; texts, the order of tags and
+ * plans are the registry's to check. VV_CORRUPT; VV_NEWER for a kind or a form of a newer
+ * version. */
+VV_MUST_CHECK enum vv_status vv_told_decode(const struct vv_told *told,
+                                            struct vv_told_content *content_out,
+                                            struct vv_error *error);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nodes of one store share of a registry: names and what belongs to them, never numbers. Here
+ * is what applies what another node told (learning), and what tells it; src/fleet uses both.
+ *
+ * Learning is a union: whatever the order in which the same things are learnt, all registries come
+ * to the same. Everything is checked as hostile input; a change makes a new, unsettled version, and
+ * a failure changes nothing. Beside the statuses named: VV_INVALID (a text or a value that is not
+ * allowed), VV_NOT_FOUND (a hole), VV_TOO_LARGE (a limit), VV_NO_MEMORY. Any thread.
+ */
+#ifndef VV_REGISTRY_SHARED_H
+#define VV_REGISTRY_SHARED_H
+
+#include "model/stamp.h"
+#include "registry/registry.h"
+
+/*
+ * The registry is one of several: retentions, units and descriptions that are set from now on get
+ * stamps (above those that they replace), and of two versions of tags from one time the greater one
+ * counts: the one with more tags, of as many the one whose texts come later. Before other threads
+ * start.
+ */
+void vv_registry_share(struct vv_registry *registry, vv_stamp (*stamp)(void *context),
+                       void *context);
+
+/* The retention and when it was set; stamp 0: never, or before the registry was shared. Both 0 for
+ * a hole. */
+void vv_registry_stamped_retention(struct vv_registry *registry, uint32_t tenant,
+                                   int64_t *retention_ns_out, vv_stamp *stamp_out);
+/* The higher stamp counts; of equal ones the longer retention. */
+VV_MUST_CHECK enum vv_status vv_registry_learn_retention(struct vv_registry *registry,
+                                                         uint32_t tenant, int64_t retention_ns,
+                                                         vv_stamp stamp, struct vv_error *error);
+
+/* Measurements have numbers below this; there may be holes. */
+uint32_t vv_registry_measurement_count(struct vv_registry *registry);
+/* Whose measurement it is; VV_REGISTRY_NONE for a hole. */
+uint32_t vv_registry_measurement_tenant(struct vv_registry *registry, uint32_t measurement);
+/* Makes a metric of integers one of floats, for ever; nothing for one of floats. Values that were
+ * taken as integers before stay integers where they are, and are converted when they are read:
+ * those beyond 2^53 lose precision. */
+VV_MUST_CHECK enum vv_status vv_registry_metric_widen(struct vv_registry *registry, uint32_t metric,
+                                                      struct vv_error *error);
+
+/* What is said of a metric, each with the time at which it was set. */
+struct vv_described {
+    struct vv_str unit;
+    vv_stamp unit_stamp; /* 0: never set, or before it was shared */
+    struct vv_str description;
+    vv_stamp description_stamp;
+};
+void vv_registry_described(struct vv_registry *registry, uint32_t metric,
+                           struct vv_described *described_out);
+/* Of each text the one with the higher stamp counts; of equal ones the later one in the order of
+ * bytes. VV_OVERLOAD beyond VV_DESCRIBE_BYTES_MAX. */
+VV_MUST_CHECK enum vv_status vv_registry_learn_described(struct vv_registry *registry,
+                                                         uint32_t metric,
+                                                         const struct vv_described *described,
+                                                         struct vv_error *error);
+
+/* Whether the id is the whole tag set, which never changes. */
+bool vv_registry_source_is_canonical(struct vv_registry *registry, uint32_t source);
+/* Finds or makes a source by its id. One that is not canonical has no tags then, until the first
+ * version of them is learnt or made. VV_EXISTS when it is known as the other sort of source. */
+VV_MUST_CHECK enum vv_status vv_registry_learn_source(struct vv_registry *registry, uint32_t tenant,
+                                                      struct vv_str id, bool canonical,
+                                                      uint32_t *source_out, struct vv_error *error);
+/* Adds a version of the tags of a source that is not canonical: tags ascending by key. Of two from
+ * one time the greater one counts; the newest VV_TAG_HISTORY_MAX are kept. */
+VV_MUST_CHECK enum vv_status vv_registry_learn_tags(struct vv_registry *registry, uint32_t source,
+                                                    const struct vv_tag_version *version,
+                                                    struct vv_error *error);
+/* Adds plans to the source's history: valid ones, ascending, the first from VV_TIME_MIN.
+ * VV_CORRUPT when one is known with another content. */
+VV_MUST_CHECK enum vv_status vv_registry_learn_plans(struct vv_registry *registry, uint32_t source,
+                                                     const struct vv_plan *plans, size_t n,
+                                                     struct vv_error *error);
+
+/*
+ * A version of tags is known to other nodes when it was learnt from one, told to them, or read from
+ * a record (until vv_registry_forget_known). The versions that are not known yet, oldest first, as
+ * vv_registry_source_history; n 0 for a canonical source, and where nothing is known of the tags.
+ */
+VV_MUST_CHECK enum vv_status vv_registry_unknown_tags(
+    struct vv_registry *registry, uint32_t source, struct vv_arena *arena,
+    struct vv_tag_version versions_out[VV_TAG_HISTORY_MAX], size_t *n_out);
+/* This version is known to them from now on, unless it has changed since. */
+void vv_registry_note_known(struct vv_registry *registry, uint32_t source,
+                            const struct vv_tag_version *version);
+/* Nothing is certain any more of who knows the source's tags. */
+void vv_registry_forget_known(struct vv_registry *registry, uint32_t source);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared operations in memory: several nodes, each with a memory store of its own, tell each other
+ * through one log. What one tells is there at once for the others, and stays only if it confirms.
+ * One thread at a time, but for a lock around each call.
+ */
+#ifndef TESTS_SUPPORT_FAKE_FLEET_H
+#define TESTS_SUPPORT_FAKE_FLEET_H
+
+#include "base/random.h"
+#include "registry/registry.h"
+#include "store/store.h"
+
+#include "simulation/sim_memory.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define FAKE_NODES 5
+
+struct fake_told {
+    struct vv_told told; /* owns its texts */
+    uint64_t sequence;   /* of the last change */
+    bool confirmed;
+};
+
+struct fake_node {
+    struct vv_store *store; /* a memory store with more operations */
+    struct vv_store_ops ops;
+    const struct vv_store_ops *own; /* the memory store's */
+    struct vv_registry *registry;   /* to name sources for agreed plans; set by the test */
+    uint64_t learnt;                /* sequence */
+    uint64_t learnt_confirmed;
+    uint64_t told;     /* calls */
+    uint64_t repeated; /* of those: what it had told already */
+    uint64_t parroted; /* of those: what another had told already */
+    uint32_t fail;     /* the next calls fail */
+    uint32_t confirms;
+};
+
+struct fake_plan {
+    char name[128];
+    struct vv_plan plan;
+};
+
+struct fake_fleet {
+    pthread_mutex_t lock;
+    struct fake_node nodes[FAKE_NODES + 1]; /* by node number, from 1 */
+    struct fake_told *log;
+    size_t n;
+    struct fake_plan *plans;
+    size_t n_plans;
+    uint64_t sequence;
+    struct vv_random random;
+};
+
+static struct fake_fleet fake; /* the operations get a store only */
+
+static inline uint32_t fake_number(struct vv_store *store)
+{
+    for (uint32_t i = 1; i <= FAKE_NODES; i++) {
+        if (fake.nodes[i].store == store) {
+            return i;
+        }
+    }
+    vv_invariant(false);
+    return 0;
+}
+
+static inline struct vv_str fake_copy(struct vv_str text)
+{
+    char *copy = vv_sim_malloc(text.size + 1);
+    memcpy(copy, text.size ? text.data : "", text.size);
+    return (struct vv_str){copy, text.size};
+}
+
+static inline bool fake_is_same(const struct vv_told *a, const struct vv_told *b)
+{
+    return a->kind == b->kind && a->item == b->item && vv_str_equal(a->tenant, b->tenant) &&
+           vv_str_equal(a->name, b->name);
+}
+
+static inline bool fake_fails(struct fake_node *node)
+{
+    bool fails = node->fail > 0;
+    node->fail -= fails;
+    return fails;
+}
+
+static inline void fake_note_told(struct fake_node *node, uint32_t number,
+                                  const struct vv_told *told)
+{
+    node->told++;
+    bool repeated = false;
+    bool parroted = false;
+    for (size_t i = 0; i < fake.n; i++) {
+        const struct vv_told *known = &fake.log[i].told;
+        if (fake_is_same(known, told) && vv_str_equal(known->value, told->value)) {
+            repeated |= known->node == number;
+            parroted |= known->node != number;
+        }
+    }
+    node->repeated += repeated;
+    node->parroted += parroted;
+}
+
+static inline enum vv_status fake_tell(struct vv_store *store, const struct vv_told *told,
+                                       struct vv_error *error)
+{
+    pthread_mutex_lock(&fake.lock);
+    uint32_t number = fake_number(store);
+    struct fake_node *node = &fake.nodes[number];
+    if (fake_fails(node)) {
+        pthread_mutex_unlock(&fake.lock);
+        return vv_error_set(error, VV_IO, "told to fail");
+    }
+    fake_note_told(node, number, told);
+    struct fake_told *place = NULL;
+    for (size_t i = 0; i < fake.n; i++) {
+        if (fake.log[i].told.node == number && fake_is_same(&fake.log[i].told, told)) {
+            place = &fake.log[i];
+            free((char *)place->told.value.data);
+        }
+    }
+    if (!place) {
+        fake.log = vv_sim_realloc(fake.log, (fake.n + 1) * sizeof *fake.log);
+        place = &fake.log[fake.n++];
+        place->told = *told;
+        place->told.node = number;
+        place->told.tenant = fake_copy(told->tenant);
+        place->told.name = fake_copy(told->name);
+    }
+    place->told.value = fake_copy(told->value);
+    place->sequence = ++fake.sequence;
+    place->confirmed = false;
+    pthread_mutex_unlock(&fake.lock);
+    return VV_OK;
+}
+
+/* The least sequence of a node's news above `after`; NULL when there is none. */
+static inline const struct fake_told *fake_next(uint32_t number, uint64_t after)
+{
+    const struct fake_told *next = NULL;
+    for (size_t i = 0; i < fake.n; i++) {
+        const struct fake_told *each = &fake.log[i];
+        if (each->told.node == number && each->sequence > after &&
+            (!next || each->sequence < next->sequence)) {
+            next = each;
+        }
+    }
+    return next;
+}
+
+/* Others in any order, what each told in its order. */
+static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit visit, void *context,
+                                        struct vv_error *error)
+{
+    pthread_mutex_lock(&fake.lock);
+    uint32_t number = fake_number(store);
+    struct fake_node *node = &fake.nodes[number];
+    uint64_t at[FAKE_NODES + 1];
+    enum vv_status status = fake_fails(node) ? VV_IO : VV_OK;
+    for (uint32_t i = 1; i <= FAKE_NODES; i++) {
+        at[i] = node->learnt;
+    }
+    for (uint32_t left = FAKE_NODES; left > 0 && status == VV_OK;) {
+        uint32_t from = 1 + (uint32_t)vv_random_below(&fake.random, FAKE_NODES);
+        const struct fake_told *next = from == number ? NULL : fake_next(from, at[from]);
+        if (next) {
+            at[from] = next->sequence;
+            status = visit(context, &next->told);
+        }
+        left = 0;
+        for (uint32_t i = 1; i <= FAKE_NODES; i++) {
+            left += i != number && fake_next(i, at[i]) != NULL;
+        }
+    }
+    if (status == VV_OK) {
+        node->learnt = fake.sequence;
+    } else {
+        vv_error_set(error, status, "the learning ended early");
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_plan *plans,
+                                        size_t n, struct vv_error *error)
+{
+    pthread_mutex_lock(&fake.lock);
+    struct fake_node *node = &fake.nodes[fake_number(store)];
+    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%.*s/%.*s",
+                 VV_STR_ARG(vv_registry_tenant_name(node->registry, plans[i].tenant)),
+                 VV_STR_ARG(vv_registry_source_id(node->registry, plans[i].source)));
+        size_t at = 0;
+        while (at < fake.n_plans && strcmp(fake.plans[at].name, name) != 0) {
+            at++;
+        }
+        if (at == fake.n_plans) {
+            fake.plans = vv_sim_realloc(fake.plans, (at + 1) * sizeof *fake.plans);
+            snprintf(fake.plans[at].name, sizeof fake.plans[at].name, "%s", name);
+            fake.plans[at].plan = plans[i].plan;
+            fake.n_plans++;
+        }
+        plans[i].plan = fake.plans[at].plan;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+static inline enum vv_status fake_confirm(struct vv_store *store, struct vv_error *error)
+{
+    pthread_mutex_lock(&fake.lock);
+    uint32_t number = fake_number(store);
+    struct fake_node *node = &fake.nodes[number];
+    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail")
+                                             : node->own->confirm(store, error);
+    if (status == VV_OK) {
+        node->confirms++;
+        node->learnt_confirmed = node->learnt;
+        for (size_t i = 0; i < fake.n; i++) {
+            fake.log[i].confirmed |= fake.log[i].told.node == number;
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+static inline uint32_t fake_node_number(struct vv_store *store)
+{
+    return fake_number(store);
+}
+
+static inline enum vv_status fake_beat(struct vv_store *store, int64_t until_ns,
+                                       struct vv_error *error)
+{
+    (void)store;
+    (void)until_ns;
+    (void)error;
+    return VV_OK;
+}
+
+static inline size_t fake_peers(struct vv_store *store, struct vv_peer *peers_out, size_t max)
+{
+    (void)store;
+    (void)peers_out;
+    (void)max;
+    return 0;
+}
+
+static inline enum vv_status fake_begin_seal(struct vv_store *store, const struct vv_mark *marks,
+                                             size_t n, bool *mine_out, struct vv_error *error)
+{
+    (void)store;
+    (void)marks;
+    (void)error;
+    for (size_t i = 0; i < n; i++) {
+        mine_out[i] = true;
+    }
+    return VV_OK;
+}
+
+static const struct vv_shared_ops fake_shared = {
+    .node = fake_node_number,
+    .tell = fake_tell,
+    .learn = fake_learn,
+    .agree_plans = fake_agree,
+    .beat = fake_beat,
+    .peers = fake_peers,
+    .begin_seal = fake_begin_seal,
+};
+
+static inline struct vv_store *fake_open(uint32_t number)
+{
+    struct fake_node *node = &fake.nodes[number];
+    const struct vv_store_options options = {0};
+    struct vv_error error = {0};
+    *node = (struct fake_node){0};
+    assert_int_equal(vv_store_memory_open(&options, &node->store, &error), VV_OK);
+    node->own = node->store->ops;
+    node->ops = *node->store->ops;
+    node->ops.confirm = fake_confirm;
+    node->ops.shared = &fake_shared;
+    node->store->ops = &node->ops;
+    return node->store;
+}
+
+static inline void fake_begin(uint64_t seed)
+{
+    fake = (struct fake_fleet){.random = {seed}};
+    pthread_mutex_init(&fake.lock, NULL);
+}
+
+/* The process ends: what it did since its last confirm is gone, or not. */
+static inline void fake_crash(uint32_t number)
+{
+    struct fake_node *node = &fake.nodes[number];
+    bool lost = vv_random_below(&fake.random, 2);
+    size_t kept = 0;
+    for (size_t i = 0; i < fake.n; i++) {
+        struct fake_told *each = &fake.log[i];
+        if (lost && each->told.node == number && !each->confirmed) {
+            free((char *)each->told.tenant.data);
+            free((char *)each->told.name.data);
+            free((char *)each->told.value.data);
+        } else {
+            fake.log[kept++] = *each;
+        }
+    }
+    fake.n = kept;
+    node->learnt = node->learnt_confirmed;
+    node->store->ops = node->own;
+    vv_store_memory_crash(node->store, vv_random_next(&fake.random));
+    node->store->ops = &node->ops;
+}
+
+static inline void fake_end(void)
+{
+    for (size_t i = 0; i < fake.n; i++) {
+        free((char *)fake.log[i].told.tenant.data);
+        free((char *)fake.log[i].told.name.data);
+        free((char *)fake.log[i].told.value.data);
+    }
+    free(fake.log);
+    free(fake.plans);
+    for (uint32_t i = 1; i <= FAKE_NODES; i++) {
+        if (fake.nodes[i].store) {
+            fake.nodes[i].store->ops->close(fake.nodes[i].store);
+        }
+    }
+    pthread_mutex_destroy(&fake.lock);
+}
+
+#endif
