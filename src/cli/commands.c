@@ -70,6 +70,9 @@ static const struct vv_option load_options[] = {
     {"delimiter", 0, "CHAR", false, NULL, "CSV: what separates cells; a comma if not given"},
     {"header", 0, "WHICH", false, "auto|yes|no",
      "CSV: whether the first row has the columns' names; without, they are called 1, 2, …"},
+    {"ack", 0, "WHEN", false, "journal|store",
+     "When a batch counts as stored: in the server's journal, or confirmed by its store; as the "
+     "server is set if not given"},
     {"batch-lines", 0, "N", false, NULL, "Lines in one request; 5000 if not given"},
     {"batch-bytes", 0, "SIZE", false, NULL, "Bytes in one request; 1MiB if not given"},
     {"connections", 0, "N", false, NULL, "Requests at the same time; 2 if not given"},

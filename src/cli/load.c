@@ -257,6 +257,7 @@ static enum vv_status open_sender(struct vv_load *load, struct vv_error *error)
     }
     const struct vv_sender_options options = {
         .client = &load->client,
+        .ack = vv_arguments_text(arguments, "ack", NULL),
         .lanes = (size_t)lanes,
         .lines_max = (size_t)lines,
         .bytes_max = (size_t)bytes,

@@ -219,6 +219,9 @@ static enum vv_status make_path(struct vv_sender *sender)
 {
     struct vv_buffer query = {0};
     vv_form_add(&query, "db", vv_str_of(sender->options.client->tenant));
+    if (sender->options.ack) {
+        vv_form_add(&query, "ack", vv_str_of(sender->options.ack));
+    }
     enum vv_status status = vv_buffer_status(&query);
     if (status == VV_OK) {
         int size = snprintf(sender->path, sizeof sender->path, "/write?%.*s", (int)query.size,

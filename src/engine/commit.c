@@ -153,6 +153,9 @@ static vv_stamp next_stamp(const struct vv_engine *engine)
 static enum vv_status prepare(struct vv_engine *engine, struct round *round,
                               struct vv_submission *each)
 {
+    if (each->batch->points == 0 && each->batch->n_definitions == 0) {
+        return VV_OK; /* nothing to write: it stands for what came before it */
+    }
     struct vv_head_figures head;
     vv_head_read_figures(engine->head, &head);
     if (head.bytes + each->batch->bytes > (uint64_t)engine->settings.head_bytes_max) {
@@ -211,13 +214,15 @@ static void accept(struct vv_engine *engine, struct round *round)
     }
     note_accepted(engine, round);
     for (size_t i = 0; i < round->n; i++) {
-        if (round->submissions[i]->status == VV_OK) {
-            engine->applied_stamp = round->submissions[i]->stamp;
-            observe_times(engine, round->submissions[i]->batch);
+        struct vv_submission *each = round->submissions[i];
+        if (each->status == VV_OK) {
+            engine->applied_stamp = each->stamp ? each->stamp : engine->applied_stamp;
+            each->stamp = engine->applied_stamp;
+            observe_times(engine, each->batch);
         }
     }
     vv_head_publish(engine->head);
-    if (engine->generation_since_ns == 0) {
+    if (engine->generation_since_ns == 0 && round->n_records > 0) {
         engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
     }
     engine->bytes_since_cut += engine->round_bytes.size;
@@ -260,6 +265,12 @@ static void complete(struct vv_engine *engine, struct round *round, const struct
         struct vv_submission *each = round->submissions[i];
         account(engine, each);
         vv_histogram_add_duration(&engine->counters.commit_wait, now - each->queued_ns);
+        if (each->to_store && each->status == VV_OK) {
+            vv_batch_destroy(each->batch);
+            each->batch = NULL;
+            vv_acks_hold(engine, each);
+            continue;
+        }
         each->done(each->context, each->status, message_for(each->status, error));
         vv_batch_destroy(each->batch);
         free(each);
@@ -342,6 +353,14 @@ static enum vv_status snapshot_accounts(struct vv_engine *engine, struct vv_job 
     return VV_OK;
 }
 
+static bool acks_want_cut(struct vv_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool want = vv_acks_want_cut(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return want;
+}
+
 static bool cut_is_due(struct vv_engine *engine)
 {
     struct vv_head_figures head;
@@ -358,6 +377,7 @@ static void queue_job(struct vv_engine *engine, struct vv_job *job)
     job->stamp = engine->applied_stamp;
     job->run = next_stamp(engine);
     engine->last_stamp = job->run;
+    engine->cut_stamp = job->stamp;
     job->definitions = engine->definitions;
     engine->definitions = (struct vv_definition_list){0};
     engine->generation_since_ns = 0;
@@ -379,6 +399,7 @@ static void queue_job(struct vv_engine *engine, struct vv_job *job)
 
 enum vv_status vv_commit_cut(struct vv_engine *engine, bool anyway)
 {
+    anyway = anyway || acks_want_cut(engine);
     if (!anyway && !cut_is_due(engine)) {
         return VV_DONE;
     }
@@ -403,9 +424,13 @@ static void wait_for_work(struct vv_engine *engine, bool blocked)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 1; /* generations are cut by age, too */
     pthread_mutex_lock(&engine->lock);
-    bool idle = !engine->stopping && engine->flush_cut == engine->flush_requested;
+    int64_t wait_ns = blocked ? VV_SECOND : vv_acks_patience(engine, VV_SECOND);
+    until.tv_sec += wait_ns / VV_SECOND; /* a second at most: generations are cut by age, too */
+    until.tv_nsec += wait_ns % VV_SECOND;
+    until.tv_sec += until.tv_nsec / VV_SECOND;
+    until.tv_nsec %= VV_SECOND;
+    bool idle = !engine->stopping && engine->flush_cut == engine->flush_requested && wait_ns > 0;
     if (!engine->queue_first && (idle || blocked)) {
         pthread_cond_timedwait(&engine->committer_wakes, &engine->lock, &until);
     }
@@ -416,6 +441,7 @@ void *vv_commit_thread(void *context)
 {
     struct vv_engine *engine = context;
     for (;;) {
+        vv_acks_answer(engine);
         enum vv_status status = vv_commit_round(engine);
         pthread_mutex_lock(&engine->lock);
         bool requested = engine->flush_cut != engine->flush_requested;

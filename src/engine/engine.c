@@ -168,6 +168,7 @@ void vv_engine_close(struct vv_engine *engine)
         pthread_join(engine->committer, NULL);
         pthread_join(engine->storage, NULL);
     }
+    vv_acks_end(engine);
     destroy(engine);
 }
 
@@ -235,9 +236,10 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
 
 static enum vv_status step_commit(struct vv_engine *engine)
 {
+    bool answered = vv_acks_answer(engine);
     enum vv_status status = vv_commit_round(engine);
     enum vv_status cut = vv_commit_cut(engine, false);
-    return status == VV_DONE && cut == VV_OK ? VV_OK : status;
+    return status == VV_DONE && (cut == VV_OK || answered) ? VV_OK : status;
 }
 
 static enum vv_status step_flush(struct vv_engine *engine, struct vv_error *error)

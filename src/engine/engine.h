@@ -64,6 +64,14 @@ typedef void (*vv_write_done)(void *context, enum vv_status status, const char *
 void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
                       void *context);
 
+/* The same, but VV_OK means: confirmed by the store, so that the loss of this machine does not lose
+ * it. The batch is journaled and readable before, and counted as accepted. VV_UNKNOWN with a
+ * message when the store has not confirmed it within ack.timeout, or when the engine is closed
+ * before: the journal has it. A batch without points waits for all that was completed before it was
+ * handed over. vv_engine_close may call `done`, too. */
+void vv_engine_submit_to_store(struct vv_engine *engine, struct vv_batch *take_batch,
+                               vv_write_done done, void *context);
+
 /* Counts what a finished request's staging saw (received, refused by reason). Points of batches
  * that were not stored are counted by the engine as refused for overload, or as unknown. */
 void vv_engine_account(struct vv_engine *engine, const struct vv_staging *staging);

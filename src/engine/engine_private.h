@@ -34,6 +34,7 @@ struct vv_submission {
     vv_write_done done;
     void *context;
     int64_t queued_ns; /* monotonic */
+    bool to_store;     /* done when the store has confirmed it */
     vv_stamp stamp;
     enum vv_status status;
 };
@@ -79,6 +80,9 @@ struct vv_engine_counters {
     struct vv_histogram commit_duration; /* journal write and sync */
     struct vv_histogram commit_batches;  /* in a round */
     struct vv_histogram commit_points;   /* in a round */
+    struct vv_histogram ack_wait;        /* of batches that waited for the store */
+    _Atomic uint64_t acks_waiting;
+    _Atomic uint64_t acks_timed_out;
     struct vv_histogram flush_duration;
     struct vv_histogram query_duration[5]; /* by enum vv_request_kind */
     _Atomic uint64_t queries_failed[5];
@@ -124,6 +128,7 @@ struct vv_engine {
     size_t queue_bytes;
     struct vv_job *job_first;
     struct vv_job *job_last;
+    vv_stamp confirmed_stamp; /* all of this node up to here is in the store */
     uint64_t flush_requested; /* tickets: requested ≥ cut ≥ done */
     uint64_t flush_cut;
     uint64_t flush_done;
@@ -143,6 +148,9 @@ struct vv_engine {
     vv_stamp last_stamp;    /* given out */
     vv_stamp applied_stamp; /* of what is in the head or the store: never above the journal's last,
                                so that a restart gives out none at or below it again */
+    vv_stamp cut_stamp;     /* of the last job */
+    struct vv_submission *ack_first; /* published, waiting for the store; by stamp */
+    struct vv_submission *ack_last;
     int64_t generation_since_ns; /* monotonic time of the active generation's first batch; 0 none */
     struct vv_definition_list definitions;
     struct vv_buffer round_bytes;
@@ -181,6 +189,20 @@ enum vv_status vv_engine_open_store(struct vv_engine *engine, struct vv_store *g
 /* The tenant's cell; NULL when memory is out or the tenant is out of range. Any thread. */
 struct vv_account_cell *vv_account_of(struct vv_engine *engine, uint32_t tenant);
 void vv_accounts_deinit(struct vv_engine *engine);
+
+/* ---- acks.c ---- */
+/* Takes a submission that is published, and whose batch is gone. Committer, as the next three. */
+void vv_acks_hold(struct vv_engine *engine, struct vv_submission *take_submission);
+/* Answers those whose generation the store has confirmed, and those that have waited long enough;
+ * whether there were any. */
+bool vv_acks_answer(struct vv_engine *engine);
+/* Whether the active generation is to be cut for those who wait. Under the lock. */
+bool vv_acks_want_cut(const struct vv_engine *engine);
+/* How long the committer may sleep because of them, at most `most_ns`; 0: not at all. Under the
+ * lock. */
+int64_t vv_acks_patience(const struct vv_engine *engine, int64_t most_ns);
+/* When the committer and the storage thread have ended: answers all. */
+void vv_acks_end(struct vv_engine *engine);
 
 /* ---- commit.c ---- */
 VV_MUST_CHECK bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind,

@@ -111,10 +111,19 @@ static void histogram_head(struct vv_buffer *buffer, const char *name, const cha
 static void write_commits(struct vv_engine *engine, struct vv_buffer *buffer)
 {
     struct vv_engine_counters *counters = &engine->counters;
-    histogram_head(buffer, "varve_write_seconds", "From a batch's submission to its outcome.");
+    histogram_head(buffer, "varve_write_seconds",
+                   "From a batch's submission to the end of its commit.");
     vv_histogram_write_durations(&counters->commit_wait, "varve_write_seconds", "", buffer);
     histogram_head(buffer, "varve_commit_seconds", "The journal's write and sync of a round.");
     vv_histogram_write_durations(&counters->commit_duration, "varve_commit_seconds", "", buffer);
+    histogram_head(buffer, "varve_ack_store_seconds",
+                   "From a batch's submission to its outcome, of those that wait for the store.");
+    vv_histogram_write_durations(&counters->ack_wait, "varve_ack_store_seconds", "", buffer);
+    single(buffer, "varve_acks_waiting", "gauge", "Batches that wait for the store's confirmation.",
+           (double)atomic_load(&counters->acks_waiting));
+    single(buffer, "varve_ack_timeouts_total", "counter",
+           "Batches that the store had not confirmed within ack.timeout; the journal has them.",
+           (double)atomic_load(&counters->acks_timed_out));
     histogram_head(buffer, "varve_commit_batches", "Batches that shared one sync.");
     vv_histogram_write_counts(&counters->commit_batches, "varve_commit_batches", "", buffer);
     histogram_head(buffer, "varve_commit_points", "Points that shared one sync.");

@@ -264,6 +264,8 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     };
     struct replaying replaying = {.engine = engine, .flushed = flushed, .error = error};
     int64_t start = engine->clock->monotonic_ns(engine->clock);
+    engine->cut_stamp = flushed;
+    engine->confirmed_stamp = flushed;
     enum vv_status status = vv_journal_open(&options, replay, &replaying, &engine->journal, error);
     if (status != VV_OK) {
         return status;

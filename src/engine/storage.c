@@ -78,7 +78,9 @@ static void finish_job(struct vv_engine *engine, struct vv_job *job)
     engine->job_first = job->next;
     engine->job_last = engine->job_first ? engine->job_last : NULL;
     engine->flush_done = job->ticket;
+    engine->confirmed_stamp = job->stamp;
     pthread_cond_broadcast(&engine->waiters_wake);
+    pthread_cond_signal(&engine->committer_wakes); /* who waits for the store is answered there */
     pthread_mutex_unlock(&engine->lock);
     vv_job_destroy(job);
 }

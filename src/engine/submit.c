@@ -83,13 +83,14 @@ static enum vv_status enqueue(struct vv_engine *engine, struct vv_submission *su
     return status;
 }
 
-void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
-                      void *context)
+static void submit(struct vv_engine *engine, struct vv_batch *take_batch, bool to_store,
+                   vv_write_done done, void *context)
 {
     struct vv_submission *submission = calloc(1, sizeof *submission);
     enum vv_status status = VV_NO_MEMORY;
     if (submission) {
-        *submission = (struct vv_submission){.batch = take_batch, .done = done, .context = context};
+        *submission = (struct vv_submission){
+            .batch = take_batch, .to_store = to_store, .done = done, .context = context};
         submission->queued_ns = engine->clock->monotonic_ns(engine->clock);
         status = enqueue(engine, submission);
     }
@@ -105,4 +106,16 @@ void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_
                                 : "too many points wait to be written: send again later");
     vv_batch_destroy(take_batch);
     free(submission);
+}
+
+void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
+                      void *context)
+{
+    submit(engine, take_batch, false, done, context);
+}
+
+void vv_engine_submit_to_store(struct vv_engine *engine, struct vv_batch *take_batch,
+                               vv_write_done done, void *context)
+{
+    submit(engine, take_batch, true, done, context);
 }

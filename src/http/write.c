@@ -39,6 +39,23 @@ static struct vv_str tenant_of(enum vv_write_kind kind, const struct vv_paramete
     return name.data ? name : VV_STR_LITERAL("default");
 }
 
+/* What the answer waits for: `ack` of the request, else of the settings. */
+static enum vv_status parse_ack(const struct vv_exchange *exchange,
+                                const struct vv_parameters *parameters, bool *to_store_out,
+                                struct vv_error *error)
+{
+    struct vv_str ack = vv_parameters_find(parameters, "ack");
+    if (!ack.data) {
+        ack = vv_str_of(exchange->http->settings.ack_kind);
+    }
+    *to_store_out = vv_str_equal(ack, VV_STR_LITERAL("store"));
+    if (!*to_store_out && !vv_str_equal(ack, VV_STR_LITERAL("journal"))) {
+        return vv_error_set(error, VV_INVALID, "ack is '%.*s'; allowed: journal, store",
+                            (int)(ack.size < 40 ? ack.size : 40), ack.data);
+    }
+    return VV_OK;
+}
+
 static enum vv_status make_parser(struct vv_write *write, enum vv_write_kind kind, int64_t unit_ns)
 {
     return kind == VV_WRITE_JSON ? vv_json_parser_create(&write->staging, unit_ns, &write->json)
@@ -65,6 +82,10 @@ static bool set_up(struct vv_write *write, const struct vv_parameters *parameter
     int64_t unit_ns = 1;
     if (precision.data && precision.size > 0 &&
         vv_precision_parse(precision, &unit_ns, &error) != VV_OK) {
+        vv_exchange_fail(exchange, VV_INVALID, error.message);
+        return false;
+    }
+    if (parse_ack(exchange, parameters, &write->to_store, &error) != VV_OK) {
         vv_exchange_fail(exchange, VV_INVALID, error.message);
         return false;
     }
@@ -172,13 +193,26 @@ static bool abandon(struct vv_exchange *exchange)
     return vv_ticket_abandon(write->ticket);
 }
 
-/* Hands the staged batch to the engine; the exchange is suspended until it is committed, or has
- * its answer. False when there was nothing to hand in. */
-static bool submit(struct vv_write *write)
+/* The staged batch; in the end, where the answer waits for the store and that has not confirmed all
+ * that was handed in, an empty one if need be, to wait with. */
+static struct vv_batch *next_batch(struct vv_write *write, bool last)
 {
     struct vv_batch *batch = vv_staging_take_batch(&write->staging);
+    if (!batch && last && write->to_store && write->stored > 0 && !write->confirmed &&
+        vv_batch_create(write->staging.options.tenant, &batch) != VV_OK) {
+        vv_write_fail(write, VV_NO_MEMORY, "out of memory; send the request again later");
+    }
+    return batch;
+}
+
+/* Hands the staged batch to the engine; the exchange is suspended until it is committed, or has
+ * its answer. False when there was nothing to hand in. Only the last waits for the store: it has
+ * what came before when it has that. */
+static bool submit(struct vv_write *write, bool last)
+{
+    struct vv_batch *batch = next_batch(write, last);
     if (!batch) {
-        return false;
+        return write->exchange->reply.code != 0;
     }
     struct vv_ticket *ticket = vv_ticket_create(write->exchange, batch->points);
     write->ticket = ticket;
@@ -192,7 +226,13 @@ static bool submit(struct vv_write *write)
                              : "out of memory; send the request again later");
         return true;
     }
-    vv_engine_submit(write->exchange->http->engine, batch, vv_ticket_done, ticket);
+    struct vv_engine *engine = write->exchange->http->engine;
+    write->confirmed = last && write->to_store; /* once its ticket says so */
+    if (write->confirmed) {
+        vv_engine_submit_to_store(engine, batch, vv_ticket_done, ticket);
+    } else {
+        vv_engine_submit(engine, batch, vv_ticket_done, ticket);
+    }
     return true;
 }
 
@@ -299,7 +339,7 @@ static size_t decode(struct vv_write *write, const char *bytes, size_t size, boo
 static void pause_decoding(struct vv_write *write)
 {
     if (batch_is_full(write)) {
-        submit(write);
+        submit(write, false);
     } else if (vv_exchange_suspend(write->exchange, NULL)) {
         vv_exchange_resume(write->exchange);
     } else {
@@ -319,7 +359,7 @@ static size_t feed(struct vv_exchange *exchange, const char *bytes, size_t size)
         return 0;
     }
     if (batch_is_full(write)) {
-        submit(write);
+        submit(write, false);
         return 0;
     }
     if (write->damaged) {
@@ -379,7 +419,7 @@ static void finish(struct vv_exchange *exchange)
     if (!write->parsed && !exchange->reply.code) {
         finish_parsing(write);
     }
-    if (!exchange->reply.code && !submit(write)) {
+    if (!exchange->reply.code && !submit(write, true)) {
         account(write);
         vv_write_reply(write);
     }

@@ -21,6 +21,8 @@ struct vv_write {
     char *slice; /* of decoded bytes, unless the coding is identity */
     uint64_t decoded_bytes;
     struct vv_ticket *ticket; /* of the batch that is being committed */
+    bool to_store;            /* answered when the store has confirmed all of it … */
+    bool confirmed;           /* … as it has */
     uint64_t stored;          /* points of batches that were */
     bool parsed;              /* the parser has seen the end */
     bool accounted;           /* in the tenant's account */

@@ -60,6 +60,9 @@ struct vv_settings {
     int64_t store_write_buffer_bytes;     /* store.write_buffer_bytes */
     int64_t store_eras;                   /* store.eras */
     int64_t disk_reserve_bytes;           /* store.disk_reserve_bytes */
+    /* ack */
+    char ack_kind[VV_SETTING_TEXT_MAX]; /* ack.kind: journal|store */
+    int64_t ack_timeout_ns;             /* ack.timeout: of store, then the outcome is unknown */
     /* retention */
     int64_t retention_raw_ns;   /* retention.raw: of new tenants, 0: for ever */
     int64_t expire_interval_ns; /* retention.interval */

@@ -153,6 +153,14 @@ const struct vv_setting vv_setting_table[] = {
          "When less is free on the disk of `data`, writes are answered 503, long before the disk "
          "is full"),
 
+    ENUM("ack.kind", ack_kind, "journal", "journal|store",
+         "When a write is answered: when it is in this node's journal, or when the store has "
+         "confirmed it, so that the loss of this node's disk loses nothing that was acknowledged. "
+         "`ack: store` is short for it; the parameter `ack` of a write overrides it"),
+    DURATION("ack.timeout", ack_timeout_ns, "30s", 100 * VV_MILLISECOND, VV_HOUR, NULL,
+             "With ack: store, the outcome of a write that the store has not confirmed for so long "
+             "is answered as unknown (500); it is in the journal and will be delivered"),
+
     DURATION("retention.raw", retention_raw_ns, "0s", VV_HOUR, YEARS_100, "for ever",
              "How long points of new tenants are kept. `varve tenants set` changes one tenant's"),
     DURATION("retention.interval", expire_interval_ns, "1m", VV_SECOND, VV_DAY, NULL,
@@ -247,9 +255,9 @@ const struct vv_setting vv_setting_table[] = {
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];
 
 /* Only for suggestions; a test holds it against the table. */
-static const char *const sections[] = {"log",   "http",      "ingest",    "limits",    "journal",
-                                       "head",  "seal",      "partition", "retention", "store",
-                                       "query", "cassandra", "fleet"};
+static const char *const sections[] = {"ack",     "log",   "http",      "ingest",    "limits",
+                                       "journal", "head",  "seal",      "partition", "retention",
+                                       "store",   "query", "cassandra", "fleet"};
 
 const struct vv_setting *vv_setting_find(struct vv_str name)
 {

@@ -32,6 +32,8 @@ struct fake_submission {
 /* What the engine saw. */
 struct fake_seen {
     size_t batches;
+    size_t batches_to_store;
+    size_t batches_empty;
     uint64_t points_stored;
     size_t bytes_largest;
     uint64_t received; /* by vv_engine_account */
@@ -243,6 +245,16 @@ void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_
     if (now) {
         fake_finish(engine, submission);
     }
+}
+
+void vv_engine_submit_to_store(struct vv_engine *engine, struct vv_batch *take_batch,
+                               vv_write_done done, void *context)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->seen.batches_to_store++;
+    engine->seen.batches_empty += take_batch->points == 0;
+    pthread_mutex_unlock(&engine->lock);
+    vv_engine_submit(engine, take_batch, done, context);
 }
 
 void vv_engine_account(struct vv_engine *engine, const struct vv_staging *staging)

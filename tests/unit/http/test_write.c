@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes through the door, over an engine whose outcomes the test chooses. */
 #include "door_fixture.h"
+#include "ingest/line_protocol.h"
 
 #include <jansson.h>
 #include <zlib.h>
@@ -336,6 +337,87 @@ static void test_long_bodies_become_batches(void **state)
     vv_buffer_deinit(&packed);
 }
 
+/* Only the last batch of a request waits for the store; where all is handed in already, one without
+ * points does. */
+static void test_answers_that_wait_for_the_store(void **state)
+{
+    struct door *door = *state;
+    static const char *const targets[] = {
+        "/write?db=a&ack=", "/api/v2/write?bucket=a&ack=", "/api/v1/points?tenant=a&ack="};
+    static const char point[] = "[{\"measurement\":\"m\",\"time\":1,\"fields\":{\"t\":1}}]";
+    char target[64];
+    for (size_t i = 0; i < 3; i++) {
+        const char *body = i == 2 ? point : "m t=1 1\n";
+        snprintf(target, sizeof target, "%sstore", targets[i]);
+        expect(door, "POST", target, "", body, 204);
+        assert_int_equal(fake_look(door->engine).batches_to_store, i + 1);
+        snprintf(target, sizeof target, "%sjournal", targets[i]);
+        expect(door, "POST", target, "", body, 204);
+        assert_int_equal(fake_look(door->engine).batches_to_store, i + 1);
+        snprintf(target, sizeof target, "%smemory", targets[i]);
+        struct response response = ask(door, "POST", target, "", body, 400);
+        assert_contains(response.body, "ack is 'memory'; allowed: journal, store");
+        response_free(&response);
+    }
+    expect(door, "POST", "/write?db=a&ack=store", "", "\n", 204); /* nothing to wait for */
+    assert_int_equal(fake_look(door->engine).batches_to_store, 3);
+    strcpy(door->settings.ack_kind, "store");
+    door->settings.batch_bytes_max = BATCH_BYTES_MAX;
+    door_reopen(door);
+    expect(door, "POST", "/write?db=a&ack=journal", "", LINE, 204);
+    assert_int_equal(fake_look(door->engine).batches_to_store, 3);
+    struct vv_buffer text = lines(LONG_LINES);
+    check_long_body(door, "", &text);
+    assert_int_equal(fake_look(door->engine).batches_to_store, 4);
+    assert_int_equal(fake_look(door->engine).batches_empty, 0);
+    vv_buffer_deinit(&text);
+}
+
+/* How many of these lines it takes until a batch is full. */
+static size_t lines_to_fill(struct door *door, size_t bytes_max)
+{
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    size_t n = 0;
+    assert_int_equal(vv_engine_stage(door->engine, VV_STR_LITERAL("a"), &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    while (!staging.batch || staging.batch->bytes < bytes_max) {
+        struct vv_buffer text = {0};
+        vv_buffer_format(&text, "pump,unit=%zu a=%zu.5,b=%zui %zu\n", n % 50, n, n, n + 1);
+        assert_int_equal(vv_line_parser_feed(parser, (char *)text.data, text.size), VV_OK);
+        vv_buffer_deinit(&text);
+        n++;
+    }
+    vv_line_parser_destroy(parser);
+    vv_staging_deinit(&staging);
+    return n;
+}
+
+/* The last line that has points fills the batch, and so it is handed in before the body's end. */
+static void test_a_last_batch_without_points_waits_for_the_store(void **state)
+{
+    struct door *door = *state;
+    door->settings.batch_bytes_max = BATCH_BYTES_MAX;
+    door_reopen(door);
+    size_t n = lines_to_fill(door, BATCH_BYTES_MAX);
+    struct vv_buffer text = lines(n);
+    for (int i = 0; i < 100000; i++) {
+        vv_buffer_text(&text, "# nothing\n");
+    }
+    struct response response =
+        client_request(door->address, "POST", "/write?db=a&ack=store", "", text.data, text.size);
+    assert_int_equal(response.code, 204);
+    char points[32];
+    snprintf(points, sizeof points, "%zu", 2 * n);
+    assert_header(&response, "X-Varve-Accepted", points);
+    response_free(&response);
+    struct fake_seen seen = fake_look(door->engine);
+    assert_int_equal(seen.batches, 2);
+    assert_int_equal(seen.batches_to_store, 1);
+    assert_int_equal(seen.batches_empty, 1);
+    vv_buffer_deinit(&text);
+}
+
 /* A later batch fails: the answer says how much was stored before, and comes although the client
  * is still sending. */
 static void test_failure_in_the_middle(void **state)
@@ -531,6 +613,8 @@ int main(void)
         door_test(test_chunked_bodies),
         door_test(test_chunked_body_beyond_its_limit),
         door_test(test_long_bodies_become_batches),
+        door_test(test_answers_that_wait_for_the_store),
+        door_test(test_a_last_batch_without_points_waits_for_the_store),
         door_test(test_failure_in_the_middle),
         door_test(test_damaged_gzip),
         door_test(test_gzip_bomb),
