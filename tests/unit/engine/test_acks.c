@@ -371,6 +371,7 @@ static void a_batch_without_points_waits_for_what_came_before(void **state)
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
     assert_answered(&points, VV_OK);
     submit_nothing(&place, &nothing);
+    assert_int_equal(step(&place, VV_TASK_COMMIT), VV_DONE);
     assert_waits(&nothing);
     assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
