@@ -57,7 +57,8 @@ static void insert_disk(struct place *place)
     assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
 }
 
-static void begin(struct place *place, bool manual)
+/* Threads run unless `manual`; `ops`, if any, are the store's. */
+static void begin_with(struct place *place, bool manual, const struct vv_store_ops *ops)
 {
     vv_log_level_set(VV_LOG_OFF);
     place->manual = manual;
@@ -65,7 +66,15 @@ static void begin(struct place *place, bool manual)
     vv_sim_clock_init(&place->clock, INT64_C(1767225600) * VV_SECOND);
     struct vv_store_options options = {.folder = "/data/store", .eras = 24};
     assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
+    if (ops) {
+        place->store->ops = ops;
+    }
     open_engine(place);
+}
+
+static void begin(struct place *place)
+{
+    begin_with(place, true, NULL);
 }
 
 static void end(struct place *place)
@@ -198,7 +207,7 @@ static void an_answer_comes_when_the_store_has_confirmed(void **state)
     struct place place;
     struct write stored;
     struct write journaled;
-    begin(&place, true);
+    begin(&place);
     submit(&place, vv_engine_submit_to_store, 1, &stored);
     submit(&place, vv_engine_submit, 2, &journaled);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
@@ -222,7 +231,7 @@ static void what_comes_while_a_job_is_under_way_shares_the_next(void **state)
     (void)state;
     struct place place;
     struct write writes[6];
-    begin(&place, true);
+    begin(&place);
     for (int i = 0; i < 6; i++) { /* each in a round of its own */
         submit(&place, vv_engine_submit_to_store, i, &writes[i]);
         assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
@@ -249,7 +258,7 @@ static void a_store_that_is_away_too_long_makes_the_outcome_unknown(void **state
     struct place place;
     struct write first;
     struct write later;
-    begin(&place, true);
+    begin(&place);
     submit(&place, vv_engine_submit_to_store, 1, &first);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
     vv_store_memory_fail(place.store, VV_IO, 1000000);
@@ -287,7 +296,7 @@ static void closing_answers_what_waits(void **state)
     struct place place;
     struct write confirmed;
     struct write waiting;
-    begin(&place, true);
+    begin(&place);
     submit(&place, vv_engine_submit_to_store, 1, &confirmed);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
     submit(&place, vv_engine_submit_to_store, 2, &waiting);
@@ -312,7 +321,7 @@ static void acknowledged_by_the_store_survives_the_loss_of_the_disk(void **state
         struct place place;
         struct write stored;
         struct write journaled;
-        begin(&place, true);
+        begin(&place);
         submit(&place, vv_engine_submit_to_store, 1, &stored);
         for (int i = 0; stored.answers == 0 && i < 10; i++) {
             enum vv_status status = step(&place, i % 2 ? VV_TASK_FLUSH : VV_TASK_COMMIT);
@@ -338,7 +347,7 @@ static void what_the_journal_refuses_does_not_wait(void **state)
     (void)state;
     struct place place;
     struct write write;
-    begin(&place, true);
+    begin(&place);
     submit(&place, vv_engine_submit_to_store, 1, &write);
     vv_sim_disk_fail_call(place.disk, VV_SIM_WRITE, 1, VV_IO);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
@@ -363,7 +372,7 @@ static void a_batch_without_points_waits_for_what_came_before(void **state)
     struct place place;
     struct write points;
     struct write nothing;
-    begin(&place, true);
+    begin(&place);
     submit_nothing(&place, &nothing);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
     assert_answered(&nothing, VV_OK); /* there is nothing to wait for */
@@ -389,6 +398,16 @@ static pthread_cond_t gate_moves = PTHREAD_COND_INITIALIZER;
 static bool gate_open;
 static int confirms_begun;
 static const struct vv_store_ops *inner;
+
+static struct vv_store_ops memory_ops(void)
+{
+    struct vv_store *store;
+    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
+    assert_int_equal(vv_store_memory_open(&options, &store, NULL), VV_OK);
+    inner = store->ops;
+    store->ops->close(store);
+    return *inner;
+}
 
 static enum vv_status confirm_when_told(struct vv_store *store, struct vv_error *error)
 {
@@ -423,12 +442,10 @@ static void a_store_that_is_slow_holds_up_only_who_waits_for_it(void **state)
     struct place place;
     static struct write stored[WAITING];
     static struct write journaled[WAITING];
-    begin(&place, false);
-    inner = place.store->ops;
-    struct vv_store_ops held = *inner;
+    struct vv_store_ops held = memory_ops();
     held.confirm = confirm_when_told;
-    place.store->ops = &held;
     set_gate(false);
+    begin_with(&place, false, &held);
     submit(&place, vv_engine_submit_to_store, 0, &stored[0]);
     pthread_mutex_lock(&gate);
     while (confirms_begun == 0) { /* at once, not after head.flush_age */
@@ -452,10 +469,7 @@ static void a_store_that_is_slow_holds_up_only_who_waits_for_it(void **state)
     }
     assert_int_equal(confirms_begun, 2); /* what came meanwhile shares one */
     assert_int_equal(count_points(&place), 2 * WAITING - 1);
-    vv_engine_close(place.engine);
-    place.store->ops = inner;
-    place.store->ops->close(place.store);
-    vv_sim_disk_destroy(place.disk);
+    end(&place);
 }
 
 int main(void)
