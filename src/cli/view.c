@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 #define ERROR_MARK       "# error: "
-#define SERIES_MAX       24 /* that get a sparkline */
+#define REMARK_MARK      "# " /* no cell begins with it */
+#define SERIES_MAX       24   /* that get a sparkline */
 #define LABEL_BYTES      512
 #define LABEL_END        '\x1F'
 #define LABEL_COLUMNS    36
@@ -46,7 +47,8 @@ struct vv_view {
     struct series *series;
     size_t n_series;
     uint64_t series_seen;
-    uint64_t label_hash; /* of the present series */
+    uint64_t label_hash;      /* of the present series */
+    struct vv_buffer remarks; /* what the answer says of itself at its end */
 };
 
 enum vv_status vv_view_create(const struct vv_view_options *options, struct vv_view **view_out)
@@ -77,6 +79,7 @@ void vv_view_destroy(struct vv_view *view)
     if (view) {
         vv_csv_reader_deinit(&view->csv);
         vv_buffer_deinit(&view->pending);
+        vv_buffer_deinit(&view->remarks);
         vv_units_deinit(&view->units);
         vv_table_destroy(view->table);
         free(view->cells);
@@ -285,6 +288,27 @@ static enum vv_status take_error(struct vv_str bytes, struct vv_error *error)
                         (int)(size > 400 ? 400 : size - mark), bytes.data + mark);
 }
 
+static bool is_remark(struct vv_str bytes)
+{
+    size_t size = strlen(REMARK_MARK);
+    return bytes.size >= size && memcmp(bytes.data, REMARK_MARK, size) == 0;
+}
+
+/* How complete the answer is; VV_DONE when the line has no end yet. */
+static enum vv_status take_remark(struct vv_view *view, struct vv_str bytes, bool at_end)
+{
+    const char *newline = memchr(bytes.data, '\n', bytes.size);
+    if (!newline && !at_end) {
+        return VV_DONE;
+    }
+    size_t size = newline ? (size_t)(newline - bytes.data) : bytes.size;
+    size_t mark = strlen(REMARK_MARK);
+    vv_buffer_text(&view->remarks, view->remarks.size > 0 ? "; " : "");
+    vv_buffer_append(&view->remarks, bytes.data + mark, size - mark);
+    view->at += size + (newline != NULL);
+    return vv_buffer_status(&view->remarks);
+}
+
 /* Records from the pending bytes; VV_DONE when there is no further whole one. */
 static enum vv_status take_pending(struct vv_view *view, bool at_end, struct vv_error *error)
 {
@@ -295,6 +319,9 @@ static enum vv_status take_pending(struct vv_view *view, bool at_end, struct vv_
     }
     if (is_error_line(bytes)) {
         return at_end ? take_error(bytes, error) : VV_DONE;
+    }
+    if (is_remark(bytes) && view->table) {
+        return take_remark(view, bytes, at_end);
     }
     enum vv_status status = vv_csv_reader_next(&view->csv, bytes, at_end);
     if (status != VV_OK) {
@@ -397,6 +424,12 @@ enum vv_status vv_view_end(struct vv_view *view, struct vv_error *error)
         enum vv_status ended = vv_table_end(view->table);
         print_sparks(view);
         status = status == VV_OK ? ended : status;
+    }
+    if (view->remarks.size > 0) {
+        struct vv_str text = {(const char *)view->remarks.data, view->remarks.size};
+        fputs(vv_view_rows(view) > 0 ? "\n" : "", view->options.file);
+        vv_terminal_print(view->options.file, text);
+        fputc('\n', view->options.file);
     }
     return status;
 }

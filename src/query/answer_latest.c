@@ -4,6 +4,7 @@
  * backwards from the source's last time; where the head alone is certain to have them, the store
  * is not asked.
  */
+#include "query/peers.h"
 #include "query/result.h"
 
 #include <stdlib.h>
@@ -105,7 +106,8 @@ static enum vv_status look_at_head(struct vv_result *result, struct vv_error *er
     int64_t last;
     int64_t head_first;
     int64_t head_last;
-    if (!vv_registry_source_times(context->registry, source, &first, &last) ||
+    if (vv_peers_may_write(context) || /* others may have a later one */
+        !vv_registry_source_times(context->registry, source, &first, &last) ||
         !vv_head_series_times(context->head, source, measurement, &head_first, &head_last) ||
         head_last < last || head_last < result->from || head_last >= result->to ||
         head_last < vv_scan_oldest(context, result->tenant)) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/fetch.h"
 
+#include "query/peers.h"
+
 #include <stdlib.h>
 
 #define ENTRIES     48
@@ -86,7 +88,7 @@ void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, 
 
 /* ---- the cursor ---- */
 
-/* What of the asked range a source can have; false: nothing. */
+/* What of the asked range a source has, as far as this node knows; false: nothing. */
 static bool range_of(const struct vv_fetch *fetch, uint32_t source, int64_t *from_out,
                      int64_t *to_out)
 {
@@ -121,6 +123,11 @@ static bool next_source(struct vv_fetch *fetch, size_t index)
     return false;
 }
 
+static bool overlaps(const struct vv_bucket *bucket, int64_t from, int64_t to)
+{
+    return bucket->start < to && bucket->end > from;
+}
+
 static bool next_bucket(struct vv_fetch *fetch)
 {
     struct cursor *cursor = &fetch->cursor;
@@ -129,10 +136,15 @@ static bool next_bucket(struct vv_fetch *fetch)
     struct vv_bucket next;
     int64_t from;
     int64_t to;
+    bool known = range_of(fetch, source, &from, &to);
+    if (vv_peers_may_write(fetch->context) && (!known || !overlaps(&cursor->bucket, from, to))) {
+        known = true; /* the scan found what others wrote: there may be more */
+        from = fetch->from;
+        to = fetch->to;
+    }
     bool inside =
-        range_of(fetch, source, &from, &to) &&
-        vv_bucket_next(plans.plans, plans.n, &cursor->bucket, !fetch->descending, &next) &&
-        next.start < to && next.end > from;
+        known && vv_bucket_next(plans.plans, plans.n, &cursor->bucket, !fetch->descending, &next) &&
+        overlaps(&next, from, to);
     if (!inside) {
         return next_source(fetch, cursor->source + 1);
     }

@@ -111,6 +111,13 @@ struct vv_missing {
 };
 #define VV_MISSING_MAX 16
 
+/* A node that shares the store and has not been heard of for a while. */
+struct vv_gone_node {
+    uint32_t node;
+    int64_t flushed_until_ns; /* what it acknowledged before is in the store */
+};
+#define VV_GONE_MAX 16
+
 /* What an answer is; also in the answer itself, in JSON, as "facts". */
 struct vv_result_facts {
     uint64_t rows; /* given */
@@ -123,6 +130,11 @@ struct vv_result_facts {
     uint64_t partitions_missing;
     struct vv_missing missing[VV_MISSING_MAX]; /* the first of them */
     double percentile_error;                   /* relative bound; 0 when exact */
+    bool has_peers;            /* other nodes share the store, and what follows is of them: */
+    bool times_are_own;        /* of sources: of points that this node took */
+    int64_t complete_until_ns; /* what any of them acknowledged before, by its clock, was there */
+    uint64_t nodes_gone;
+    struct vv_gone_node gone[VV_GONE_MAX]; /* the first of them, ascending */
 };
 void vv_result_read_facts(const struct vv_result *result, struct vv_result_facts *facts_out);
 

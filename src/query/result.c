@@ -3,6 +3,7 @@
 #include "query/result.h"
 
 #include "query/fetch.h"
+#include "query/peers.h"
 
 #include <stdlib.h>
 
@@ -101,7 +102,8 @@ enum vv_status vv_result_open(const struct vv_query_context *context,
     result->context.partial = take_request->partial;
     result->started_ns = context->clock->monotonic_ns(context->clock);
     result->context.fetch = vv_fetch_create(&result->context, limits->memory_bytes_max);
-    enum vv_status status = open_answer(result, error);
+    enum vv_status status = vv_peers_note(&result->context, &result->facts);
+    status = status == VV_OK ? open_answer(result, error) : vv_result_no_memory(error);
     if (status != VV_OK) {
         vv_result_close(result);
         return status;

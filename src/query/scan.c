@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scanning one source and measurement: giving rows window by window. See scan_private.h. */
+#include "query/peers.h"
 #include "query/scan_private.h"
 
 #include "query/words.h"
@@ -20,17 +21,25 @@ int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t tenant)
     return now > VV_TIME_MIN + retention ? now - retention : VV_TIME_MIN;
 }
 
+struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source)
+{
+    int64_t first;
+    int64_t last;
+    if (!vv_registry_source_times(context->registry, source, &first, &last)) {
+        return (struct vv_window){0, 0};
+    }
+    return (struct vv_window){first, last < INT64_MAX ? last + 1 : last};
+}
+
 static struct vv_window clip_to_source(const struct vv_query_context *context,
                                        const struct vv_scan_options *options)
 {
-    struct vv_window range = {options->from, options->to};
-    int64_t first;
-    int64_t last;
-    if (!vv_registry_source_times(context->registry, options->source, &first, &last)) {
-        return (struct vv_window){range.from, range.from};
+    struct vv_window known = vv_scan_known(context, options->source);
+    if (vv_peers_may_write(context)) { /* what others wrote may lie anywhere */
+        known = (struct vv_window){VV_TIME_MIN, VV_TIME_MAX + 1};
     }
-    range =
-        vv_window_intersect(range, (struct vv_window){first, last < INT64_MAX ? last + 1 : last});
+    struct vv_window range =
+        vv_window_intersect((struct vv_window){options->from, options->to}, known);
     int64_t oldest = vv_scan_oldest(context, options->tenant);
     range.from = range.from > oldest ? range.from : oldest;
     return range;

@@ -32,7 +32,9 @@ struct vv_scan {
     struct vv_window left;           /* what was not given yet; one end moves */
     struct vv_window window;         /* being given */
     bool in_window;
-    bool store_empty; /* the store had nothing in the last window */
+    bool store_empty;         /* the store had nothing in the last window */
+    bool begun;               /* a window was looked for */
+    struct vv_window unheard; /* of which the store could not say whether it has anything */
     bool found;
     int64_t width;       /* windows are not wider … */
     bool narrowed;       /* … and may be narrower than a span, since one did not fit */
@@ -69,6 +71,8 @@ static inline int64_t vv_window_length(struct vv_window window)
     return length < VV_SCAN_WIDTH_MAX ? (int64_t)length : VV_SCAN_WIDTH_MAX;
 }
 
+/* From the source's first to its last time, as far as this node knows. */
+struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source);
 /* The next window, of what is left; VV_DONE when nothing can be there. */
 VV_MUST_CHECK enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *error);
 /* Gives the merge all that head and store have in the window. VV_TOO_LARGE when it is too much. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The windows of a scan: which comes next, and what head and store have in it. */
 #include "query/fetch.h"
+#include "query/peers.h"
 #include "query/scan_private.h"
 
 #define OPENED_SHARE 2 /* of the scan's memory for opened pieces */
@@ -20,6 +21,50 @@ static struct vv_window plan_range(struct vv_plans plans, int64_t time)
     };
 }
 
+static bool is_inside(struct vv_window window, int64_t time)
+{
+    return time >= window.from && time < window.to;
+}
+
+/* Notes a part of the range that can't be read now and is left out. */
+static void note_missing(struct vv_scan *scan, struct vv_window range)
+{
+    struct vv_result_facts *facts = scan->facts;
+    if (facts->partitions_missing < VV_MISSING_MAX) {
+        facts->missing[facts->partitions_missing] =
+            (struct vv_missing){scan->options.source, range.from, range.to};
+    }
+    facts->partitions_missing++;
+    scan->found = true; /* there may be something */
+}
+
+/*
+ * The store can't say now where it has something, and that is allowed. Where this node knows of
+ * data, each bucket is tried; what others may have written elsewhere is left out as a whole, or a
+ * range without bounds would have no end.
+ */
+static struct vv_window leave_unheard(struct vv_scan *scan, struct vv_window plan, int64_t time)
+{
+    struct vv_window known = vv_scan_known(scan->context, scan->options.source);
+    struct vv_window stretch = vv_window_intersect(plan, scan->left);
+    bool knows = !vv_window_is_empty(known);
+    if (!vv_peers_may_write(scan->context) || is_inside(known, time)) {
+        return (struct vv_window){time, time};
+    }
+    if (scan->options.descending) {
+        stretch.to = time + 1;
+        stretch.from =
+            knows && known.to <= time && known.to > stretch.from ? known.to : stretch.from;
+    } else {
+        stretch.from = time;
+        stretch.to =
+            knows && known.from > time && known.from < stretch.to ? known.from : stretch.to;
+    }
+    note_missing(scan, stretch);
+    scan->unheard = stretch;
+    return stretch;
+}
+
 /*
  * The stretch at `time`, going on in the scan's direction, in which the store has nothing; empty
  * when the bucket of `time` has something. It ends with the plan: of buckets under other plans the
@@ -32,12 +77,20 @@ static enum vv_status empty_stretch(struct vv_scan *scan, struct vv_plans plans,
     struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
     struct vv_window plan = plan_range(plans, time);
     int64_t nearest = bucket.start;
+    if (is_inside(scan->unheard, time)) {
+        *stretch_out = scan->unheard;
+        return VV_OK;
+    }
     struct vv_store *store = scan->context->store;
     enum vv_status status = store->ops->nearest(store, scan->options.tenant, scan->options.source,
                                                 bucket.start, forward, &nearest, error);
     *stretch_out = (struct vv_window){time, time};
     if (status == VV_OVERLOAD && scan->context->partial) {
-        return VV_OK; /* nothing is leapt over then */
+        *stretch_out = leave_unheard(scan, plan, time);
+        if (error) {
+            error->message[0] = '\0';
+        }
+        return VV_OK;
     }
     if (status == VV_DONE) {
         *stretch_out = plan;
@@ -91,6 +144,17 @@ static struct vv_window narrow(const struct vv_scan *scan, struct vv_window wind
     return vv_window_intersect(window, narrowed);
 }
 
+/* Where other nodes write too, the first bucket may lie far from all data: unless this node knows
+ * of some in it, the store is asked where there is any. */
+static void begin_with(struct vv_scan *scan, struct vv_window bucket)
+{
+    if (!scan->begun && vv_peers_may_write(scan->context)) {
+        struct vv_window known = vv_scan_known(scan->context, scan->options.source);
+        scan->store_empty = vv_window_is_empty(vv_window_intersect(bucket, known));
+    }
+    scan->begun = true;
+}
+
 enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *error)
 {
     while (!vv_window_is_empty(scan->left)) {
@@ -108,6 +172,7 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
             struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, near);
             struct vv_window range = {bucket.start, bucket.end};
             span_ns = bucket.span_ns;
+            begin_with(scan, range);
             stretch = (struct vv_window){near, near};
             if (scan->store_empty) {
                 status = empty_stretch(scan, plans, near, &stretch, error);
@@ -186,17 +251,14 @@ static enum vv_status add_piece(void *context, const struct vv_piece *piece)
 static bool is_left_out(struct vv_scan *scan, enum vv_status status, struct vv_window range,
                         struct vv_error *error)
 {
-    struct vv_result_facts *facts = scan->facts;
     if (status != VV_OVERLOAD || !scan->context->partial) {
         return false;
     }
-    if (facts->partitions_missing < VV_MISSING_MAX) {
-        facts->missing[facts->partitions_missing] =
-            (struct vv_missing){scan->options.source, range.from, range.to};
-    }
-    facts->partitions_missing++;
-    scan->store_empty = false;
-    scan->found = true; /* there may be something */
+    note_missing(scan, range);
+    struct vv_window known = vv_scan_known(scan->context, scan->options.source);
+    bool leap =
+        vv_peers_may_write(scan->context) && vv_window_is_empty(vv_window_intersect(known, range));
+    scan->store_empty = scan->store_empty && leap;
     if (error) {
         error->message[0] = '\0';
     }

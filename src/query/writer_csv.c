@@ -4,9 +4,11 @@
 
 #define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + 8) /* without prefix and cells */
 
+/* A line that begins with a bare # is a remark at the end. */
 static bool needs_quotes(struct vv_str text)
 {
-    if (text.size > 0 && (text.data[0] == ' ' || text.data[text.size - 1] == ' ')) {
+    if (text.size > 0 &&
+        (text.data[0] == ' ' || text.data[0] == '#' || text.data[text.size - 1] == ' ')) {
         return true;
     }
     for (size_t i = 0; i < text.size; i++) {
@@ -196,6 +198,26 @@ static void record_end(struct vv_writer *writer, struct vv_buffer *buffer)
 
 /* ---- the end ---- */
 
+static void write_peers(struct vv_writer *writer, struct vv_buffer *buffer,
+                        const struct vv_result_facts *facts)
+{
+    char time[VV_TIME_TEXT_SIZE];
+    int size = (int)vv_time_write(&writer->times, facts->complete_until_ns, time);
+    vv_buffer_format(buffer, "# complete until %.*s\n", size, time);
+    for (size_t i = 0; i < facts->nodes_gone && i < VV_GONE_MAX; i++) {
+        size = (int)vv_time_write(&writer->times, facts->gone[i].flushed_until_ns, time);
+        vv_buffer_format(buffer, "# node %u is gone: what it took since %.*s is missing\n",
+                         facts->gone[i].node, size, time);
+    }
+    if (facts->nodes_gone > VV_GONE_MAX) {
+        vv_buffer_format(buffer, "# %llu more nodes are gone\n",
+                         (unsigned long long)(facts->nodes_gone - VV_GONE_MAX));
+    }
+    if (facts->times_are_own) {
+        vv_buffer_text(buffer, "# first and last are of points that this node took\n");
+    }
+}
+
 static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
                       const struct vv_writer_end *end)
 {
@@ -209,6 +231,9 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
     if (end->facts->partitions_missing > 0) {
         vv_buffer_format(buffer, "# incomplete: %llu partitions could not be read\n",
                          (unsigned long long)end->facts->partitions_missing);
+    }
+    if (end->facts->has_peers) {
+        write_peers(writer, buffer, end->facts);
     }
     if (end->status != VV_OK) {
         vv_buffer_format(buffer, "# error: %s: ", vv_status_name(end->status));

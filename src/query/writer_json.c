@@ -258,6 +258,25 @@ static void write_missing(struct vv_writer *writer, struct vv_buffer *buffer,
     vv_buffer_u8(buffer, ']');
 }
 
+static void write_peers(struct vv_writer *writer, struct vv_buffer *buffer,
+                        const struct vv_result_facts *facts)
+{
+    vv_buffer_text(buffer, ",\"complete_until\":");
+    write_time(writer, buffer, facts->complete_until_ns, true);
+    vv_buffer_format(buffer, ",\"nodes_gone\":%llu,\"gone\":[",
+                     (unsigned long long)facts->nodes_gone);
+    for (size_t i = 0; i < facts->nodes_gone && i < VV_GONE_MAX; i++) {
+        vv_buffer_format(buffer, "%s{\"node\":%u,\"complete_until\":", i > 0 ? "," : "",
+                         facts->gone[i].node);
+        write_time(writer, buffer, facts->gone[i].flushed_until_ns, true);
+        vv_buffer_u8(buffer, '}');
+    }
+    vv_buffer_u8(buffer, ']');
+    if (facts->times_are_own) {
+        vv_buffer_text(buffer, ",\"first_and_last\":\"of this node\"");
+    }
+}
+
 static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
                         const struct vv_writer_end *end)
 {
@@ -283,6 +302,9 @@ static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
     vv_buffer_append(buffer, text, vv_number_format(duration_ms, text));
     if (facts->partitions_missing > 0) {
         write_missing(writer, buffer, end);
+    }
+    if (facts->has_peers) {
+        write_peers(writer, buffer, facts);
     }
     vv_buffer_u8(buffer, '}');
 }

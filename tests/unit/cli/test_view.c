@@ -106,6 +106,26 @@ static void no_rows_print_nothing(void **state)
     expect("source,metric,time,value\n", "");
 }
 
+static void remarks_are_printed_below(void **state)
+{
+    (void)state;
+    expect("source,tags\na,b\n# complete until t1\n# node 3 is gone\n",
+           "source  tags\na       b\n\ncomplete until t1; node 3 is gone\n");
+    expect("source,tags\n# complete until t1", "complete until t1\n");
+    expect("source,tags\n\"# a\",b\n", "source  tags\n# a     b\n");
+}
+
+static void an_error_comes_after_remarks(void **state)
+{
+    (void)state;
+    struct vv_error error = {0};
+    char *printed =
+        view("source,tags\na,b\n# complete until t1\n# error: timeout: late\n", 3, VV_IO, &error);
+    assert_string_equal(printed, "source  tags\na       b\n\ncomplete until t1\n");
+    assert_string_equal(error.message, "the answer is not complete: timeout: late");
+    free(printed);
+}
+
 static void an_error_at_the_end_is_told(void **state)
 {
     (void)state;
@@ -153,6 +173,8 @@ int main(void)
         cmocka_unit_test(many_series_are_counted),
         cmocka_unit_test(lists_have_neither),
         cmocka_unit_test(no_rows_print_nothing),
+        cmocka_unit_test(remarks_are_printed_below),
+        cmocka_unit_test(an_error_comes_after_remarks),
         cmocka_unit_test(an_error_at_the_end_is_told),
         cmocka_unit_test(what_is_no_csv_is_refused),
         cmocka_unit_test(units_are_found_by_metric),

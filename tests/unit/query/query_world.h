@@ -40,6 +40,8 @@ static const enum vv_value_type model_types[MODEL_METRICS] = {VV_INT64, VV_FLOAT
 
 /* ---- a random world ---- */
 
+static bool model_hides; /* half of what is written is as if by another node */
+
 static inline void model_keep(struct model *m, struct model_point point)
 {
     size_t at = 0;
@@ -95,6 +97,7 @@ static inline void model_burst(struct model *m)
         model_keep(m, (struct model_point){source, metric, time, values[i]});
         time += gap + (vv_random_below(&m->random, 10) == 0 ? gap / 3 : 0);
     }
+    m->f.unseen = model_hides && vv_random_below(&m->random, 2) == 0;
     fixture_write(&m->f, m->sources[source], m->metrics[metric], times, values, n);
 }
 

@@ -132,6 +132,16 @@ static void slow_init(struct slow *slow, struct fixture *f, uint64_t seed)
     f->context.store = &slow->base;
 }
 
+static size_t no_peers(struct vv_store *store, struct vv_peer *peers_out, size_t max)
+{
+    (void)store;
+    (void)peers_out;
+    (void)max;
+    return 0;
+}
+
+static const struct vv_shared_ops shared_ops = {.peers = no_peers};
+
 static void check_seeds(bool moves, unsigned fail_every)
 {
     static struct model m;
@@ -139,6 +149,7 @@ static void check_seeds(bool moves, unsigned fail_every)
         struct slow slow;
         model_init(&m, seed);
         slow_init(&slow, &m.f, seed);
+        slow.ops.shared = model_hides ? &shared_ops : NULL;
         slow.moves = moves;
         slow.fail_every = fail_every;
         for (int i = 0; i < REQUESTS; i++) {
@@ -165,6 +176,15 @@ static void flushes_between_asking_and_using_lose_nothing(void **state)
 {
     (void)state;
     check_seeds(true, 0);
+}
+
+static void what_others_wrote_is_asked_for_as_well(void **state)
+{
+    (void)state;
+    model_hides = true;
+    check_seeds(false, 0);
+    check_seeds(true, 0);
+    model_hides = false;
 }
 
 /* Two sources with a bucket a day, and later points of the same days in the head. While the first
@@ -275,12 +295,12 @@ static void what_can_not_be_read_is_named_where_that_is_allowed(void **state)
 }
 
 /* A bucket each for 200 days and three sources. */
-static void asking_runs_ahead_within_a_bound(void **state)
+static void check_asking_ahead(bool unseen)
 {
-    (void)state;
     struct fixture f;
     struct slow slow;
     fixture_init(&f);
+    f.unseen = unseen;
     uint32_t metric = fixture_metric(&f, "m", "v", VV_FLOAT64);
     char id[2] = "a";
     for (; id[0] < 'd'; id[0]++) {
@@ -293,6 +313,7 @@ static void asking_runs_ahead_within_a_bound(void **state)
     f.flush.span_ns = VV_DAY;
     fixture_flush(&f);
     slow_init(&slow, &f, 1);
+    slow.ops.shared = unseen ? &shared_ops : NULL;
     char *text;
     assert_int_equal(
         fixture_answer(&f, VV_REQUEST_QUERY, WORDS("metric=m.v", "from=-300d"), 1 << 20, &text),
@@ -312,11 +333,19 @@ static void asking_runs_ahead_within_a_bound(void **state)
     fixture_deinit(&f);
 }
 
+static void asking_runs_ahead_within_a_bound(void **state)
+{
+    (void)state;
+    check_asking_ahead(false);
+    check_asking_ahead(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_equal_a_naive_model),
         cmocka_unit_test(flushes_between_asking_and_using_lose_nothing),
+        cmocka_unit_test(what_others_wrote_is_asked_for_as_well),
         cmocka_unit_test(a_flush_at_any_read_loses_nothing),
         cmocka_unit_test(what_failed_ahead_is_asked_for_again),
         cmocka_unit_test(what_can_not_be_read_is_named_where_that_is_allowed),
