@@ -24,6 +24,12 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
         }
         status = vv_head_create(&engine->head);
     }
+    if (status == VV_OK && engine->store->ops->shared) {
+        status = vv_fleet_create(engine->registry, engine->store, engine->clock, &engine->fleet);
+        if (engine->names) {
+            vv_names_set_fleet(engine->names, engine->fleet);
+        }
+    }
     if (status == VV_OK) {
         struct vv_sealer_options sealer_options = {
             .registry = engine->registry,
@@ -89,6 +95,7 @@ static void destroy(struct vv_engine *engine)
         engine->store->ops->close(engine->store);
     }
     vv_names_destroy(engine->names);
+    vv_fleet_destroy(engine->fleet);
     free(engine->schema);
     vv_registry_destroy(engine->registry);
     vv_folder_close(engine->folder);
@@ -147,6 +154,8 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status != VV_OK) {
         return status;
     }
+    struct vv_error unheard = {0};
+    (void)!vv_learn_at_start(engine, &unheard); /* others may be away: it is tried again */
     atomic_store(&engine->recovering, false);
     if (!engine->manual) {
         start_threads(engine);
@@ -269,6 +278,8 @@ enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task
         return vv_storage_seal(engine, VV_SEAL_ALL, error);
     case VV_TASK_EXPIRE:
         return vv_storage_expire(engine, &more, error);
+    case VV_TASK_LEARN:
+        return vv_storage_learn(engine, error);
     case VV_TASK_BEAT:
         return vv_storage_beat(engine, error);
     }

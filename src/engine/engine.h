@@ -135,6 +135,7 @@ enum vv_engine_task {
     VV_TASK_SEAL,     /* seal a group of spans that are due */
     VV_TASK_SEAL_ALL, /* seal a group of marked spans, due or not */
     VV_TASK_EXPIRE,   /* retention */
+    VV_TASK_LEARN,    /* learn what the nodes that share the store told */
     VV_TASK_BEAT,     /* tell the nodes that share the store that this one lives */
 };
 /* Does one step; VV_DONE when there was nothing to do. Only with options.manual. */

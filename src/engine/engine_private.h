@@ -13,6 +13,7 @@
 #include "engine/folder.h"
 #include "engine/names.h"
 #include "engine/schema_options.h"
+#include "fleet/fleet.h"
 #include "flush/flush.h"
 #include "journal/journal.h"
 #include "seal/sealer.h"
@@ -106,6 +107,7 @@ struct vv_engine {
     struct vv_store *store;
     struct vv_names *names;         /* for a store that needs them; else NULL */
     struct vv_schema_setup *schema; /* the same */
+    struct vv_fleet *fleet;         /* NULL: the store is this node's alone */
     struct vv_journal *journal;
     struct vv_sealer *sealer;
     struct vv_query_context query_context;
@@ -166,6 +168,8 @@ struct vv_engine {
     int64_t beat_at_ns;      /* monotonic: when the other nodes hear of this one again */
     int64_t beaten_until_ns; /* what they heard */
     bool beat_failed;
+    int64_t learn_at_ns; /* monotonic: when the others are asked for their news again */
+    bool learn_failed;
     vv_stamp stored_run;      /* of the last job in the store */
     uint64_t seal_all_ticket; /* the request that is being served; 0: none */
     vv_stamp seal_all_until;
@@ -229,6 +233,18 @@ bool vv_beat_is_due(struct vv_engine *engine);
 /* Tells them. VV_DONE when there is nothing to tell, or nobody. */
 enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error);
 
+/* ---- learning.c ---- */
+/* Confirms what was put, with the records of what was learnt: in the place of the store's own
+ * confirm. Storage thread; so are the next. */
+enum vv_status vv_engine_confirm(struct vv_engine *engine, struct vv_error *error);
+/* Learns before the threads run, and keeps nothing yet. */
+enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *error);
+bool vv_learning_is_due(const struct vv_engine *engine);
+/* Learns what other nodes told and tells them what is left to be told. VV_DONE when the store is
+ * this node's alone, or nothing had to be confirmed. *failed_out: the store failed, so that what
+ * was put since the last confirm may be gone; otherwise only asking the others did. */
+enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error);
+
 /* ---- storage.c ---- */
 /* Does the oldest job: VV_DONE when there is none. After a failure, waits before it tries again
  * (VV_OVERLOAD meanwhile). Storage thread. */
@@ -237,6 +253,8 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
 /* Retention: tells the store what tenants' retentions are, and lets it expire. */
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
+/* Learns from the other nodes. */
+enum vv_status vv_storage_learn(struct vv_engine *engine, struct vv_error *error);
 /* Tells the other nodes that this one lives. */
 enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error);
 void *vv_storage_thread(void *engine);

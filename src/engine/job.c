@@ -54,6 +54,19 @@ static enum vv_status store_definitions(struct vv_engine *engine, struct vv_job 
     return status;
 }
 
+/* Other nodes hear of names before they can see a run that has them. */
+static enum vv_status tell_definitions(struct vv_engine *engine, const struct vv_job *job,
+                                       struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; engine->fleet && i < job->definitions.n && status == VV_OK; i++) {
+        const struct vv_definition *item = &job->definitions.items[i];
+        status =
+            vv_fleet_tell(engine->fleet, (enum vv_registry_kind)item->kind, item->number, error);
+    }
+    return status;
+}
+
 static enum vv_status store_accounts(struct vv_engine *engine, const struct vv_job *job,
                                      struct vv_error *error)
 {
@@ -103,6 +116,7 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
     struct vv_flush_options options = {
         .registry = engine->registry,
         .store = engine->store,
+        .fleet = engine->fleet,
         .ledger = {.lateness_ns = engine->settings.seal_lateness_ns,
                    .spread_ns = engine->settings.seal_spread_ns},
         .bucket_ns = engine->settings.bucket_ns,
@@ -123,6 +137,9 @@ enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct
 {
     enum vv_status status = store_definitions(engine, job, error);
     if (status == VV_OK) {
+        status = tell_definitions(engine, job, error);
+    }
+    if (status == VV_OK) {
         status = store_generation(engine, job, error);
     }
     if (status == VV_OK) {
@@ -132,7 +149,7 @@ enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct
         status = store_state(engine, job, error);
     }
     if (status == VV_OK) {
-        status = engine->store->ops->confirm(engine->store, error);
+        status = vv_engine_confirm(engine, error);
     }
     return status;
 }

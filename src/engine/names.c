@@ -17,6 +17,7 @@ struct entry {
 
 struct vv_names {
     struct vv_registry *registry;
+    struct vv_fleet *fleet; /* NULL: there are no other nodes */
     pthread_mutex_t lock;
     struct entry *entries; /* a power of two, at most half of them used */
     size_t capacity;
@@ -45,6 +46,11 @@ void vv_names_destroy(struct vv_names *names)
 void vv_names_set_registry(struct vv_names *names, struct vv_registry *registry)
 {
     names->registry = registry;
+}
+
+void vv_names_set_fleet(struct vv_names *names, struct vv_fleet *fleet)
+{
+    names->fleet = fleet;
 }
 
 /* ---- numbers to names ---- */
@@ -136,9 +142,8 @@ static bool add_metric(struct vv_names *names, uint32_t metric)
     return true;
 }
 
-static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_t *metric_out)
+static bool look_up(struct vv_names *names, uint32_t measurement, int64_t id, uint32_t *metric_out)
 {
-    struct vv_names *names = context;
     pthread_mutex_lock(&names->lock);
     bool found = names->capacity > 0 && slot_of(names, measurement, id)->used;
     if (!found) {
@@ -155,12 +160,29 @@ static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_
     return found;
 }
 
+/* Another node may have made it: its rows can be seen no sooner than what it told. */
+static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_t *metric_out)
+{
+    struct vv_names *names = context;
+    if (look_up(names, measurement, id, metric_out)) {
+        return true;
+    }
+    if (names->fleet) {
+        vv_fleet_learn_for_reader(names->fleet);
+    }
+    return names->fleet && look_up(names, measurement, id, metric_out);
+}
+
 /* ---- full names to numbers ---- */
 
 static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out)
 {
     const struct vv_names *names = context;
     *metric_out = vv_registry_metric_named(names->registry, tenant, name);
+    if (*metric_out == VV_REGISTRY_NONE && names->fleet) {
+        vv_fleet_learn_for_reader(names->fleet);
+        *metric_out = vv_registry_metric_named(names->registry, tenant, name);
+    }
     return *metric_out != VV_REGISTRY_NONE;
 }
 

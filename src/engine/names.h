@@ -6,6 +6,7 @@
 #ifndef VV_ENGINE_NAMES_H
 #define VV_ENGINE_NAMES_H
 
+#include "fleet/fleet.h"
 #include "registry/registry.h"
 #include "store/cassandra/open.h"
 
@@ -15,6 +16,8 @@ struct vv_names;
 struct vv_names *vv_names_create(void);
 void vv_names_destroy(struct vv_names *names); /* NULL is allowed */
 void vv_names_set_registry(struct vv_names *names, struct vv_registry *registry);
+/* Asked for a metric that is unknown, it learns from other nodes before it gives up. The same. */
+void vv_names_set_fleet(struct vv_names *names, struct vv_fleet *fleet);
 /* Valid until destroy. */
 struct vv_store_names vv_names_of_store(struct vv_names *names);
 

@@ -88,6 +88,9 @@ enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_o
         status = store->ops->scan_meta(store, VV_META_ACCOUNT, (struct vv_str){0}, load_account,
                                        &loading, error);
     }
+    if (status == VV_OK && engine->fleet) {
+        status = vv_fleet_note_loaded(engine->fleet, error);
+    }
     return status;
 }
 
@@ -120,6 +123,9 @@ static enum vv_status replay_definition(struct vv_engine *engine,
     }
     if (status == VV_OK && !vv_definitions_add(&engine->definitions, record->kind, number)) {
         status = VV_NO_MEMORY;
+    }
+    if (status == VV_OK && engine->fleet) {
+        vv_fleet_note_replayed(engine->fleet, kind, number);
     }
     return status;
 }

@@ -52,6 +52,9 @@ static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *er
         return vv_error_set(error, VV_OVERLOAD, "the store failed; it is tried again soon");
     }
     enum vv_status status = engine->store->ops->recover(engine->store, error);
+    if (status == VV_OK && engine->fleet) {
+        status = vv_fleet_tell_again(engine->fleet, error);
+    }
     if (status != VV_OK) {
         note_failure(engine, "store_recover_failed", status, error);
         return status;
@@ -133,7 +136,7 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct 
     }
     if (status == VV_DONE) {
         if (engine->seal_unconfirmed) { /* what was removed and retired */
-            enum vv_status confirmed = engine->store->ops->confirm(engine->store, error);
+            enum vv_status confirmed = vv_engine_confirm(engine, error);
             if (confirmed != VV_OK) {
                 note_failure(engine, "seal_failed", confirmed, error);
                 return confirmed;
@@ -295,6 +298,27 @@ static void look_at_space(struct vv_engine *engine)
 
 /* ---- other nodes ---- */
 
+enum vv_status vv_storage_learn(struct vv_engine *engine, struct vv_error *error)
+{
+    bool failed = false;
+    enum vv_status status = ensure_store(engine, error);
+    if (status == VV_OK) {
+        status = vv_learning_step(engine, &failed, error);
+    }
+    if (failed) {
+        note_failure(engine, "learnt_not_kept", status, error);
+    }
+    return status;
+}
+
+static void learn_when_due(struct vv_engine *engine)
+{
+    struct vv_error error = {0};
+    if (vv_learning_is_due(engine)) {
+        (void)!vv_storage_learn(engine, &error); /* tried again, and logged by it */
+    }
+}
+
 enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error)
 {
     enum vv_status status = ensure_store(engine, error);
@@ -340,6 +364,7 @@ static void background_work(struct vv_engine *engine)
     if (stopping || ensure_store(engine, &error) != VV_OK) {
         return; /* a store that failed is tried again even when nothing waits for it */
     }
+    learn_when_due(engine);
     beat_when_due(engine);
     seal_on_request(engine);
     seal_when_due(engine);

@@ -250,15 +250,29 @@ enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *erro
 
 /* ---- plans ---- */
 
+static enum vv_status take_agreed(struct vv_fleet *fleet, const struct vv_first_plan *agreed,
+                                  struct vv_error *error)
+{
+    pthread_mutex_lock(&fleet->lock);
+    enum vv_status status =
+        vv_registry_learn_plans(fleet->registry, agreed->source, &agreed->plan, 1, error);
+    pthread_mutex_unlock(&fleet->lock);
+    if (status == VV_CORRUPT) { /* another plan was told meanwhile, against what was agreed */
+        struct vv_str id = vv_registry_source_id(fleet->registry, agreed->source);
+        char text[600];
+        vv_log(VV_LOG_ERROR, "plans_contradict", "source=%s",
+               vv_log_quote(id.data, id.size, text, sizeof text));
+        return VV_OK;
+    }
+    return status;
+}
+
 enum vv_status vv_fleet_agree(struct vv_fleet *fleet, struct vv_first_plan *plans, size_t n,
                               struct vv_error *error)
 {
     enum vv_status status = vv_fleet_ops(fleet)->agree_plans(fleet->store, plans, n, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        pthread_mutex_lock(&fleet->lock);
-        status =
-            vv_registry_learn_plans(fleet->registry, plans[i].source, &plans[i].plan, 1, error);
-        pthread_mutex_unlock(&fleet->lock);
+        status = take_agreed(fleet, &plans[i], error);
         if (status == VV_OK) {
             status = vv_fleet_tell(fleet, VV_REGISTRY_SOURCE, plans[i].source, error);
         }

@@ -8,6 +8,7 @@
 
 #define RUN_ROWS_MAX  4096 /* of a part: bounds what a merge of many runs holds at once */
 #define RUN_BYTES_MAX (256u << 10)
+#define PLANS_AT_ONCE 256
 
 /* What one flush carries from series to series. */
 struct flush {
@@ -33,18 +34,12 @@ static int64_t bucket_max(const struct flush *flush, uint32_t source)
     return eighth > 0 && eighth < VV_BUCKET_NS_MIN ? VV_BUCKET_NS_MIN : eighth;
 }
 
-static struct vv_plan choose_plan(const struct flush *flush, uint32_t source,
-                                  const struct vv_rows *rows)
+static struct vv_plan choose_plan(const struct flush *flush, uint32_t source, uint64_t rows,
+                                  int64_t low, int64_t high)
 {
-    int64_t low = rows->times[0];
-    int64_t high = rows->times[0];
-    for (size_t i = 1; i < rows->n_rows; i++) {
-        low = rows->times[i] < low ? rows->times[i] : low;
-        high = rows->times[i] > high ? rows->times[i] : high;
-    }
     uint64_t range = (uint64_t)high - (uint64_t)low; /* may be longer than an int64 */
     int64_t range_ns = range < INT64_MAX ? (int64_t)range : INT64_MAX;
-    struct vv_plan plan = vv_plan_choose(rows->n_rows, range_ns, bucket_max(flush, source));
+    struct vv_plan plan = vv_plan_choose(rows, range_ns, bucket_max(flush, source));
     const struct vv_flush_options *options = flush->options;
     struct vv_plan wanted = plan;
     wanted.bucket_ns = options->bucket_ns ? options->bucket_ns : plan.bucket_ns;
@@ -62,11 +57,78 @@ static enum vv_status ensure_plan(struct flush *flush, uint32_t source, const st
     if (vv_registry_source_plans(registry, source).n > 0) {
         return VV_OK;
     }
-    struct vv_plan plan = choose_plan(flush, source, rows);
+    int64_t low = rows->times[0];
+    int64_t high = rows->times[0];
+    for (size_t i = 1; i < rows->n_rows; i++) {
+        low = rows->times[i] < low ? rows->times[i] : low;
+        high = rows->times[i] > high ? rows->times[i] : high;
+    }
+    struct vv_plan plan = choose_plan(flush, source, rows->n_rows, low, high);
     enum vv_status status = vv_registry_source_set_plans(registry, source, &plan, 1);
     flush->figures->plans += status == VV_OK;
     return status;
 }
+
+/* ---- plans that other nodes must agree with ---- */
+
+/* Sources without a plan, each with the one that this node would take. */
+struct agreeing {
+    struct flush *flush;
+    struct vv_first_plan plans[PLANS_AT_ONCE];
+    size_t n;
+    uint32_t source; /* the last one that was looked at */
+    bool agreed;     /* on any */
+};
+
+static enum vv_status agree(struct agreeing *agreeing)
+{
+    struct flush *flush = agreeing->flush;
+    if (agreeing->n == 0) {
+        return VV_OK;
+    }
+    enum vv_status status =
+        vv_fleet_agree(flush->options->fleet, agreeing->plans, agreeing->n, flush->error);
+    flush->figures->plans += status == VV_OK ? agreeing->n : 0;
+    agreeing->n = 0;
+    agreeing->agreed = true;
+    return status;
+}
+
+static enum vv_status look_at_series(void *context, uint32_t source, uint64_t rows, int64_t first,
+                                     int64_t last)
+{
+    struct agreeing *agreeing = context;
+    struct vv_registry *registry = agreeing->flush->options->registry;
+    if (source == agreeing->source || vv_registry_source_plans(registry, source).n > 0) {
+        return VV_OK;
+    }
+    agreeing->source = source;
+    agreeing->plans[agreeing->n++] = (struct vv_first_plan){
+        .tenant = vv_registry_source_tenant(registry, source),
+        .source = source,
+        .plan = choose_plan(agreeing->flush, source, rows, first, last),
+    };
+    return agreeing->n == PLANS_AT_ONCE ? agree(agreeing) : VV_OK;
+}
+
+/* Confirmed before any record that holds such a plan: else a restart could find the plan here, and
+ * nobody would have told it. */
+static enum vv_status agree_on_plans(struct flush *flush, struct vv_generation *generation)
+{
+    if (!flush->options->fleet) {
+        return VV_OK;
+    }
+    struct agreeing agreeing = {.flush = flush, .source = VV_REGISTRY_NONE};
+    enum vv_status status = vv_generation_glance(generation, look_at_series, &agreeing);
+    if (status == VV_OK) {
+        status = agree(&agreeing);
+    }
+    return status == VV_OK && agreeing.agreed
+               ? vv_fleet_confirm(flush->options->fleet, flush->error)
+               : status;
+}
+
+/* ---- a source ---- */
 
 static enum vv_status put_record(struct flush *flush, enum vv_registry_kind kind, uint32_t source)
 {
@@ -271,7 +333,10 @@ enum vv_status vv_flush_generation(const struct vv_flush_options *options,
                           .error = error};
     flush.encoder.rows_max = RUN_ROWS_MAX;
     flush.encoder.bytes_max = RUN_BYTES_MAX;
-    enum vv_status status = vv_generation_walk(generation, flush_series, &flush);
+    enum vv_status status = agree_on_plans(&flush, generation);
+    if (status == VV_OK) {
+        status = vv_generation_walk(generation, flush_series, &flush);
+    }
     if (status == VV_NO_MEMORY) {
         vv_error_set(error, status, "out of memory while flushing; it is tried again");
     }

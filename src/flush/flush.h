@@ -4,13 +4,15 @@
  *
  * Flow: for each series of the generation: its plan (chosen from what is seen, when the source has
  * none yet) → bucket, span, split of each row → runs, each inside one span of one partition →
- * marks. Nothing is confirmed here: the engine adds its own records, confirms, and only then drops
- * the generation and releases the journal. A flush that failed is done again as a whole, with the
- * same run stamp: it writes the same keys. Storage thread only.
+ * marks. Nothing is confirmed here but plans that other nodes must know: the engine adds its own
+ * records, confirms, and only then drops the generation and releases the journal. A flush that
+ * failed is done again as a whole, with the same run stamp: it writes the same keys. Storage thread
+ * only.
  */
 #ifndef VV_FLUSH_FLUSH_H
 #define VV_FLUSH_FLUSH_H
 
+#include "fleet/fleet.h"
 #include "head/head.h"
 #include "registry/registry.h"
 #include "seal/ledger.h"
@@ -19,6 +21,7 @@
 struct vv_flush_options {
     struct vv_registry *registry;
     struct vv_store *store;
+    struct vv_fleet *fleet; /* agrees on first plans with other nodes; NULL: there are none */
     struct vv_ledger_rule ledger;
     int64_t bucket_ns; /* plan of new sources; 0: chosen from what is seen */
     int64_t span_ns;   /* 0: chosen */

@@ -48,6 +48,11 @@ typedef enum vv_status (*vv_head_visit)(void *context, uint32_t source, uint32_t
                                         struct vv_rows *rows);
 VV_MUST_CHECK enum vv_status vv_generation_walk(struct vv_generation *generation,
                                                 vv_head_visit visit, void *context);
+/* The same series without their rows: how many, and their first and last time. */
+typedef enum vv_status (*vv_head_glance)(void *context, uint32_t source, uint64_t rows,
+                                         int64_t first, int64_t last);
+VV_MUST_CHECK enum vv_status vv_generation_glance(struct vv_generation *generation,
+                                                  vv_head_glance visit, void *context);
 /* The flush of the oldest generation is confirmed: readers find it in the store from now on.
  * Frees it after its last reader. */
 void vv_head_drop(struct vv_head *head, struct vv_generation *take_generation);

@@ -163,3 +163,17 @@ enum vv_status vv_generation_walk(struct vv_generation *generation, vv_head_visi
     free(list);
     return status;
 }
+
+enum vv_status vv_generation_glance(struct vv_generation *generation, vv_head_glance visit,
+                                    void *context)
+{
+    size_t n;
+    struct vv_head_series **list = list_series(generation, &n);
+    enum vv_status status = list ? VV_OK : VV_NO_MEMORY;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = visit(context, list[i]->source, list[i]->published, list[i]->time_min,
+                       list[i]->time_max);
+    }
+    free(list);
+    return status;
+}

@@ -99,6 +99,7 @@ struct vv_settings {
     bool cassandra_remote_hosts;            /* cassandra.remote_hosts */
     /* fleet: with a store that several nodes share */
     int64_t fleet_beat_ns; /* fleet.beat */
+    int64_t fleet_poll_ns; /* fleet.poll */
 };
 
 /* All defaults. */

@@ -250,6 +250,10 @@ const struct vv_setting vv_setting_table[] = {
     DURATION("fleet.beat", fleet_beat_ns, "2s", 100 * VV_MILLISECOND, VV_MINUTE, NULL,
              "With a store that several nodes share: how often this one tells the others that it "
              "lives, and up to when it has written what it took"),
+    DURATION(
+        "fleet.poll", fleet_poll_ns, "1s", 50 * VV_MILLISECOND, VV_MINUTE, NULL,
+        "With a store that several nodes share: how often this one learns what the others told "
+        "of names, tags and settings"),
 };
 
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];

@@ -35,10 +35,13 @@ struct fake_node {
     struct vv_registry *registry;   /* to name sources for agreed plans; set by the test */
     uint64_t learnt;                /* sequence */
     uint64_t learnt_confirmed;
-    uint64_t told;     /* calls */
-    uint64_t repeated; /* of those: what it had told already */
-    uint64_t parroted; /* of those: what another had told already */
-    uint32_t fail;     /* the next calls fail */
+    uint64_t told;               /* calls */
+    uint64_t repeated;           /* of those: what it had told already */
+    uint64_t parroted;           /* of those: what another had told already */
+    uint32_t wait;               /* calls that succeed before … */
+    uint32_t fail;               /* … the next ones fail */
+    uint32_t plans_at_first_run; /* that it had told and confirmed by then */
+    uint32_t runs;
     uint32_t confirms;
 };
 
@@ -58,12 +61,12 @@ struct fake_fleet {
     struct vv_random random;
 };
 
-static struct fake_fleet fake; /* the operations get a store only */
+static struct fake_fleet hub; /* the operations get a store only */
 
 static inline uint32_t fake_number(struct vv_store *store)
 {
     for (uint32_t i = 1; i <= FAKE_NODES; i++) {
-        if (fake.nodes[i].store == store) {
+        if (hub.nodes[i].store == store) {
             return i;
         }
     }
@@ -86,7 +89,9 @@ static inline bool fake_is_same(const struct vv_told *a, const struct vv_told *b
 
 static inline bool fake_fails(struct fake_node *node)
 {
-    bool fails = node->fail > 0;
+    bool waits = node->wait > 0;
+    bool fails = !waits && node->fail > 0;
+    node->wait -= waits;
     node->fail -= fails;
     return fails;
 }
@@ -97,8 +102,8 @@ static inline void fake_note_told(struct fake_node *node, uint32_t number,
     node->told++;
     bool repeated = false;
     bool parroted = false;
-    for (size_t i = 0; i < fake.n; i++) {
-        const struct vv_told *known = &fake.log[i].told;
+    for (size_t i = 0; i < hub.n; i++) {
+        const struct vv_told *known = &hub.log[i].told;
         if (fake_is_same(known, told) && vv_str_equal(known->value, told->value)) {
             repeated |= known->node == number;
             parroted |= known->node != number;
@@ -111,33 +116,33 @@ static inline void fake_note_told(struct fake_node *node, uint32_t number,
 static inline enum vv_status fake_tell(struct vv_store *store, const struct vv_told *told,
                                        struct vv_error *error)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&hub.lock);
     uint32_t number = fake_number(store);
-    struct fake_node *node = &fake.nodes[number];
+    struct fake_node *node = &hub.nodes[number];
     if (fake_fails(node)) {
-        pthread_mutex_unlock(&fake.lock);
+        pthread_mutex_unlock(&hub.lock);
         return vv_error_set(error, VV_IO, "told to fail");
     }
     fake_note_told(node, number, told);
     struct fake_told *place = NULL;
-    for (size_t i = 0; i < fake.n; i++) {
-        if (fake.log[i].told.node == number && fake_is_same(&fake.log[i].told, told)) {
-            place = &fake.log[i];
+    for (size_t i = 0; i < hub.n; i++) {
+        if (hub.log[i].told.node == number && fake_is_same(&hub.log[i].told, told)) {
+            place = &hub.log[i];
             free((char *)place->told.value.data);
         }
     }
     if (!place) {
-        fake.log = vv_sim_realloc(fake.log, (fake.n + 1) * sizeof *fake.log);
-        place = &fake.log[fake.n++];
+        hub.log = vv_sim_realloc(hub.log, (hub.n + 1) * sizeof *hub.log);
+        place = &hub.log[hub.n++];
         place->told = *told;
         place->told.node = number;
         place->told.tenant = fake_copy(told->tenant);
         place->told.name = fake_copy(told->name);
     }
     place->told.value = fake_copy(told->value);
-    place->sequence = ++fake.sequence;
+    place->sequence = ++hub.sequence;
     place->confirmed = false;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&hub.lock);
     return VV_OK;
 }
 
@@ -145,8 +150,8 @@ static inline enum vv_status fake_tell(struct vv_store *store, const struct vv_t
 static inline const struct fake_told *fake_next(uint32_t number, uint64_t after)
 {
     const struct fake_told *next = NULL;
-    for (size_t i = 0; i < fake.n; i++) {
-        const struct fake_told *each = &fake.log[i];
+    for (size_t i = 0; i < hub.n; i++) {
+        const struct fake_told *each = &hub.log[i];
         if (each->told.node == number && each->sequence > after &&
             (!next || each->sequence < next->sequence)) {
             next = each;
@@ -159,16 +164,16 @@ static inline const struct fake_told *fake_next(uint32_t number, uint64_t after)
 static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit visit, void *context,
                                         struct vv_error *error)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&hub.lock);
     uint32_t number = fake_number(store);
-    struct fake_node *node = &fake.nodes[number];
+    struct fake_node *node = &hub.nodes[number];
     uint64_t at[FAKE_NODES + 1];
     enum vv_status status = fake_fails(node) ? VV_IO : VV_OK;
     for (uint32_t i = 1; i <= FAKE_NODES; i++) {
         at[i] = node->learnt;
     }
     for (uint32_t left = FAKE_NODES; left > 0 && status == VV_OK;) {
-        uint32_t from = 1 + (uint32_t)vv_random_below(&fake.random, FAKE_NODES);
+        uint32_t from = 1 + (uint32_t)vv_random_below(&hub.random, FAKE_NODES);
         const struct fake_told *next = from == number ? NULL : fake_next(from, at[from]);
         if (next) {
             at[from] = next->sequence;
@@ -180,19 +185,19 @@ static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit vi
         }
     }
     if (status == VV_OK) {
-        node->learnt = fake.sequence;
+        node->learnt = hub.sequence;
     } else {
         vv_error_set(error, status, "the learning ended early");
     }
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&hub.lock);
     return status;
 }
 
 static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_plan *plans,
                                         size_t n, struct vv_error *error)
 {
-    pthread_mutex_lock(&fake.lock);
-    struct fake_node *node = &fake.nodes[fake_number(store)];
+    pthread_mutex_lock(&hub.lock);
+    struct fake_node *node = &hub.nodes[fake_number(store)];
     enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         char name[128];
@@ -200,36 +205,53 @@ static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_
                  VV_STR_ARG(vv_registry_tenant_name(node->registry, plans[i].tenant)),
                  VV_STR_ARG(vv_registry_source_id(node->registry, plans[i].source)));
         size_t at = 0;
-        while (at < fake.n_plans && strcmp(fake.plans[at].name, name) != 0) {
+        while (at < hub.n_plans && strcmp(hub.plans[at].name, name) != 0) {
             at++;
         }
-        if (at == fake.n_plans) {
-            fake.plans = vv_sim_realloc(fake.plans, (at + 1) * sizeof *fake.plans);
-            snprintf(fake.plans[at].name, sizeof fake.plans[at].name, "%s", name);
-            fake.plans[at].plan = plans[i].plan;
-            fake.n_plans++;
+        if (at == hub.n_plans) {
+            hub.plans = vv_sim_realloc(hub.plans, (at + 1) * sizeof *hub.plans);
+            snprintf(hub.plans[at].name, sizeof hub.plans[at].name, "%s", name);
+            hub.plans[at].plan = plans[i].plan;
+            hub.n_plans++;
         }
-        plans[i].plan = fake.plans[at].plan;
+        plans[i].plan = hub.plans[at].plan;
     }
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&hub.lock);
     return status;
 }
 
 static inline enum vv_status fake_confirm(struct vv_store *store, struct vv_error *error)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&hub.lock);
     uint32_t number = fake_number(store);
-    struct fake_node *node = &fake.nodes[number];
+    struct fake_node *node = &hub.nodes[number];
     enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail")
                                              : node->own->confirm(store, error);
     if (status == VV_OK) {
         node->confirms++;
         node->learnt_confirmed = node->learnt;
-        for (size_t i = 0; i < fake.n; i++) {
-            fake.log[i].confirmed |= fake.log[i].told.node == number;
+        for (size_t i = 0; i < hub.n; i++) {
+            hub.log[i].confirmed |= hub.log[i].told.node == number;
         }
     }
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&hub.lock);
+    return status;
+}
+
+static inline enum vv_status fake_put_run(struct vv_store *store, const struct vv_piece *run,
+                                          struct vv_error *error)
+{
+    pthread_mutex_lock(&hub.lock);
+    uint32_t number = fake_number(store);
+    struct fake_node *node = &hub.nodes[number];
+    for (size_t i = 0; i < hub.n && node->runs == 0; i++) {
+        const struct fake_told *each = &hub.log[i];
+        node->plans_at_first_run +=
+            each->told.node == number && each->told.kind == 6 && each->confirmed;
+    }
+    node->runs++;
+    enum vv_status status = node->own->put_run(store, run, error);
+    pthread_mutex_unlock(&hub.lock);
     return status;
 }
 
@@ -267,7 +289,7 @@ static inline enum vv_status fake_begin_seal(struct vv_store *store, const struc
     return VV_OK;
 }
 
-static const struct vv_shared_ops fake_shared = {
+static const struct vv_shared_ops hub_shared = {
     .node = fake_node_number,
     .tell = fake_tell,
     .learn = fake_learn,
@@ -279,7 +301,7 @@ static const struct vv_shared_ops fake_shared = {
 
 static inline struct vv_store *fake_open(uint32_t number)
 {
-    struct fake_node *node = &fake.nodes[number];
+    struct fake_node *node = &hub.nodes[number];
     const struct vv_store_options options = {0};
     struct vv_error error = {0};
     *node = (struct fake_node){0};
@@ -287,55 +309,56 @@ static inline struct vv_store *fake_open(uint32_t number)
     node->own = node->store->ops;
     node->ops = *node->store->ops;
     node->ops.confirm = fake_confirm;
-    node->ops.shared = &fake_shared;
+    node->ops.put_run = fake_put_run;
+    node->ops.shared = &hub_shared;
     node->store->ops = &node->ops;
     return node->store;
 }
 
 static inline void fake_begin(uint64_t seed)
 {
-    fake = (struct fake_fleet){.random = {seed}};
-    pthread_mutex_init(&fake.lock, NULL);
+    hub = (struct fake_fleet){.random = {seed}};
+    pthread_mutex_init(&hub.lock, NULL);
 }
 
 /* The process ends: what it did since its last confirm is gone, or not. */
 static inline void fake_crash(uint32_t number)
 {
-    struct fake_node *node = &fake.nodes[number];
-    bool lost = vv_random_below(&fake.random, 2);
+    struct fake_node *node = &hub.nodes[number];
+    bool lost = vv_random_below(&hub.random, 2);
     size_t kept = 0;
-    for (size_t i = 0; i < fake.n; i++) {
-        struct fake_told *each = &fake.log[i];
+    for (size_t i = 0; i < hub.n; i++) {
+        struct fake_told *each = &hub.log[i];
         if (lost && each->told.node == number && !each->confirmed) {
             free((char *)each->told.tenant.data);
             free((char *)each->told.name.data);
             free((char *)each->told.value.data);
         } else {
-            fake.log[kept++] = *each;
+            hub.log[kept++] = *each;
         }
     }
-    fake.n = kept;
+    hub.n = kept;
     node->learnt = node->learnt_confirmed;
     node->store->ops = node->own;
-    vv_store_memory_crash(node->store, vv_random_next(&fake.random));
+    vv_store_memory_crash(node->store, vv_random_next(&hub.random));
     node->store->ops = &node->ops;
 }
 
 static inline void fake_end(void)
 {
-    for (size_t i = 0; i < fake.n; i++) {
-        free((char *)fake.log[i].told.tenant.data);
-        free((char *)fake.log[i].told.name.data);
-        free((char *)fake.log[i].told.value.data);
+    for (size_t i = 0; i < hub.n; i++) {
+        free((char *)hub.log[i].told.tenant.data);
+        free((char *)hub.log[i].told.name.data);
+        free((char *)hub.log[i].told.value.data);
     }
-    free(fake.log);
-    free(fake.plans);
+    free(hub.log);
+    free(hub.plans);
     for (uint32_t i = 1; i <= FAKE_NODES; i++) {
-        if (fake.nodes[i].store) {
-            fake.nodes[i].store->ops->close(fake.nodes[i].store);
+        if (hub.nodes[i].store) {
+            hub.nodes[i].store->ops->close(hub.nodes[i].store);
         }
     }
-    pthread_mutex_destroy(&fake.lock);
+    pthread_mutex_destroy(&hub.lock);
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* The registry's names for the store on Cassandra. */
 #include "engine/names.h"
 
+#include "../fleet/fleet_fixture.h"
 #include "../registry/registry_fixture.h"
 
 struct fixture {
@@ -78,11 +79,46 @@ static void metrics_are_found_by_id_and_by_name(void **state)
     }
 }
 
+/* Metrics that another node made are learnt when they are met, at most every 200 ms. */
+static void unknown_metrics_are_learnt(void **state)
+{
+    (void)state;
+    fake_begin(5);
+    struct node *a = node_open(1);
+    struct node *b = node_open(2);
+    struct vv_names *names = vv_names_create();
+    assert_non_null(names);
+    vv_names_set_registry(names, b->registry);
+    vv_names_set_fleet(names, b->fleet);
+    struct vv_store_names of = vv_names_of_store(names);
+    vv_sim_clock_advance(&b->clock, VV_SECOND);
+    node_metric(b, "t", "pump", "speed", VV_INT64);
+    node_metric(a, "t", "pump", "temp", VV_INT64);
+    node_flush(a);
+    int64_t id;
+    uint32_t found;
+    assert_true(vv_cassandra_metric_id(TEXT("pump"), TEXT("temp"), &id));
+    assert_true(of.metric(of.context, 0, id, &found));
+    assert_int_equal(found, 1);
+    node_metric(a, "t", "pump", "flow", VV_INT64);
+    node_flush(a);
+    assert_true(vv_cassandra_metric_id(TEXT("pump"), TEXT("flow"), &id));
+    assert_false(of.metric(of.context, 0, id, &found));
+    vv_sim_clock_advance(&b->clock, 200 * VV_MILLISECOND);
+    assert_true(of.metric_named(of.context, 0, TEXT("pump.flow"), &found));
+    assert_int_equal(found, 2);
+    vv_names_destroy(names);
+    node_close(a);
+    node_close(b);
+    fake_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(numbers_become_names, setup, teardown),
         cmocka_unit_test_setup_teardown(metrics_are_found_by_id_and_by_name, setup, teardown),
+        cmocka_unit_test(unknown_metrics_are_learnt),
     };
     return cmocka_run_group_tests_name("engine/names", tests, NULL, NULL);
 }

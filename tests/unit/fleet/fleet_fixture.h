@@ -12,7 +12,9 @@
 
 #include "support/fake_fleet.h"
 
+#ifndef TEXT
 #define TEXT(literal) VV_STR_LITERAL(literal)
+#endif
 
 /* An object that was changed here since the last flush, as a journal has it. */
 struct touched {
@@ -34,7 +36,7 @@ struct node {
 __attribute__((unused)) static void node_open_fleet(struct node *node)
 {
     assert_int_equal(vv_registry_create(&node->options, &node->registry), VV_OK);
-    fake.nodes[node->number].registry = node->registry;
+    hub.nodes[node->number].registry = node->registry;
     assert_int_equal(vv_fleet_create(node->registry, node->store, &node->clock.clock, &node->fleet),
                      VV_OK);
 }
@@ -237,7 +239,7 @@ __attribute__((unused)) static void node_restart(struct node *node, bool hard)
     if (hard) {
         fake_crash(node->number);
     } else {
-        fake.nodes[node->number].learnt = fake.nodes[node->number].learnt_confirmed;
+        hub.nodes[node->number].learnt = hub.nodes[node->number].learnt_confirmed;
     }
     node_open_fleet(node);
     struct vv_error error = {0};

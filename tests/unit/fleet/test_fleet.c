@@ -65,22 +65,22 @@ static void nothing_is_told_twice(void **state)
     (void)state;
     struct pair pair = open_pair();
     make_some(pair.a);
-    uint64_t told = fake.nodes[1].told;
+    uint64_t told = hub.nodes[1].told;
     assert_int_equal(told, 7); /* tenant, measurement, metric, two sources, tags, plan */
     make_some(pair.a);         /* the same again */
-    assert_int_equal(fake.nodes[1].told, told);
+    assert_int_equal(hub.nodes[1].told, told);
     node_learn(pair.b);
     make_some(pair.b); /* what the other told already, but for the time of the retention */
-    assert_int_equal(fake.nodes[2].repeated, 0);
-    assert_int_equal(fake.nodes[2].parroted, 0);
-    assert_int_equal(fake.nodes[2].told, 0);
+    assert_int_equal(hub.nodes[2].repeated, 0);
+    assert_int_equal(hub.nodes[2].parroted, 0);
+    assert_int_equal(hub.nodes[2].told, 0);
     node_source(pair.b, "t", "id=p1,site=y", 200);
     node_flush(pair.b);
-    assert_int_equal(fake.nodes[2].told, 1); /* one version of the tags */
+    assert_int_equal(hub.nodes[2].told, 1); /* one version of the tags */
     node_learn(pair.a);
     node_source(pair.a, "t", "id=p1,site=y", 200);
     node_flush(pair.a);
-    assert_int_equal(fake.nodes[1].told, told);
+    assert_int_equal(hub.nodes[1].told, told);
     assert_same_nodes(pair.a, pair.b);
     close_pair(&pair);
 }
@@ -108,10 +108,10 @@ static void numbers_stay_after_a_restart(void **state)
     node_restart(pair.b, true);
     assert_int_equal(vv_registry_source_by_id(pair.b->registry, tenant, TEXT("p1"), &after), VV_OK);
     assert_int_equal(after, before);
-    uint64_t told = fake.nodes[2].told;
+    uint64_t told = hub.nodes[2].told;
     node_learn(pair.b);
     node_flush(pair.b);
-    assert_int_equal(fake.nodes[2].told, told);
+    assert_int_equal(hub.nodes[2].told, told);
     close_pair(&pair);
 }
 
@@ -121,7 +121,7 @@ static void what_was_not_kept_is_learnt_again(void **state)
     struct pair pair = open_pair();
     make_some(pair.a);
     node_learn(pair.b);
-    fake.nodes[2].fail = 1;
+    hub.nodes[2].fail = 1;
     assert_int_equal(vv_fleet_confirm(pair.b->fleet, NULL), VV_IO);
     assert_true(vv_fleet_has_learnt(pair.b->fleet));
     node_restart(pair.b, true);
@@ -163,21 +163,21 @@ static void what_was_told_in_vain_is_told_again(void **state)
     node_source(pair.a, "t", "id=p2,site=x", 1);
     node_source(pair.a, "t", "id=p1,site=z", 300);
     for (uint32_t k = 1; k < 4; k++) {
-        fake.nodes[1].fail = 0;
-        uint64_t before = fake.nodes[1].told;
+        hub.nodes[1].fail = 0;
+        uint64_t before = hub.nodes[1].told;
         /* Told, then the confirm fails: the store may have lost it. */
         assert_int_equal(vv_fleet_tell(pair.a->fleet, VV_REGISTRY_SOURCE, 2, NULL), VV_OK);
         assert_int_equal(vv_fleet_tell(pair.a->fleet, VV_REGISTRY_SOURCE, 0, NULL), VV_OK);
-        fake.nodes[1].fail = 1;
+        hub.nodes[1].fail = 1;
         assert_int_equal(vv_fleet_confirm(pair.a->fleet, NULL), VV_IO);
         fake_crash(1);
         assert_int_equal(vv_fleet_tell_again(pair.a->fleet, NULL), VV_OK);
-        assert_true(fake.nodes[1].told > before);
+        assert_true(hub.nodes[1].told > before);
     }
     node_flush(pair.a);
-    uint64_t told = fake.nodes[1].told;
+    uint64_t told = hub.nodes[1].told;
     assert_int_equal(vv_fleet_tell_again(pair.a->fleet, NULL), VV_OK);
-    assert_int_equal(fake.nodes[1].told, told); /* all is confirmed */
+    assert_int_equal(hub.nodes[1].told, told); /* all is confirmed */
     node_learn(pair.b);
     assert_same_nodes(pair.a, pair.b);
     close_pair(&pair);
@@ -191,7 +191,7 @@ static void a_failing_flush_is_done_again(void **state)
         char text[32];
         snprintf(text, sizeof text, "id=p%u,n=%u", wait % 3, wait);
         node_source(pair.a, "t", text, wait);
-        fake.nodes[1].fail = wait % 2 ? 1 : 0;
+        hub.nodes[1].fail = wait % 2 ? 1 : 0;
         enum vv_status status = node_try_flush(pair.a);
         assert_int_equal(status, wait % 2 ? VV_IO : VV_OK);
         if (status != VV_OK) {
@@ -240,10 +240,10 @@ static void a_store_that_was_not_shared_is_told_of(void **state)
     assert_true(slices >= 5);
     node_learn(pair.b);
     assert_same_nodes(pair.a, pair.b);
-    uint64_t told = fake.nodes[1].told;
+    uint64_t told = hub.nodes[1].told;
     node_restart(pair.a, true);
     assert_int_equal(vv_fleet_tell_rest(pair.a->fleet, 10, NULL), VV_DONE);
-    assert_int_equal(fake.nodes[1].told, told);
+    assert_int_equal(hub.nodes[1].told, told);
     close_pair(&pair);
 }
 
@@ -318,9 +318,9 @@ static void of_versions_from_one_time_the_greater_counts(void **state)
     assert_dump(pair.b, expected);
     /* Here, too, and then it is not told. */
     node_source(pair.a, "t", "id=p,a=0,b=2", 300);
-    uint64_t told = fake.nodes[1].told;
+    uint64_t told = hub.nodes[1].told;
     node_flush(pair.a);
-    assert_int_equal(fake.nodes[1].told, told);
+    assert_int_equal(hub.nodes[1].told, told);
     assert_dump(pair.a, expected);
     /* The index follows the present version. */
     uint32_t *sources = NULL;

@@ -113,18 +113,18 @@ static void all_nodes_come_to_the_same(void **state)
             node_learn(world.nodes[i]);
             node_keep(world.nodes[i]);
         }
-        print_message("seed %llu: %zu told\n", (unsigned long long)seed, fake.n);
+        print_message("seed %llu: %zu told\n", (unsigned long long)seed, hub.n);
         for (uint32_t i = 2; i <= NODES; i++) {
             assert_same_nodes(world.nodes[1], world.nodes[i]);
         }
         uint64_t told[NODES + 1];
         for (uint32_t i = 1; i <= NODES; i++) { /* nothing new: nothing is told; all was kept */
-            told[i] = fake.nodes[i].told;
+            told[i] = hub.nodes[i].told;
             node_restart(world.nodes[i], true);
             node_learn(world.nodes[i]);
             node_flush(world.nodes[i]);
             assert_same_nodes(world.nodes[1], world.nodes[i]);
-            assert_int_equal(fake.nodes[i].told, told[i]);
+            assert_int_equal(hub.nodes[i].told, told[i]);
         }
         for (uint32_t i = 1; i <= NODES; i++) {
             node_close(world.nodes[i]);

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#ifndef TEXT
 #define TEXT(literal) VV_STR_LITERAL(literal)
+#endif
 
 static const struct vv_registry_options fixture_defaults = {
     .tenants_max = 100,

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Other nodes' news: learnt every now and then, and kept with a confirm. That others cannot be
+ * asked is no failure of the store: what this node knows goes on, and it asks again.
+ */
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+#define TELL_SLICE 4096 /* objects, of a store that was not shared before */
+
+enum vv_status vv_engine_confirm(struct vv_engine *engine, struct vv_error *error)
+{
+    return engine->fleet ? vv_fleet_confirm(engine->fleet, error)
+                         : engine->store->ops->confirm(engine->store, error);
+}
+
+bool vv_learning_is_due(const struct vv_engine *engine)
+{
+    return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;
+}
+
+/* One line when it begins to fail, one when it works again. */
+static void note_outcome(struct vv_engine *engine, enum vv_status status,
+                         const struct vv_error *error)
+{
+    if (status != VV_OK && !engine->learn_failed) {
+        char text[600];
+        vv_log(VV_LOG_WARN, "learn_failed", "status=%s message=%s", vv_status_name(status),
+               vv_log_quote(error->message, strlen(error->message), text, sizeof text));
+    } else if (status == VV_OK && engine->learn_failed) {
+        vv_log(VV_LOG_INFO, "learn_again", "this node hears of others again");
+    }
+    engine->learn_failed = status != VV_OK;
+}
+
+enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *error)
+{
+    if (!engine->fleet) {
+        return VV_DONE;
+    }
+    enum vv_status status = vv_fleet_learn(engine->fleet, error);
+    note_outcome(engine, status, error);
+    return status;
+}
+
+enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error)
+{
+    *failed_out = false;
+    if (!engine->fleet) {
+        return VV_DONE;
+    }
+    engine->learn_at_ns =
+        engine->clock->monotonic_ns(engine->clock) + engine->settings.fleet_poll_ns;
+    struct vv_error own = {0};
+    enum vv_status learnt = vv_fleet_learn(engine->fleet, &own);
+    note_outcome(engine, learnt, &own);
+    enum vv_status told = vv_fleet_tell_rest(engine->fleet, TELL_SLICE, error);
+    bool news = told == VV_OK || vv_fleet_has_learnt(engine->fleet);
+    enum vv_status status = told == VV_DONE ? VV_OK : told;
+    if (status == VV_OK && news) {
+        status = vv_engine_confirm(engine, error);
+    }
+    *failed_out = status != VV_OK;
+    if (status != VV_OK) {
+        return status;
+    }
+    if (learnt != VV_OK) {
+        return vv_error_set(error, learnt, "%s", own.message);
+    }
+    return news ? VV_OK : VV_DONE;
+}
