@@ -4,191 +4,22 @@
  *
  *   VARVE_CASSANDRA       contact points
  *   VARVE_CASSANDRA_PIDS  its processes, which are stopped to make writes fail
- *
- * All cases share one keyspace; each has tenants of its own, by a name that is kept in its folder.
  */
-#include "contract.h"
+#include "cassandra_open.h"
 
-#include "store/cassandra/open.h"
-
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/types.h>
 
-#define NAMES_MAX 65536
-
-static const int64_t classes[] = {7 * VV_DAY, 30 * VV_DAY, 365 * VV_DAY};
-
-uint32_t contract_rows_tenant = CONTRACT_NONE;
-
-/*
- * ---- names: tenants "<case>.t5", sources "s7". Metric 203 is field "f203" of measurement 3: each
- * measurement has a hundred, integers where the number is odd. Measurement 2 is called as if it
- * were a metric of measurement 1, "m1.f5"; the others "m1", "m3".
- */
-
-static struct {
-    pthread_mutex_t lock;
-    char one_case[64];
-    char *names[NAMES_MAX];
-    size_t n;
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct vv_str name_of(const char *prefix, char letter, uint32_t number)
+const char *contract_contact_points(void)
 {
-    char text[96];
-    size_t size = (size_t)snprintf(text, sizeof text, "%s%c%u", prefix, letter, number);
-    size_t slot = 5381;
-    for (size_t i = 0; i < size; i++) {
-        slot = slot * 33 + (unsigned char)text[i];
-    }
-    pthread_mutex_lock(&all.lock);
-    for (slot %= NAMES_MAX; all.names[slot] && strcmp(all.names[slot], text) != 0;) {
-        slot = (slot + 1) % NAMES_MAX;
-    }
-    if (!all.names[slot]) {
-        vv_invariant(++all.n < NAMES_MAX / 2);
-        all.names[slot] = strdup(text);
-        vv_invariant(all.names[slot] != NULL);
-    }
-    struct vv_str name = {all.names[slot], size};
-    pthread_mutex_unlock(&all.lock);
-    return name;
+    return getenv("VARVE_CASSANDRA");
 }
-
-static void forget_names(void)
-{
-    for (size_t i = 0; i < NAMES_MAX; i++) {
-        free(all.names[i]);
-        all.names[i] = NULL;
-    }
-    all.n = 0;
-}
-
-static struct vv_str tenant_name(void *context, uint32_t tenant)
-{
-    (void)context;
-    return name_of(all.one_case, 't', tenant);
-}
-
-static struct vv_str source_name(void *context, uint32_t source)
-{
-    (void)context;
-    return name_of("", 's', source);
-}
-
-static struct vv_str measurement_name(void *context, uint32_t measurement)
-{
-    (void)context;
-    return measurement == 2 ? VV_STR_LITERAL("m1.f5") : name_of("", 'm', measurement);
-}
-
-static struct vv_str field_name(void *context, uint32_t metric, uint32_t *measurement_out,
-                                enum vv_value_type *type_out)
-{
-    (void)context;
-    *measurement_out = metric / 100 + 1;
-    *type_out = metric % 2 == 0 ? VV_FLOAT64 : VV_INT64;
-    return metric == UINT32_MAX ? (struct vv_str){0} : name_of("", 'f', metric);
-}
-
-/* No case has pieces of another node. */
-static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_t *metric_out)
-{
-    (void)context;
-    (void)measurement;
-    (void)id;
-    (void)metric_out;
-    return false;
-}
-
-static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out)
-{
-    (void)context;
-    (void)tenant;
-    char text[64];
-    unsigned measurement;
-    int size = 0;
-    snprintf(text, sizeof text, "%.*s", VV_STR_ARG(name));
-    if (sscanf(text, "m1.f5.f%u%n", metric_out, &size) == 1 && (size_t)size == name.size) {
-        return *metric_out / 100 == 1;
-    }
-    return sscanf(text, "m%u.f%u%n", &measurement, metric_out, &size) == 2 &&
-           (size_t)size == name.size && *metric_out / 100 + 1 == measurement;
-}
-
-struct vv_str contract_tenant_name(uint32_t tenant)
-{
-    return tenant_name(NULL, tenant);
-}
-
-static const struct vv_store_names names = {
-    NULL, tenant_name, source_name, measurement_name, field_name, find_metric, find_named,
-};
-
-/* ---- the back-end */
 
 static bool is_there(void)
 {
-    const char *servers = getenv("VARVE_CASSANDRA");
+    const char *servers = contract_contact_points();
     return servers && servers[0];
-}
-
-/* The case's name: of its folder and of when it was made, so that a folder made again is another
- * case. */
-static void find_case(const char *folder)
-{
-    struct stat about;
-    struct timespec now;
-    char path[300];
-    snprintf(path, sizeof path, "%s/case", folder);
-    if (stat(path, &about) != 0) {
-        clock_gettime(CLOCK_REALTIME, &now);
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        fprintf(file, "%d.%lld.%09ld.", (int)getpid(), (long long)now.tv_sec, now.tv_nsec);
-        assert_int_equal(fclose(file), 0);
-    }
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(all.one_case, sizeof all.one_case, file));
-    fclose(file);
-}
-
-static enum vv_status open_cassandra(const struct vv_store_options *options,
-                                     struct vv_store **store_out, struct vv_error *error)
-{
-    char local_folder[300];
-    char rows_tenants[128] = "";
-    struct vv_store_options local_options = *options;
-    struct vv_store *local;
-    (void)mkdir(options->folder, 0700);
-    find_case(options->folder);
-    snprintf(local_folder, sizeof local_folder, "%s/local", options->folder);
-    local_options.folder = local_folder;
-    enum vv_status status = vv_store_rocksdb_open(&local_options, &local, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    if (contract_rows_tenant == CONTRACT_ALL) {
-        snprintf(rows_tenants, sizeof rows_tenants, "*");
-    } else if (contract_rows_tenant != CONTRACT_NONE) {
-        snprintf(rows_tenants, sizeof rows_tenants, "no.such, %.*s ,other",
-                 VV_STR_ARG(tenant_name(NULL, contract_rows_tenant)));
-    }
-    const struct vv_cassandra_options cassandra = {
-        .cql = {.contact_points = getenv("VARVE_CASSANDRA"), .request_timeout_ms = 2500},
-        .keyspace = "varve",
-        .classes_ns = classes,
-        .n_classes = 3,
-        .rows_tenants = rows_tenants,
-        .slack_ns = VV_DAY,
-        .requests_max = 128,
-        .bytes_max = 4u << 20,
-    };
-    return vv_store_cassandra_open(&cassandra, local, &names, vv_clock_system(), store_out, error);
 }
 
 static void crash(struct contract *contract, uint64_t seed)
@@ -228,9 +59,9 @@ const struct backend cassandra_backend = {
     .abilities = KEEPS_ROWS,
     .heals_slowly = true,
     .is_there = is_there,
-    .open = open_cassandra,
+    .open = contract_open_cassandra,
     .crash = crash,
     .break_writes = break_writes,
     .heal_writes = heal_writes,
-    .forget = forget_names,
+    .forget = contract_forget_names,
 };

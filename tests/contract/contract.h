@@ -61,6 +61,8 @@ extern const struct backend cassandra_backend; /* where VARVE_CASSANDRA names a 
 #define CONTRACT_ALL  (UINT32_MAX - 1)
 #define CONTRACT_NONE UINT32_MAX
 extern uint32_t contract_rows_tenant;
+/* Of the Cassandra that is tested; NULL: there is none. */
+const char *contract_contact_points(void);
 /* The tenant's name in Cassandra, in the open store. */
 struct vv_str contract_tenant_name(uint32_t tenant);
 extern const struct backend *const backends[];

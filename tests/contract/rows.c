@@ -313,7 +313,7 @@ const char *cql_table_text(uint32_t tenant, const char *table, const char *colum
 {
     char cql[512];
     static char text[8192];
-    const struct vvcql_options options = {.contact_points = getenv("VARVE_CASSANDRA")};
+    const struct vvcql_options options = {.contact_points = contract_contact_points()};
     struct vvcql_session *session;
     struct vvcql_error error;
     struct vvcql_result *result;

@@ -29,6 +29,18 @@ bool vv_sim_memory_failed(void)
     return failed;
 }
 
+uint64_t vv_sim_memory_pause(void)
+{
+    uint64_t paused = countdown;
+    countdown = 0;
+    return paused;
+}
+
+void vv_sim_memory_resume(uint64_t paused)
+{
+    countdown = paused;
+}
+
 static bool fails(void)
 {
     if (countdown == 0 || --countdown > 0) {
