@@ -115,6 +115,9 @@ enum vv_status vv_engine_open(const struct vv_engine_options *options,
 {
     struct vv_engine *engine = calloc(1, sizeof *engine);
     if (!engine) {
+        if (options->take_local) {
+            options->take_local->ops->close(options->take_local);
+        }
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while starting");
     }
     engine->settings = *options->settings;
@@ -125,7 +128,7 @@ enum vv_status vv_engine_open(const struct vv_engine_options *options,
     engine->beaten_until_ns = INT64_MIN;
     atomic_store(&engine->recovering, true);
     init_locks(engine);
-    enum vv_status status = vv_engine_open_store(engine, options->store, error);
+    enum vv_status status = vv_engine_open_store(engine, options, error);
     if (status == VV_OK) {
         status = create_parts(engine, error);
     }

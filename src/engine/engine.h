@@ -29,6 +29,8 @@ struct vv_engine_options {
     struct vv_disk *disk;               /* NULL: the real one */
     struct vv_clock *clock;             /* NULL: the machine's */
     struct vv_store *store;             /* borrowed until close; NULL: the embedded one */
+    /* Beside Cassandra, instead of the embedded one: taken, also on failure. For simulations. */
+    struct vv_store *take_local;
     bool manual;
 };
 

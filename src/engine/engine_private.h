@@ -186,7 +186,8 @@ static inline uint32_t vv_engine_node(const struct vv_engine *engine)
 
 /* ---- open_store.c ---- */
 /* Opens the store of the settings, unless one is given. */
-enum vv_status vv_engine_open_store(struct vv_engine *engine, struct vv_store *given,
+enum vv_status vv_engine_open_store(struct vv_engine *engine,
+                                    const struct vv_engine_options *options,
                                     struct vv_error *error);
 
 /* ---- accounts.c ---- */

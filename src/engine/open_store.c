@@ -108,28 +108,38 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
     return status;
 }
 
-enum vv_status vv_engine_open_store(struct vv_engine *engine, struct vv_store *given,
-                                    struct vv_error *error)
+/* The store of this node's own files: the whole store, or beside Cassandra. */
+static enum vv_status open_own(struct vv_engine *engine, struct vv_store *take_local,
+                               struct vv_store **store_out, struct vv_error *error)
 {
-    if (given) {
-        engine->store = given;
+    if (take_local) {
+        *store_out = take_local;
         return VV_OK;
     }
-    struct vv_store *embedded;
     enum vv_status status = vv_folder_open(engine->settings.data, &engine->folder, error);
-    if (status == VV_OK) {
-        status = open_embedded(engine, &embedded, error);
+    return status == VV_OK ? open_embedded(engine, store_out, error) : status;
+}
+
+enum vv_status vv_engine_open_store(struct vv_engine *engine,
+                                    const struct vv_engine_options *options,
+                                    struct vv_error *error)
+{
+    if (options->store) {
+        engine->store = options->store;
+        return VV_OK;
     }
+    struct vv_store *own;
+    enum vv_status status = open_own(engine, options->take_local, &own, error);
     if (status != VV_OK) {
         return status;
     }
     engine->owns_store = true;
     engine->outlasts_store = strcmp(engine->settings.store_kind, "cassandra") == 0;
     if (!engine->outlasts_store) {
-        engine->store = embedded;
+        engine->store = own;
         return VV_OK;
     }
-    status = open_cassandra(engine, embedded, error);
+    status = open_cassandra(engine, own, error);
     engine->owns_store = status == VV_OK;
     return status;
 }

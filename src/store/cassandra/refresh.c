@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs that are still not sealed at half of their slack are written again, so that they do not
- * expire before they are in a block: a pass over the marks that have waited so long, every quarter
- * of the slack. The bytes and the key are the same; the TTL is new.
+ * expire before they are in a block: a pass over the marks that were due so long ago, every quarter
+ * of the slack. A mark tells of its span's newest run only, so each run is judged by its own stamp.
+ * The bytes and the key are the same; the TTL is new.
  */
 #include "store/cassandra/cassandra.h"
 
@@ -12,7 +13,6 @@
 
 struct refreshing {
     struct vv_cassandra *store;
-    int64_t before_ns; /* marks whose last run is older */
     struct vv_mark marks[MARKS_AT_ONCE];
     size_t n;
     bool full;
@@ -27,13 +27,12 @@ static enum vv_status note_mark(void *context, const struct vv_mark *mark)
     }
     refreshing->store->refresh_after = *mark;
     refreshing->store->refresh_goes_on = true;
-    if ((int64_t)vv_stamp_clock_us(mark->run) * 1000 < refreshing->before_ns) {
-        refreshing->marks[refreshing->n++] = *mark;
-    }
+    refreshing->marks[refreshing->n++] = *mark;
     return VV_OK;
 }
 
 struct copying {
+    int64_t before_ns; /* runs that are older */
     struct vv_buffer bytes;
     struct vv_piece *runs; /* their bytes are places in `bytes` until all are there */
     size_t n;
@@ -43,7 +42,8 @@ struct copying {
 static enum vv_status keep_run(void *context, const struct vv_piece *piece)
 {
     struct copying *copying = context;
-    if (piece->kind != VV_PIECE_RUN) {
+    if (piece->kind != VV_PIECE_RUN ||
+        (int64_t)vv_stamp_clock_us(piece->run) * 1000 >= copying->before_ns) {
         return VV_OK;
     }
     struct vv_piece *runs = realloc(copying->runs, (copying->n + 1) * sizeof *runs);
@@ -72,13 +72,13 @@ static enum vv_status write_again(struct vv_cassandra *store, struct copying *co
 }
 
 static enum vv_status refresh_span(struct vv_cassandra *store, const struct vv_mark *mark,
-                                   uint64_t *work_out, struct vv_error *error)
+                                   int64_t before_ns, uint64_t *work_out, struct vv_error *error)
 {
     const struct vv_store_read read = {.partition = mark->key.partition,
                                        .measurement = mark->key.measurement,
                                        .span_from = mark->key.span_start,
                                        .span_to = mark->key.span_start + 1};
-    struct copying copying = {0};
+    struct copying copying = {.before_ns = before_ns};
     enum vv_status status = vv_cassandra_read(&store->base, &read, keep_run, &copying, error);
     if (status == VV_OK) {
         status = write_again(store, &copying, error);
@@ -99,13 +99,13 @@ static enum vv_status refresh_some(struct vv_cassandra *store, int64_t now_ns, u
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing runs again");
     }
     refreshing->store = store;
-    refreshing->before_ns = now_ns - store->slack_ns / 2;
+    int64_t before_ns = now_ns - store->slack_ns / 2;
     struct vv_mark after = store->refresh_after;
-    enum vv_status status = vv_cassandra_scan_marks(&store->base, refreshing->before_ns,
-                                                    store->refresh_goes_on ? &after : NULL,
-                                                    note_mark, refreshing, error);
+    enum vv_status status =
+        vv_cassandra_scan_marks(&store->base, before_ns, store->refresh_goes_on ? &after : NULL,
+                                note_mark, refreshing, error);
     for (size_t i = 0; i < refreshing->n && status == VV_OK; i++) {
-        status = refresh_span(store, &refreshing->marks[i], work_out, error);
+        status = refresh_span(store, &refreshing->marks[i], before_ns, work_out, error);
     }
     *more_out = refreshing->full;
     free(refreshing);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking nodes, and bringing everything to rest. */
+#include "simulation/fleet/world.h"
+
+#include "engine/engine_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define ROUNDS_MAX 64
+
+/* ---- asking ---- */
+
+static bool see_line(struct fleet_world *world, const struct fleet_node *node, const char *line)
+{
+    size_t source;
+    size_t field;
+    long long time;
+    double value;
+    if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
+        fleet_fail(world, "cannot read the answer's line: %s", line);
+        return false;
+    }
+    size_t index = truth_time_index(time, world->base_ns);
+    if (source >= TRUTH_SOURCES || field >= TRUTH_FIELDS || index == TRUTH_TIMES) {
+        fleet_fail(world, "a point that was never written: %s", line);
+        return false;
+    }
+    const char *wrong =
+        truth_see(&world->truth, truth_index(source, field, index), (uint64_t)value);
+    if (wrong) {
+        fleet_fail(world, "node %u: %s: %s", node->number, wrong, line);
+    }
+    return !wrong;
+}
+
+static enum vv_status ask(struct fleet_node *node, struct vv_buffer *answer, struct vv_error *error)
+{
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
+        {VV_STR_LITERAL("order"),
+         vv_random_below(&node->world->random, 2) ? VV_STR_LITERAL("desc") : VV_STR_LITERAL("asc")},
+    };
+    struct vv_request *request;
+    struct vv_result *result;
+    struct vv_query_limits limits;
+    enum vv_status status =
+        vv_request_parse(VV_REQUEST_QUERY, parameters, 4,
+                         node->clock.clock.wall_ns(&node->clock.clock), &request, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    vv_engine_query_limits(node->engine, &limits);
+    status = vv_result_open(vv_engine_query_context(node->engine), &limits, request, VV_FORMAT_CSV,
+                            &result, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    do {
+        status = vv_result_write(result, answer, 65536, error);
+    } while (status == VV_OK);
+    vv_result_close(result);
+    return status;
+}
+
+/* Up to when the node says that it knows what each other one acknowledged: before it asks. */
+static struct truth_reader reader_of(struct fleet_node *node, bool all)
+{
+    const struct vv_shared_ops *shared = node->engine->store->ops->shared;
+    struct truth_reader reader = {.node = node->number};
+    for (size_t i = 0; i < TRUTH_NODES; i++) {
+        reader.until_ns[i] = all ? INT64_MAX : INT64_MIN;
+    }
+    if (!shared || all) {
+        return reader;
+    }
+    struct vv_peer peers[VV_SIM_CASSANDRA_CLIENTS];
+    size_t n = shared->peers(node->engine->store, peers, VV_SIM_CASSANDRA_CLIENTS);
+    for (size_t i = 0; i < n && i < VV_SIM_CASSANDRA_CLIENTS; i++) {
+        for (size_t j = 0; j < node->world->n_nodes; j++) {
+            if (node->world->nodes[j].stamp_node == peers[i].node) {
+                reader.until_ns[j] = peers[i].flushed_until_ns;
+            }
+        }
+    }
+    return reader;
+}
+
+static void compare(struct fleet_node *node, struct vv_buffer *answer,
+                    const struct truth_reader *reader)
+{
+    struct fleet_world *world = node->world;
+    char *rest = NULL;
+    size_t point;
+    truth_begin(&world->truth);
+    vv_buffer_u8(answer, 0);
+    char *line = strtok_r((char *)answer->data, "\r\n", &rest);
+    for (bool header = true; line; line = strtok_r(NULL, "\r\n", &rest)) {
+        if (!header && !see_line(world, node, line)) {
+            return;
+        }
+        header = false;
+    }
+    const char *wrong = truth_end(&world->truth, reader, &point);
+    if (wrong) {
+        size_t time = point % TRUTH_TIMES;
+        fleet_fail(world, "node %u: %s: s%zu f%zu at %" PRId64 ", seen %" PRIu64, node->number,
+                   wrong, point / TRUTH_TIMES / TRUTH_FIELDS, point / TRUTH_TIMES % TRUTH_FIELDS,
+                   truth_time(time, world->base_ns), world->truth.points[point].seen);
+    }
+}
+
+void fleet_check(struct fleet_node *node, bool all)
+{
+    struct vv_buffer answer = {0};
+    struct vv_error error = {0};
+    if (!node->engine || !fleet_is_free(node)) {
+        return;
+    }
+    fleet_tell(node->world, node, "check");
+    struct truth_reader reader = reader_of(node, all);
+    fleet_enter(node);
+    enum vv_status status = ask(node, &answer, &error);
+    if (status == VV_DONE || status == VV_NOT_FOUND) {
+        compare(node, &answer, &reader);
+    } else if (all || (status != VV_OVERLOAD && status != VV_IO)) {
+        fleet_fail(node->world, "node %u: the query fails: %s: %s", node->number,
+                   vv_status_name(status), error.message);
+    }
+    vv_buffer_deinit(&answer);
+    fleet_leave(node);
+}
+
+/* ---- rest ---- */
+
+static enum vv_status count_mark(void *context, const struct vv_mark *mark)
+{
+    (void)mark;
+    *(size_t *)context += 1;
+    return VV_OK;
+}
+
+/* One round of all that a node does by itself; whether anything was done. */
+static bool work_off(struct fleet_node *node)
+{
+    bool worked = false;
+    if (!node->engine && !fleet_start(node)) {
+        return true;
+    }
+    worked |= fleet_step(node, VV_TASK_COMMIT) == VV_OK;
+    worked |= fleet_step(node, VV_TASK_FLUSH) == VV_OK && node->engine->job_first;
+    worked |= fleet_step(node, VV_TASK_SEAL_ALL) == VV_OK;
+    (void)fleet_step(node, VV_TASK_BEAT);
+    return worked;
+}
+
+static void expect_no_marks(struct fleet_node *node)
+{
+    struct vv_store *store = node->engine->store;
+    size_t marks = 0;
+    fleet_enter(node);
+    enum vv_status status =
+        store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &marks, NULL);
+    fleet_leave(node);
+    if (status != VV_OK || marks) {
+        fleet_fail(node->world, "node %u: after sealing all, %zu marks are left (%s)", node->number,
+                   marks, vv_status_name(status));
+    }
+}
+
+static void check_all(struct fleet_world *world)
+{
+    for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
+        fleet_check(&world->nodes[i], true);
+    }
+}
+
+void fleet_settle(struct fleet_world *world)
+{
+    bool worked = true;
+    size_t rounds = 0;
+    world->interleaves = false;
+    world->crashes = false;
+    vv_sim_cassandra_set_faults(world->cassandra, NULL);
+    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    for (; (worked || rounds < 4) && rounds < ROUNDS_MAX && !world->failure[0]; rounds++) {
+        worked = false;
+        fleet_advance(world, VV_HOUR); /* past any wait after a failure */
+        for (size_t i = 0; i < world->n_nodes; i++) {
+            vv_sim_disk_heal(world->nodes[i].disk);
+            worked |= work_off(&world->nodes[i]);
+        }
+    }
+    if (rounds == ROUNDS_MAX) {
+        fleet_fail(world, "the nodes do not come to rest");
+    }
+    check_all(world);
+    for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
+        expect_no_marks(&world->nodes[i]);
+    }
+    fleet_tell(world, NULL, "all runs expire");
+    fleet_advance(world, 3 * FLEET_SLACK);
+    check_all(world);
+}

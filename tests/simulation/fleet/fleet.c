@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Seeded runs of several nodes on the model of a Cassandra: see README.md. */
+#include "base/log.h"
+#include "simulation/fleet/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- what happens ---- */
+
+static void move_time(struct fleet_world *world, struct fleet_node *node)
+{
+    static const int64_t lengths[] = {VV_MILLISECOND, VV_SECOND, VV_MINUTE, 10 * VV_MINUTE};
+    int64_t length = lengths[vv_random_below(&world->random, 4)];
+    fleet_advance(world, (int64_t)vv_random_below(&world->random, 20) * length);
+    if (vv_random_below(&world->random, 4) == 0) {
+        int64_t now = world->time.clock.wall_ns(&world->time.clock);
+        int64_t by = (int64_t)vv_random_below(&world->random, 600) * VV_SECOND - 300 * VV_SECOND;
+        fleet_tell(world, node, "the clock is %" PRId64 " s off now", by / VV_SECOND);
+        vv_sim_clock_jump(&node->clock, now + by);
+    }
+}
+
+static void change_faults(struct fleet_world *world)
+{
+    struct vv_sim_cassandra_faults faults = {0};
+    uint64_t what = vv_random_below(&world->random, 6);
+    uint32_t rate = (uint32_t)vv_random_below(&world->random, 200000);
+    int64_t from = (int64_t)vv_random_next(&world->random);
+    if (what == 0) {
+        fleet_tell(world, NULL, "some partitions are unavailable");
+        vv_sim_cassandra_set_unavailable(world->cassandra, from, from / 2 + INT64_MAX / 2);
+        return;
+    }
+    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    if (what > 2) {
+        faults = (struct vv_sim_cassandra_faults){.write_lost = rate,
+                                                  .write_late = 700000,
+                                                  .write_silent = rate / 8,
+                                                  .read_fails = rate / 8,
+                                                  .transaction_lost = rate,
+                                                  .transaction_done = rate,
+                                                  .transaction_open = rate,
+                                                  .connection_lost = rate / 8,
+                                                  .skew_ns = VV_SECOND};
+    }
+    fleet_tell(world, NULL, "Cassandra's faults are %s", what > 2 ? "on" : "off");
+    vv_sim_cassandra_set_faults(world->cassandra, &faults);
+}
+
+static void work(struct fleet_world *world, struct fleet_node *node)
+{
+    uint64_t dice = vv_random_below(&world->random, 100);
+    if (!node->engine) {
+        (void)fleet_start(node);
+    } else if (dice < 40) {
+        fleet_write(node);
+    } else if (dice < 60) {
+        (void)fleet_step(node, VV_TASK_FLUSH);
+    } else if (dice < 72) {
+        (void)fleet_step(node, VV_TASK_SEAL);
+    } else if (dice < 76) {
+        (void)fleet_step(node, VV_TASK_SEAL_ALL);
+    } else if (dice < 79) {
+        (void)fleet_step(node, VV_TASK_EXPIRE);
+    } else if (dice < 84) {
+        (void)fleet_step(node, VV_TASK_BEAT);
+    } else if (dice < 93) {
+        move_time(world, node);
+    } else if (dice < 94) {
+        change_faults(world);
+    } else {
+        fleet_check(node, false);
+    }
+}
+
+/* Nothing is sealed for a long time: what is only in runs must not expire. */
+static void pass_long_time(struct fleet_world *world)
+{
+    fleet_tell(world, NULL, "a long time without sealing");
+    for (int i = 0; i < 24 && !world->failure[0]; i++) {
+        fleet_advance(world, FLEET_SLACK / 8);
+        for (size_t n = 0; n < world->n_nodes; n++) {
+            struct fleet_node *node = &world->nodes[n];
+            if (!node->engine) {
+                (void)fleet_start(node);
+            }
+            (void)fleet_step(node, VV_TASK_FLUSH);
+            (void)fleet_step(node, VV_TASK_EXPIRE);
+            (void)fleet_step(node, VV_TASK_BEAT);
+            fleet_check(node, false);
+        }
+    }
+}
+
+static bool run_seed(uint64_t seed, size_t nodes, bool story)
+{
+    struct fleet_world *world = calloc(1, sizeof *world);
+    vv_invariant(world != NULL);
+    fleet_init(world, seed, nodes, story);
+    world->work = work;
+    for (size_t i = 0; i < nodes; i++) {
+        if (!fleet_start(&world->nodes[i])) {
+            fleet_fail(world, "node %zu does not start at first", i);
+        }
+    }
+    world->interleaves = vv_random_below(&world->random, 4) > 0;
+    world->crashes = vv_random_below(&world->random, 2) == 0;
+    size_t actions = 30 + vv_random_below(&world->random, 150);
+    for (size_t i = 0; i < actions && !world->failure[0]; i++) {
+        work(world, &world->nodes[vv_random_below(&world->random, nodes)]);
+    }
+    if (!world->failure[0] && vv_random_below(&world->random, 4) == 0) {
+        pass_long_time(world);
+    }
+    if (!world->failure[0]) {
+        fleet_settle(world);
+    }
+    bool good = world->failure[0] == '\0';
+    if (!good) {
+        printf("seed %" PRIu64 " failed: %s\nrun it alone with: --nodes %zu --seed %" PRIu64 "\n",
+               seed, world->failure, nodes, seed);
+    }
+    fleet_deinit(world);
+    free(world);
+    return good;
+}
+
+/* ---- the program ---- */
+
+static int64_t seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+struct arguments {
+    int64_t seconds;
+    uint64_t first;
+    uint64_t alone;
+    uint64_t count; /* seeds, at most */
+    size_t nodes;   /* 0: by the seed */
+};
+
+static bool read_arguments(int argc, char **argv, struct arguments *out)
+{
+    const char *set = getenv("VARVE_SIMULATION_SECONDS");
+    *out = (struct arguments){.seconds = set ? atoll(set) : 20, .first = 1, .count = UINT64_MAX};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--seconds") == 0) {
+            out->seconds = atoll(argv[i + 1]);
+        } else if (strcmp(argv[i], "--first") == 0) {
+            out->first = strtoull(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            out->alone = strtoull(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--count") == 0) {
+            out->count = strtoull(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--nodes") == 0) {
+            out->nodes = strtoull(argv[i + 1], NULL, 10);
+        } else {
+            return false;
+        }
+    }
+    return out->nodes <= TRUTH_NODES;
+}
+
+static size_t nodes_of(const struct arguments *arguments, uint64_t seed)
+{
+    return arguments->nodes ? arguments->nodes
+                            : FLEET_NODES_MIN + seed % (FLEET_NODES_MAX - FLEET_NODES_MIN + 1);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments;
+    if (!read_arguments(argc, argv, &arguments)) {
+        fprintf(stderr, "usage: fleet [--seconds N] [--count N] [--first SEED] [--seed SEED] "
+                        "[--nodes N]\n");
+        return 2;
+    }
+    vv_log_level_set(VV_LOG_OFF);
+    if (arguments.alone) {
+        bool good = run_seed(arguments.alone, nodes_of(&arguments, arguments.alone), true);
+        printf("seed %" PRIu64 ": %s\n", arguments.alone, good ? "good" : "FAILED");
+        return !good;
+    }
+    int64_t end = seconds_now() + arguments.seconds;
+    uint64_t seed = arguments.first;
+    for (; seconds_now() < end && seed - arguments.first < arguments.count; seed++) {
+        if (!run_seed(seed, nodes_of(&arguments, seed), false)) {
+            return 1;
+        }
+    }
+    printf("%" PRIu64 " seeds from %" PRIu64 ", all good\n", seed - arguments.first,
+           arguments.first);
+    return seed == arguments.first; /* no seed run is no test */
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must be answered. */
+#include "simulation/fleet/truth.h"
+
+#include "simulation/sim_memory.h"
+
+#include <stdlib.h>
+
+void truth_deinit(struct truth *truth)
+{
+    for (size_t i = 0; i < TRUTH_POINTS; i++) {
+        free(truth->points[i].writes);
+    }
+}
+
+int64_t truth_time(size_t index, int64_t base_ns)
+{
+    int64_t i = (int64_t)index;
+    if (index < TRUTH_TIMES / 2) { /* the last hours */
+        return base_ns - i * 7 * VV_MINUTE;
+    }
+    if (index < TRUTH_TIMES * 3 / 4) { /* the days before */
+        return base_ns - VV_DAY - i * 5 * VV_HOUR;
+    }
+    return base_ns - 400 * VV_DAY - i * 11 * VV_SECOND;
+}
+
+size_t truth_index(size_t source, size_t field, size_t time)
+{
+    return (source * TRUTH_FIELDS + field) * TRUTH_TIMES + time;
+}
+
+size_t truth_time_index(int64_t time_ns, int64_t base_ns)
+{
+    size_t index = 0;
+    while (index < TRUTH_TIMES && truth_time(index, base_ns) != time_ns) {
+        index++;
+    }
+    return index;
+}
+
+void truth_write(struct truth *truth, size_t point, vv_stamp stamp, uint64_t value, uint32_t node)
+{
+    struct truth_point *one = &truth->points[point];
+    if (one->n == one->capacity) {
+        one->capacity = one->capacity ? one->capacity * 2 : 4;
+        one->writes = vv_sim_realloc(one->writes, one->capacity * sizeof *one->writes);
+    }
+    one->writes[one->n++] = (struct truth_write){.stamp = stamp, .value = value, .node = node};
+}
+
+void truth_acknowledge(struct truth *truth, size_t point, vv_stamp stamp, int64_t now_ns)
+{
+    struct truth_point *one = &truth->points[point];
+    for (size_t i = one->n; i-- > 0;) {
+        if (one->writes[i].stamp == stamp) {
+            one->writes[i].is_acknowledged = true;
+            one->writes[i].acknowledged_ns = now_ns;
+        }
+    }
+}
+
+void truth_begin(struct truth *truth)
+{
+    for (size_t i = 0; i < TRUTH_POINTS; i++) {
+        truth->points[i].seen = 0;
+    }
+}
+
+const char *truth_see(struct truth *truth, size_t point, uint64_t value)
+{
+    if (truth->points[point].seen) {
+        return "a point is answered twice";
+    }
+    truth->points[point].seen = value;
+    return NULL;
+}
+
+static uint64_t rank(const struct truth *truth, const struct truth_write *write)
+{
+    return truth->forgets_nodes ? vv_stamp_clock_us(write->stamp) : write->stamp;
+}
+
+/* The highest of what the reader has to know; NULL: nothing. */
+static const struct truth_write *known(const struct truth *truth, const struct truth_point *point,
+                                       const struct truth_reader *reader)
+{
+    const struct truth_write *best = NULL;
+    for (size_t i = 0; i < point->n; i++) {
+        const struct truth_write *write = &point->writes[i];
+        int64_t until = reader->until_ns[write->node];
+        bool is_known =
+            write->is_acknowledged &&
+            (write->node == reader->node || until == INT64_MAX || write->acknowledged_ns < until);
+        if (is_known && (!best || rank(truth, write) > rank(truth, best))) {
+            best = write;
+        }
+    }
+    return best;
+}
+
+static const char *judge(struct truth *truth, struct truth_point *point,
+                         const struct truth_reader *reader)
+{
+    const struct truth_write *best = known(truth, point, reader);
+    if (!point->seen) {
+        return best ? "an acknowledged value is missing" : NULL;
+    }
+    for (size_t i = point->n; i-- > 0;) {
+        struct truth_write *write = &point->writes[i];
+        if (write->value != point->seen) {
+            continue;
+        }
+        if (best && rank(truth, write) < rank(truth, best)) {
+            return "an older value than one that was acknowledged";
+        }
+        if (!write->is_acknowledged && write->node == reader->node) {
+            write->is_acknowledged = true; /* it is there, so it has to stay */
+            write->acknowledged_ns = INT64_MAX - 1;
+        }
+        return NULL;
+    }
+    return "a value that was never written";
+}
+
+const char *truth_end(struct truth *truth, const struct truth_reader *reader, size_t *point_out)
+{
+    for (size_t i = 0; i < TRUTH_POINTS; i++) {
+        const char *wrong = judge(truth, &truth->points[i], reader);
+        if (wrong) {
+            *point_out = i;
+            return wrong;
+        }
+    }
+    return NULL;
+}

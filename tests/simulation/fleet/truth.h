@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nodes together must answer: for each point all values that were written, with the stamp
+ * that each got, so that it is known which one wins wherever they meet.
+ */
+#ifndef VV_SIMULATION_FLEET_TRUTH_H
+#define VV_SIMULATION_FLEET_TRUTH_H
+
+#include "base/clock.h"
+#include "model/stamp.h"
+
+#define TRUTH_SOURCES 4
+#define TRUTH_FIELDS  2
+#define TRUTH_TIMES   48
+#define TRUTH_POINTS  (TRUTH_SOURCES * TRUTH_FIELDS * TRUTH_TIMES)
+#define TRUTH_NODES   4
+
+struct truth_write {
+    vv_stamp stamp;
+    uint64_t value;
+    uint32_t node;
+    bool is_acknowledged;
+    int64_t acknowledged_ns; /* by the node's clock; INT64_MAX: it was only seen later */
+};
+
+struct truth_point {
+    struct truth_write *writes;
+    size_t n;
+    size_t capacity;
+    uint64_t seen; /* in the check that is under way; 0: not */
+};
+
+struct truth {
+    struct truth_point points[TRUTH_POINTS];
+    bool forgets_nodes; /* stamps of the same µs are equal, as where each value is a row */
+};
+
+/* Who is asked, and what it has to know of what each node acknowledged: everything that it
+ * acknowledged before that time by its clock; INT64_MAX: all. */
+struct truth_reader {
+    uint32_t node; /* what this one acknowledged is known in any case */
+    int64_t until_ns[TRUTH_NODES];
+};
+
+void truth_deinit(struct truth *truth);
+/* Times are spread over some spans, a far past and the last minutes. */
+int64_t truth_time(size_t index, int64_t base_ns);
+size_t truth_index(size_t source, size_t field, size_t time);
+/* The index of a time; TRUTH_TIMES if there is none. */
+size_t truth_time_index(int64_t time_ns, int64_t base_ns);
+
+/* One that is not acknowledged yet, and perhaps never. */
+void truth_write(struct truth *truth, size_t point, vv_stamp stamp, uint64_t value, uint32_t node);
+void truth_acknowledge(struct truth *truth, size_t point, vv_stamp stamp, int64_t now_ns);
+
+/* A check: begin, see each answered point, end. NULL, or what is wrong. */
+void truth_begin(struct truth *truth);
+const char *truth_see(struct truth *truth, size_t point, uint64_t value);
+const char *truth_end(struct truth *truth, const struct truth_reader *reader, size_t *point_out);
+
+#endif

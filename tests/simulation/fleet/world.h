@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several nodes of Varve on the model of a Cassandra: each has its own engine, clock, disk and
+ * local store. While a request of one is on its way, others may work: that is how a node pauses.
+ */
+#ifndef VV_SIMULATION_FLEET_WORLD_H
+#define VV_SIMULATION_FLEET_WORLD_H
+
+#include "base/random.h"
+#include "engine/engine.h"
+#include "simulation/cassandra/sim_cassandra.h"
+#include "simulation/fleet/truth.h"
+#include "simulation/sim_clock.h"
+#include "simulation/sim_disk.h"
+
+#define FLEET_WRITES_MAX 64 /* of one submission */
+#define FLEET_SLACK      (2 * VV_DAY)
+#define FLEET_NODES_MIN  1
+#define FLEET_NODES_MAX  1
+
+struct fleet_world;
+
+/* What was submitted to a node and is not answered yet. */
+struct fleet_submission {
+    bool is_waiting;
+    bool was_crashed;
+    enum vv_status status;
+    vv_stamp stamp;
+    size_t n;
+    size_t points[FLEET_WRITES_MAX];
+    uint64_t values[FLEET_WRITES_MAX];
+};
+
+struct fleet_node {
+    struct fleet_world *world;
+    uint32_t number; /* from 0: the model's client, the truth's node */
+    struct vv_sim_clock clock;
+    struct vv_sim_disk *disk;
+    struct vv_store *local; /* outlives the engine */
+    struct vv_store_ops local_ops;
+    const struct vv_store_ops *memory_ops;
+    struct vv_settings settings;
+    struct vv_engine *engine; /* NULL: it is down */
+    uint32_t stamp_node;      /* its number in stamps, as it was last */
+    bool is_busy;             /* in a call of its engine */
+    bool is_dead;             /* its engine is to be dropped as soon as that returns */
+    bool is_off;              /* with the loss of power, not only of the process */
+    struct fleet_submission submission;
+};
+
+struct fleet_world {
+    struct vv_random random;
+    struct vv_sim_clock time; /* Cassandra's */
+    struct vv_sim_cassandra *cassandra;
+    struct fleet_node nodes[TRUTH_NODES];
+    size_t n_nodes;
+    struct truth truth;
+    int64_t base_ns;
+    uint64_t next_value;
+    uint32_t depth; /* nodes that are in a call, each waiting for the next */
+    bool interleaves;
+    bool crashes;
+    bool story;
+    char failure[512];
+    void (*work)(struct fleet_world *world, struct fleet_node *node); /* one action of a node */
+};
+
+void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool story);
+void fleet_deinit(struct fleet_world *world);
+/* Notes the first thing that went wrong. */
+void fleet_fail(struct fleet_world *world, const char *format, ...) VV_PRINTF(2, 3);
+void fleet_tell(struct fleet_world *world, const struct fleet_node *node, const char *format, ...)
+    VV_PRINTF(3, 4);
+
+/* Whether an action of the node can begin now. */
+bool fleet_is_free(const struct fleet_node *node);
+/* Around each call of a node's engine: others may work in it, and the node die. */
+void fleet_enter(struct fleet_node *node);
+void fleet_leave(struct fleet_node *node);
+/* Starts the engine on what the last one left; false: not now. */
+bool fleet_start(struct fleet_node *node);
+/* The node is gone from now on, wherever its engine stands. */
+void fleet_kill(struct fleet_node *node, bool power);
+/* One step; the node may die in it. VV_CANCELLED when it is down. */
+enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task);
+/* Writes some points and commits them. */
+void fleet_write(struct fleet_node *node);
+/* Time goes on for all. */
+void fleet_advance(struct fleet_world *world, int64_t duration_ns);
+
+/* ---- check.c ---- */
+
+/* Asks the node for all points; `all`: it must know of everything that was acknowledged. */
+void fleet_check(struct fleet_node *node, bool all);
+/* Without faults: everything is flushed, told, learnt and sealed. No mark is left, and what runs
+ * still had is nowhere missing when they have expired. */
+void fleet_settle(struct fleet_world *world);
+
+#endif
