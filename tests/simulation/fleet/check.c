@@ -151,6 +151,7 @@ static bool work_off(struct fleet_node *node)
     }
     worked |= fleet_step(node, VV_TASK_COMMIT) == VV_OK;
     worked |= fleet_step(node, VV_TASK_FLUSH) == VV_OK && node->engine->job_first;
+    (void)fleet_step(node, VV_TASK_LEARN);
     worked |= fleet_step(node, VV_TASK_SEAL_ALL) == VV_OK;
     (void)fleet_step(node, VV_TASK_BEAT);
     return worked;

@@ -66,8 +66,10 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         (void)fleet_step(node, VV_TASK_SEAL_ALL);
     } else if (dice < 79) {
         (void)fleet_step(node, VV_TASK_EXPIRE);
-    } else if (dice < 84) {
+    } else if (dice < 83) {
         (void)fleet_step(node, VV_TASK_BEAT);
+    } else if (dice < 87) {
+        (void)fleet_step(node, VV_TASK_LEARN);
     } else if (dice < 93) {
         move_time(world, node);
     } else if (dice < 94) {
@@ -91,6 +93,7 @@ static void pass_long_time(struct fleet_world *world)
             (void)fleet_step(node, VV_TASK_FLUSH);
             (void)fleet_step(node, VV_TASK_EXPIRE);
             (void)fleet_step(node, VV_TASK_BEAT);
+            (void)fleet_step(node, VV_TASK_LEARN);
             fleet_check(node, false);
         }
     }
