@@ -105,6 +105,23 @@ static const struct vv_option query_options[] = {
     FORMAT_OPTION,
 };
 
+static const struct vv_option export_options[] = {
+    {"output", 'o', "FILE", false, NULL,
+     "Write to this file, compressed if its name ends with .gz; it has this name only when it is "
+     "complete"},
+    {"format", 'f', "FORMAT", false, "line|jsonl|csv",
+     "line protocol (the default), JSON lines, or CSV with one row for each value"},
+    {"measurement", 0, "NAME", true, NULL,
+     "Only this measurement; a pattern for several. Plain words do as well"},
+    {"metric", 'm', "NAME", true, NULL, "Only this metric, or a pattern such as 'pump.*'"},
+    SOURCE_OPTION,
+    TAG_OPTION,
+    {"from", 0, "TIME", false, NULL, "From this time on: 2014-02-08T00:00:00Z, -6h, now-7d"},
+    {"to", 0, "TIME", false, NULL, "Until before this time"},
+    {"epoch", 0, "UNIT", false, "ns|us|ms|s", "The unit of --from and --to as plain numbers"},
+    {"quiet", 'q', NULL, false, NULL, "No progress and no summary, only errors"},
+};
+
 static const struct vv_option latest_options[] = {
     METRIC_OPTION,      SOURCE_OPTION,
     TAG_OPTION,         {"from", 0, "TIME", false, NULL, "Nothing older than this"},
@@ -234,6 +251,24 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(query_options),
         .client = true,
         .run = vv_query_run,
+    },
+    {
+        .name = "export",
+        .words = "[MEASUREMENT…]",
+        .words_most = ANY_WORDS,
+        .summary = "write all points as line protocol, JSON lines or CSV",
+        .about =
+            "Sources in the order of their ids, of each one measurement after the other, ascending "
+            "in time, every digit. `varve load` of line protocol gives the same points again; a "
+            "server with ingest.id_tag needs the same setting.\n"
+            "What is written while it runs may be in it or not. Ends with 0 only when all is "
+            "there: a file that is cut short never has the name that was asked for.",
+        .examples = "varve export --output plant.lp.gz --tenant plant\n"
+                    "varve export cpu mem --from -1d | gzip > day.lp.gz\n"
+                    "varve export --tag site=a --format csv --output site-a.csv",
+        .options = OPTIONS(export_options),
+        .client = true,
+        .run = vv_export_run,
     },
     {
         .name = "latest",

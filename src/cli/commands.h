@@ -43,6 +43,7 @@ bool vv_completion_print(const char *shell, FILE *file);
 /* What the commands do; each returns an enum vv_exit. */
 int vv_serve_run(const struct vv_arguments *arguments);
 int vv_load_run(const struct vv_arguments *arguments);
+int vv_export_run(const struct vv_arguments *arguments);
 int vv_query_run(const struct vv_arguments *arguments);
 int vv_latest_run(const struct vv_arguments *arguments);
 int vv_sources_run(const struct vv_arguments *arguments);

@@ -57,12 +57,17 @@ static void append_left(struct vv_buffer *out, double seconds)
     }
 }
 
+static const char *unit_of(const struct vv_progress *progress)
+{
+    return progress->unit ? progress->unit : "points";
+}
+
 static void append_share(const struct vv_progress *progress, const struct vv_progress_state *state,
                          bool utf8, struct vv_buffer *out)
 {
     if (progress->bytes_total == 0) {
         char points[VV_COUNT_TEXT_SIZE];
-        vv_buffer_format(out, "%s points", vv_count_text(state->points, points));
+        vv_buffer_format(out, "%s %s", vv_count_text(state->points, points), unit_of(progress));
         return;
     }
     double share = (double)state->bytes / (double)progress->bytes_total;
@@ -99,7 +104,7 @@ void vv_progress_format(const struct vv_progress *progress, const struct vv_prog
     if (state->trouble && *state->trouble) {
         vv_buffer_format(out, "  waiting: %s", state->trouble);
     } else {
-        vv_buffer_format(out, "  %s points/s", vv_rate_text(progress->rate, rate));
+        vv_buffer_format(out, "  %s %s/s", vv_rate_text(progress->rate, rate), unit_of(progress));
         if (progress->bytes_total > state->bytes && state->bytes > 0 && elapsed_ns > ESTIMATE_NS) {
             double left = (double)(progress->bytes_total - state->bytes);
             append_left(out, left * (double)elapsed_ns / 1e9 / (double)state->bytes);

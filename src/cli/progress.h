@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 
 struct vv_progress {
+    const char *unit; /* of what is counted; NULL: points */
     bool on;
     bool drawn;
     uint64_t bytes_total; /* 0: not known */

@@ -5,12 +5,11 @@
 
 #include "cli/client.h"
 #include "cli/interrupt.h"
+#include "cli/tail.h"
 #include "cli/terminal.h"
 #include "cli/view.h"
 
 #include <stdlib.h>
-
-#define TAIL_BYTES 4096 /* of an answer, where it says that it is not complete */
 
 struct question {
     const struct vv_arguments *arguments;
@@ -25,8 +24,7 @@ enum form { FORM_TABLE, FORM_CSV, FORM_JSON };
 struct answer {
     enum form form;
     struct vv_view *view;
-    char tail[TAIL_BYTES];
-    size_t tail_size;
+    struct vv_tail tail; /* where it says that it is not complete */
     struct vv_error error;
 };
 
@@ -81,35 +79,17 @@ static void add_parameters(const struct question *question, const char *tenant, 
 
 /* ---- the answer ---- */
 
-static void keep_tail(struct answer *answer, const char *bytes, size_t size)
-{
-    if (size >= TAIL_BYTES) {
-        memcpy(answer->tail, bytes + size - TAIL_BYTES, TAIL_BYTES);
-        answer->tail_size = TAIL_BYTES;
-        return;
-    }
-    size_t drop = answer->tail_size + size > TAIL_BYTES ? answer->tail_size + size - TAIL_BYTES : 0;
-    memmove(answer->tail, answer->tail + drop, answer->tail_size - drop);
-    memcpy(answer->tail + answer->tail_size - drop, bytes, size);
-    answer->tail_size += size - drop;
-}
-
 static enum vv_status on_bytes(void *context, const char *bytes, size_t size)
 {
     struct answer *answer = context;
     if (answer->form == FORM_TABLE) {
         return vv_view_feed(answer->view, bytes, size, &answer->error);
     }
-    keep_tail(answer, bytes, size);
+    vv_tail_add(&answer->tail, bytes, size);
     if (fwrite(bytes, 1, size, stdout) != size) {
         return vv_error_set(&answer->error, VV_FULL, "cannot write to standard output");
     }
     return VV_OK;
-}
-
-static bool tail_says(const struct answer *answer, const char *text)
-{
-    return memmem(answer->tail, answer->tail_size, text, strlen(text)) != NULL;
 }
 
 static enum vv_status end_answer(struct answer *answer)
@@ -121,9 +101,9 @@ static enum vv_status end_answer(struct answer *answer)
         }
         return status;
     }
-    bool broken = answer->form == FORM_CSV ? tail_says(answer, "\n# error: ")
-                                           : tail_says(answer, "\"complete\":false") ||
-                                                 tail_says(answer, "\"complete\": false");
+    bool broken = answer->form == FORM_CSV ? vv_tail_has(&answer->tail, "\n# error: ")
+                                           : vv_tail_has(&answer->tail, "\"complete\":false") ||
+                                                 vv_tail_has(&answer->tail, "\"complete\": false");
     return broken
                ? vv_error_set(&answer->error, VV_IO, "the answer is not complete; its end says why")
                : VV_OK;

@@ -20,7 +20,7 @@ struct vv_sender;
 
 struct vv_sender_options {
     const struct vv_client_options *client; /* borrowed until destroy, as is what follows */
-    const char *ack; /* journal or store; NULL: as the server is set */
+    const char *ack;                        /* journal or store; NULL: as the server is set */
     size_t lanes;
     size_t lines_max; /* of a parcel */
     size_t bytes_max;

@@ -85,8 +85,8 @@ struct vv_engine_counters {
     _Atomic uint64_t acks_waiting;
     _Atomic uint64_t acks_timed_out;
     struct vv_histogram flush_duration;
-    struct vv_histogram query_duration[5]; /* by enum vv_request_kind */
-    _Atomic uint64_t queries_failed[5];
+    struct vv_histogram query_duration[VV_REQUEST_KINDS]; /* by enum vv_request_kind */
+    _Atomic uint64_t queries_failed[VV_REQUEST_KINDS];
     _Atomic uint64_t query_rows;
     _Atomic uint64_t query_bytes;
     _Atomic uint64_t query_partitions;

@@ -240,16 +240,17 @@ static void write_registry(struct vv_engine *engine, struct vv_buffer *buffer)
 
 static void write_queries(struct vv_engine *engine, struct vv_buffer *buffer)
 {
-    static const char *const labels[] = {"kind=\"query\"", "kind=\"latest\"", "kind=\"sources\"",
-                                         "kind=\"metrics\"", "kind=\"tags\""};
+    static const char *const labels[VV_REQUEST_KINDS] = {"kind=\"query\"",   "kind=\"latest\"",
+                                                         "kind=\"sources\"", "kind=\"metrics\"",
+                                                         "kind=\"tags\"",    "kind=\"export\""};
     struct vv_engine_counters *counters = &engine->counters;
     histogram_head(buffer, "varve_query_seconds", "Duration of queries.");
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < VV_REQUEST_KINDS; i++) {
         vv_histogram_write_durations(&counters->query_duration[i], "varve_query_seconds", labels[i],
                                      buffer);
     }
     head_lines(buffer, "varve_queries_failed_total", "counter", "Queries that ended in an error.");
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < VV_REQUEST_KINDS; i++) {
         vv_buffer_format(buffer, "varve_queries_failed_total{%s} %llu\n", labels[i],
                          (unsigned long long)atomic_load(&counters->queries_failed[i]));
     }

@@ -78,6 +78,13 @@ static enum vv_status parse_with(struct vv_exchange *exchange, struct vv_paramet
                : status;
 }
 
+static const char *const types[] = {
+    [VV_FORMAT_JSON] = VV_TYPE_JSON,
+    [VV_FORMAT_CSV] = VV_TYPE_CSV,
+    [VV_FORMAT_LINE] = VV_TYPE_TEXT,
+    [VV_FORMAT_JSON_LINES] = "application/x-ndjson",
+};
+
 static enum vv_status open_stream(struct vv_exchange *exchange, struct vv_stream **stream_out,
                                   struct vv_error *error)
 {
@@ -94,7 +101,7 @@ static enum vv_status open_stream(struct vv_exchange *exchange, struct vv_stream
     status = vv_stream_open(exchange, (enum vv_request_kind)exchange->route->kind, request, format,
                             gzip, stream_out, error);
     if (status == VV_OK) {
-        exchange->reply.type = format == VV_FORMAT_CSV ? VV_TYPE_CSV : VV_TYPE_JSON;
+        exchange->reply.type = types[format];
     }
     return status;
 }

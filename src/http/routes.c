@@ -36,6 +36,8 @@ static const struct vv_route table[] = {
      "set units and descriptions (JSON or CSV)"},
     {"/api/v1/tags", GET | POST, &vv_query_handler, VV_REQUEST_TAGS, false,
      "tag keys, or the values of one"},
+    {"/api/v1/export", GET | POST, &vv_query_handler, VV_REQUEST_EXPORT, false,
+     "all points, as line protocol, JSON lines or CSV"},
     {"/api/v1/tenants", GET, &vv_tenants_handler, 0, false, "tenants, retention, accounts"},
     {"/api/v1/tenants", PUT, &vv_set_tenants_handler, 0, false,
      "make a tenant, set its retention (JSON)"},
@@ -125,6 +127,7 @@ const char *const *vv_route_paths(size_t *n_out)
                                         "/api/v1/sources",
                                         "/api/v1/metrics",
                                         "/api/v1/tags",
+                                        "/api/v1/export",
                                         "/api/v1/tenants",
                                         "/api/v1/flush",
                                         "other"};

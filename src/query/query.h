@@ -43,9 +43,12 @@ enum vv_request_kind {
     VV_REQUEST_SOURCES, /* /api/v1/sources */
     VV_REQUEST_METRICS, /* /api/v1/metrics */
     VV_REQUEST_TAGS,    /* /api/v1/tags */
+    VV_REQUEST_EXPORT,  /* /api/v1/export: all points, to be loaded again */
 };
+#define VV_REQUEST_KINDS 6
 
-enum vv_format { VV_FORMAT_JSON, VV_FORMAT_CSV };
+/* The last two are for exports only, which have no JSON. */
+enum vv_format { VV_FORMAT_JSON, VV_FORMAT_CSV, VV_FORMAT_LINE, VV_FORMAT_JSON_LINES };
 
 /* One parameter of the request, in the words of the HTTP API: `metric`, `from`, `tag`, … */
 struct vv_parameter {
@@ -74,7 +77,7 @@ void vv_request_destroy(struct vv_request *request);
 
 /* The tenant's name: `tenant` or `db`, else "default". */
 struct vv_str vv_request_tenant(const struct vv_request *request);
-/* As `format=` says; `fallback` when it says nothing. */
+/* As `format=` says; `fallback` when it says nothing (line protocol for an export's JSON). */
 enum vv_format vv_request_format(const struct vv_request *request, enum vv_format fallback);
 
 struct vv_result;
@@ -99,7 +102,7 @@ void vv_result_close(struct vv_result *result);
 VV_MUST_CHECK enum vv_status vv_result_write(struct vv_result *result, struct vv_buffer *buffer,
                                              size_t enough, struct vv_error *error);
 /* Ends a broken answer so that a client sees it: JSON gets `"complete": false` and an error object
- * and is closed properly; CSV gets a line `# error: …`. */
+ * and is closed properly; CSV and line protocol get a line `# error: …`, JSON lines {"error":…}. */
 void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv_status status,
                      const struct vv_error *error);
 

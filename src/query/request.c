@@ -13,8 +13,9 @@
 #define ON_SOURCES (1u << VV_REQUEST_SOURCES)
 #define ON_METRICS (1u << VV_REQUEST_METRICS)
 #define ON_TAGS    (1u << VV_REQUEST_TAGS)
+#define ON_EXPORT  (1u << VV_REQUEST_EXPORT)
 #define ON_LISTS   (ON_SOURCES | ON_METRICS | ON_TAGS)
-#define ON_ALL     (ON_QUERY | ON_LATEST | ON_LISTS)
+#define ON_ALL     (ON_QUERY | ON_LATEST | ON_LISTS | ON_EXPORT)
 
 /* What parsing needs beside the request: texts whose meaning depends on other parameters. */
 struct parse {
@@ -66,6 +67,12 @@ static enum vv_status parse_tag(struct parse *parse, struct vv_str value, struct
 static enum vv_status parse_metric(struct parse *parse, struct vv_str value, struct vv_error *error)
 {
     return vv_request_metric(parse->request, value, error);
+}
+
+static enum vv_status parse_measurement(struct parse *parse, struct vv_str value,
+                                        struct vv_error *error)
+{
+    return vv_request_measurement(parse->request, value, error);
 }
 
 static enum vv_status parse_from(struct parse *parse, struct vv_str value, struct vv_error *error)
@@ -169,6 +176,20 @@ static enum vv_status parse_partial(struct parse *parse, struct vv_str value,
     return status;
 }
 
+static enum vv_status parse_export_format(struct parse *parse, struct vv_str value,
+                                          struct vv_error *error)
+{
+    static const char *const words[] = {"line", "jsonl", "csv"};
+    static const enum vv_format formats[] = {VV_FORMAT_LINE, VV_FORMAT_JSON_LINES, VV_FORMAT_CSV};
+    size_t index;
+    enum vv_status status = parse_word("format", value, words, 3, &index, error);
+    if (status == VV_OK) {
+        parse->request->format = formats[index];
+        parse->request->has_format = true;
+    }
+    return status;
+}
+
 static enum vv_status parse_format(struct parse *parse, struct vv_str value, struct vv_error *error)
 {
     static const char *const words[] = {"json", "csv"};
@@ -220,13 +241,14 @@ static const struct parameter {
 } parameters[] = {
     {"tenant", ON_ALL, false, false, parse_tenant},
     {"db", ON_ALL, false, false, parse_tenant},
-    {"source", ON_QUERY | ON_LATEST | ON_SOURCES, true, false, parse_source},
-    {"tag", ON_QUERY | ON_LATEST | ON_SOURCES, true, false, parse_tag},
-    {"metric", ON_QUERY | ON_LATEST | ON_METRICS, true, false, parse_metric},
-    {"from", ON_QUERY | ON_LATEST, false, false, parse_from},
-    {"to", ON_QUERY, false, false, parse_to},
+    {"source", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT, true, false, parse_source},
+    {"tag", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT, true, false, parse_tag},
+    {"measurement", ON_EXPORT, true, false, parse_measurement},
+    {"metric", ON_QUERY | ON_LATEST | ON_METRICS | ON_EXPORT, true, false, parse_metric},
+    {"from", ON_QUERY | ON_LATEST | ON_EXPORT, false, false, parse_from},
+    {"to", ON_QUERY | ON_EXPORT, false, false, parse_to},
     {"before", ON_QUERY, false, false, parse_before},
-    {"epoch", ON_QUERY | ON_LATEST, false, false, parse_epoch},
+    {"epoch", ON_QUERY | ON_LATEST | ON_EXPORT, false, false, parse_epoch},
     {"order", ON_QUERY, false, false, parse_order},
     {"limit", ON_QUERY | ON_LISTS, false, false, parse_limit},
     {"where", ON_QUERY, true, false, parse_where},
@@ -239,7 +261,8 @@ static const struct parameter {
     {"after", ON_SOURCES, false, false, parse_after},
     {"history", ON_SOURCES, false, false, parse_history},
     {"key", ON_TAGS, false, false, parse_key},
-    {"format", ON_ALL, false, false, parse_format},
+    {"format", ON_ALL & ~ON_EXPORT, false, false, parse_format},
+    {"format", ON_EXPORT, false, false, parse_export_format},
     {"time_format", ON_QUERY | ON_LATEST | ON_SOURCES, false, false, parse_time_format},
 };
 #define PARAMETER_COUNT (sizeof parameters / sizeof parameters[0])
@@ -403,5 +426,8 @@ struct vv_str vv_request_tenant(const struct vv_request *request)
 
 enum vv_format vv_request_format(const struct vv_request *request, enum vv_format fallback)
 {
+    if (request->kind == VV_REQUEST_EXPORT && fallback == VV_FORMAT_JSON) {
+        fallback = VV_FORMAT_LINE;
+    }
     return request->has_format ? request->format : fallback;
 }

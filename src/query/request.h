@@ -114,6 +114,7 @@ struct vv_request {
     enum vv_time_format time_format;
 
     struct vv_str_list metrics; /* patterns */
+    struct vv_str_list measurements;
     struct vv_str_list ids;
     struct vv_str_list id_patterns;
     struct vv_matcher matchers[VV_MATCHERS_MAX];
@@ -164,6 +165,9 @@ VV_MUST_CHECK enum vv_status vv_request_tag(struct vv_request *request, struct v
                                             struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_request_metric(struct vv_request *request, struct vv_str text,
                                                struct vv_error *error);
+
+VV_MUST_CHECK enum vv_status vv_request_measurement(struct vv_request *request, struct vv_str text,
+                                                    struct vv_error *error);
 
 /* ---- request_where.c ---- */
 

@@ -174,3 +174,12 @@ enum vv_status vv_request_tag(struct vv_request *request, struct vv_str text,
     }
     return add_values(request, matcher, text, values, error);
 }
+
+enum vv_status vv_request_measurement(struct vv_request *request, struct vv_str text,
+                                      struct vv_error *error)
+{
+    struct vv_str copy = vv_arena_str(&request->arena, text);
+    return copy.data && vv_str_list_add(&request->arena, &request->measurements, copy)
+               ? VV_OK
+               : no_memory(error);
+}

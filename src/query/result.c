@@ -42,6 +42,8 @@ static const struct vv_answer_ops *choose_ops(const struct vv_request *request)
         return &vv_answer_metrics;
     case VV_REQUEST_TAGS:
         return &vv_answer_tags;
+    case VV_REQUEST_EXPORT:
+        return &vv_answer_export;
     default:
         break;
     }

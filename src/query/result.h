@@ -60,6 +60,7 @@ extern const struct vv_answer_ops vv_answer_latest;
 extern const struct vv_answer_ops vv_answer_sources;
 extern const struct vv_answer_ops vv_answer_metrics;
 extern const struct vv_answer_ops vv_answer_tags;
+extern const struct vv_answer_ops vv_answer_export;
 
 /* ---- for answers ---- */
 

@@ -3,16 +3,24 @@
 #include "query/writer.h"
 
 #include "query/bits.h"
+#include "query/export_text.h"
 
 #include <math.h>
 
 #define BYTES_AT_ONCE 8192u /* reserved for rows, unless one row may be larger */
 
+static const struct vv_writer_ops *const all_ops[] = {
+    [VV_FORMAT_JSON] = &vv_writer_json,
+    [VV_FORMAT_CSV] = &vv_writer_csv,
+    [VV_FORMAT_LINE] = &vv_writer_lines,
+    [VV_FORMAT_JSON_LINES] = &vv_writer_json_lines,
+};
+
 void vv_writer_init(struct vv_writer *writer, enum vv_format format,
                     enum vv_time_format time_format, const struct vv_writer_layout *layout)
 {
     *writer = (struct vv_writer){
-        .ops = format == VV_FORMAT_CSV ? &vv_writer_csv : &vv_writer_json,
+        .ops = all_ops[format],
         .layout = *layout,
         .times.format = time_format,
     };

@@ -100,6 +100,9 @@ void vv_writer_row(struct vv_writer *writer, struct vv_buffer *buffer, int64_t t
 extern const struct vv_writer_ops vv_writer_json;
 extern const struct vv_writer_ops vv_writer_csv;
 
+/* Text as a field of CSV, quoted where it must be. */
+void vv_csv_text(struct vv_buffer *buffer, struct vv_str text);
+
 #define VV_CELL_TEXT_SIZE 40
 /* A number as text; what is not finite as the format has it. Returns its length. */
 size_t vv_cell_write(struct vv_cell cell, bool json, char *out);

@@ -11,6 +11,9 @@ static bool needs_quotes(struct vv_str text)
         (text.data[0] == ' ' || text.data[0] == '#' || text.data[text.size - 1] == ' ')) {
         return true;
     }
+    if (text.size > 0 && text.data[0] == '#') {
+        return true; /* it might look like the line that ends a broken answer */
+    }
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
         if (c == ',' || c == '"' || c == '\n' || c == '\r') {
@@ -20,7 +23,7 @@ static bool needs_quotes(struct vv_str text)
     return false;
 }
 
-static void write_text(struct vv_buffer *buffer, struct vv_str text)
+void vv_csv_text(struct vv_buffer *buffer, struct vv_str text)
 {
     if (!needs_quotes(text)) {
         vv_buffer_str(buffer, text);
@@ -51,7 +54,7 @@ static void begin_series(struct vv_writer *writer, struct vv_buffer *buffer)
     vv_buffer_text(buffer, "source");
     for (size_t i = 0; i < layout->n_group_tags; i++) {
         vv_buffer_u8(buffer, ',');
-        write_text(buffer, layout->group_tags[i]);
+        vv_csv_text(buffer, layout->group_tags[i]);
     }
     vv_buffer_text(buffer, ",metric,time");
     if (layout->n_aggregates == 0) {
@@ -59,7 +62,7 @@ static void begin_series(struct vv_writer *writer, struct vv_buffer *buffer)
     }
     for (size_t i = 0; i < layout->n_aggregates; i++) {
         vv_buffer_u8(buffer, ',');
-        write_text(buffer, layout->aggregates[i].name);
+        vv_csv_text(buffer, layout->aggregates[i].name);
     }
 }
 
@@ -80,13 +83,13 @@ static void series_begin(struct vv_writer *writer, struct vv_buffer *buffer,
     (void)buffer;
     struct vv_buffer *prefix = &writer->prefix;
     vv_buffer_clear(prefix);
-    write_text(prefix, series->source);
+    vv_csv_text(prefix, series->source);
     for (size_t i = 0; i < writer->layout.n_group_tags; i++) {
         vv_buffer_u8(prefix, ',');
-        write_text(prefix, series->values[i]);
+        vv_csv_text(prefix, series->values[i]);
     }
     vv_buffer_u8(prefix, ',');
-    write_text(prefix, series->metric);
+    vv_csv_text(prefix, series->metric);
     vv_buffer_u8(prefix, ',');
     writer->failed = writer->failed || vv_buffer_status(prefix) != VV_OK;
     writer->in_series = true;
@@ -137,7 +140,7 @@ static void separate(struct vv_writer *writer, struct vv_buffer *buffer)
 static void field_text(struct vv_writer *writer, struct vv_buffer *buffer, struct vv_str text)
 {
     separate(writer, buffer);
-    write_text(buffer, text);
+    vv_csv_text(buffer, text);
 }
 
 static void field_cell(struct vv_writer *writer, struct vv_buffer *buffer, struct vv_cell cell)

@@ -159,6 +159,9 @@ VV_MUST_CHECK enum vv_status vv_registry_source_by_id(struct vv_registry *regist
 uint32_t vv_registry_source_count(struct vv_registry *registry);
 uint32_t vv_registry_source_tenant(struct vv_registry *registry, uint32_t source);
 struct vv_str vv_registry_source_id(struct vv_registry *registry, uint32_t source);
+/* The tag whose value the id is, which is not among the source's tags; data NULL where the tags
+ * together are the id. */
+struct vv_str vv_registry_source_id_tag(struct vv_registry *registry, uint32_t source);
 
 /* A version of a source's tags: ascending by key, valid from `from_ns`; the oldest one that is kept
  * also counts for all time before. VV_TIME_MIN where tags never change. */

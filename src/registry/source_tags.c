@@ -117,3 +117,10 @@ enum vv_status vv_registry_source_history(struct vv_registry *registry, uint32_t
 {
     return copy_tags(registry, source, VV_TAG_HISTORY_MAX, arena, versions_out, n_out);
 }
+
+struct vv_str vv_registry_source_id_tag(struct vv_registry *registry, uint32_t source)
+{
+    const struct vv_source *found = vv_source_at(registry, source);
+    bool canonical = !found || vv_source_is_canonical(found);
+    return canonical ? (struct vv_str){NULL, 0} : registry->id_tag;
+}

@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!context.registry) {
         make_world();
     }
-    enum vv_request_kind kind = (enum vv_request_kind)(data[0] % 5);
+    enum vv_request_kind kind = (enum vv_request_kind)(data[0] % VV_REQUEST_KINDS);
     struct vv_str text = {(const char *)data + 1, size - 1};
     struct vv_request *request;
     struct vv_error error = {0};

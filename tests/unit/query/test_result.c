@@ -48,6 +48,9 @@ static const struct {
     {VV_REQUEST_METRICS, {"tenant=t", NULL}},
     {VV_REQUEST_TAGS, {"tenant=t", NULL}},
     {VV_REQUEST_TAGS, {"tenant=t", "key=site", NULL}},
+    {VV_REQUEST_EXPORT, {"tenant=t", NULL}},
+    {VV_REQUEST_EXPORT, {"tenant=t", "format=jsonl", NULL}},
+    {VV_REQUEST_EXPORT, {"tenant=t", "format=csv", NULL}},
 };
 #define LIST_COUNT (sizeof lists / sizeof lists[0])
 
