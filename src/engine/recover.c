@@ -148,8 +148,9 @@ static bool frame_is_defined(struct vv_registry *registry, uint32_t tenant,
                           vv_registry_measurement_name(registry, frame->measurement).size > 0);
     for (uint32_t i = 0; i < frame->n_metrics; i++) {
         struct vv_metric_info info;
-        vv_registry_metric_info(registry, frame->metrics[i], &info);
-        all &= is_defined(registry, VV_REGISTRY_METRIC, frame->metrics[i], info.tenant == tenant);
+        uint32_t metric = vv_metric_number(frame->metrics[i]);
+        vv_registry_metric_info(registry, metric, &info);
+        all &= is_defined(registry, VV_REGISTRY_METRIC, metric, info.tenant == tenant);
     }
     for (size_t i = 0; i < frame->n_rows; i++) {
         uint32_t owner = vv_registry_source_tenant(registry, frame->sources[i]);
@@ -166,6 +167,22 @@ static bool batch_is_defined(struct vv_engine *engine, const struct vv_batch *ba
         all &= frame_is_defined(engine->registry, batch->tenant, &batch->frames[i]);
     }
     return all;
+}
+
+/* Batches that do not say their types are from before the store was shared: their types are those
+ * of the registry now, before anything is learnt. */
+static void say_types(struct vv_engine *engine, struct vv_batch *batch)
+{
+    for (size_t i = 0; engine->fleet && i < batch->n_frames; i++) {
+        struct vv_frame *frame = &batch->frames[i];
+        for (uint32_t m = 0; m < frame->n_metrics; m++) {
+            struct vv_metric_info info;
+            vv_registry_metric_info(engine->registry, vv_metric_number(frame->metrics[m]), &info);
+            if (!(frame->metrics[m] & VV_METRIC_TYPED)) {
+                frame->metrics[m] |= info.type == VV_INT64 ? VV_METRIC_INT64 : VV_METRIC_FLOAT64;
+            }
+        }
+    }
 }
 
 static void observe(struct vv_engine *engine, const struct vv_batch *batch)
@@ -205,6 +222,7 @@ static enum vv_status replay_batch(struct replaying *replaying,
         vv_batch_destroy(batch);
         return lose(replaying);
     }
+    say_types(engine, batch);
     struct vv_account_cell *cell = vv_account_of(engine, batch->tenant);
     status = cell ? vv_head_prepare(engine->head, batch, record->stamp) : VV_NO_MEMORY;
     if (status == VV_OK) {

@@ -302,9 +302,11 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
 {
     struct flush *flush = context;
     for (size_t i = 0; i < rows->n_columns; i++) {
-        struct vv_metric_info info;
-        vv_registry_metric_info(flush->options->registry, rows->columns[i].metric, &info);
-        rows->columns[i].type = info.type;
+        if (rows->columns[i].type == VV_HEAD_UNTYPED) {
+            struct vv_metric_info info;
+            vv_registry_metric_info(flush->options->registry, rows->columns[i].metric, &info);
+            rows->columns[i].type = info.type;
+        }
     }
     flush->span_open = false;
     enum vv_status status = VV_OK;

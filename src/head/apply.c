@@ -41,14 +41,19 @@ static struct vv_shape *make_shape(struct vv_generation *generation, const struc
     size_t before = arena->bytes;
     size_t bytes = frame->n_metrics * sizeof(uint32_t);
     struct vv_shape *shape = vv_arena_alloc(arena, sizeof *shape);
-    uint32_t *numbers = shape ? vv_arena_alloc(arena, 2 * bytes) : NULL;
+    uint32_t *numbers = shape ? vv_arena_alloc(arena, 3 * bytes) : NULL;
     account(generation, before, arena->bytes);
     if (!numbers) {
         return NULL;
     }
     *shape = (struct vv_shape){.hash = hash, .n_metrics = frame->n_metrics, .metrics = numbers};
     shape->order = numbers + frame->n_metrics;
-    memcpy(shape->metrics, frame->metrics, bytes);
+    shape->said = numbers + 2 * (size_t)frame->n_metrics;
+    memcpy(shape->said, frame->metrics, bytes);
+    for (uint32_t i = 0; i < shape->n_metrics; i++) {
+        shape->metrics[i] = vv_metric_number(frame->metrics[i]);
+        shape->typed |= shape->metrics[i] != frame->metrics[i];
+    }
     sort_order(shape);
     shape->next = generation->shapes[hash % VV_SHAPE_BUCKETS];
     generation->shapes[hash % VV_SHAPE_BUCKETS] = shape;
@@ -61,7 +66,7 @@ static struct vv_shape *find_shape(struct vv_generation *generation, const struc
     uint64_t hash = XXH3_64bits(frame->metrics, bytes);
     struct vv_shape *shape = generation->shapes[hash % VV_SHAPE_BUCKETS];
     while (shape && (shape->hash != hash || shape->n_metrics != frame->n_metrics ||
-                     memcmp(shape->metrics, frame->metrics, bytes) != 0)) {
+                     memcmp(shape->said, frame->metrics, bytes) != 0)) {
         shape = shape->next;
     }
     return shape ? shape : make_shape(generation, frame, hash);

@@ -41,9 +41,10 @@ VV_MUST_CHECK enum vv_status vv_head_cut(struct vv_head *head,
                                          struct vv_generation **generation_out);
 
 /* Calls visit for each series of a cut generation, ascending by source, then measurement; rows are
- * all its rows, in the order of application, with columns ascending by metric; `types` of columns
- * are NOT set (the caller knows the registry). rows belong to the head, valid during the call.
- * Anything but VV_OK stops and is returned. Storage thread. */
+ * all its rows, in the order of application, with columns ascending by metric; the type of a column
+ * is VV_HEAD_UNTYPED unless its batches said it (then the caller's registry knows). rows belong to
+ * the head, valid during the call. Anything but VV_OK stops and is returned. Storage thread. */
+#define VV_HEAD_UNTYPED ((enum vv_value_type)2)
 typedef enum vv_status (*vv_head_visit)(void *context, uint32_t source, uint32_t measurement,
                                         struct vv_rows *rows);
 VV_MUST_CHECK enum vv_status vv_generation_walk(struct vv_generation *generation,
@@ -61,8 +62,9 @@ void vv_head_drop(struct vv_head *head, struct vv_generation *take_generation);
 uint64_t vv_head_drops(struct vv_head *head);
 
 /* Copies the rows of a series with time in [from, to), in the order of application, generations
- * oldest first: columns as asked, `types` not set. n_rows 0 (and nothing to free) when there are
- * none. VV_NO_MEMORY; VV_TOO_LARGE beyond memory_max bytes. Free with vv_rows_free. Any thread. */
+ * oldest first: columns as asked, their types as above. n_rows 0 (and nothing to free) when there
+ * are none. VV_NO_MEMORY; VV_TOO_LARGE beyond memory_max bytes. Free with vv_rows_free. Any thread.
+ */
 VV_MUST_CHECK enum vv_status vv_head_read(struct vv_head *head, uint32_t source,
                                           uint32_t measurement, int64_t from, int64_t to,
                                           const uint32_t *metrics, size_t n_metrics,

@@ -23,7 +23,9 @@ struct vv_shape {
     struct vv_shape *next; /* in its bucket */
     uint64_t hash;
     uint32_t n_metrics;
-    uint32_t *metrics; /* in the order of the row */
+    bool typed;        /* any of them says of which type its values are */
+    uint32_t *metrics; /* numbers, in the order of the row */
+    uint32_t *said;    /* as in the frame: with types */
     uint32_t *order;   /* indices of metrics, ascending by metric */
 };
 
@@ -89,6 +91,22 @@ struct vv_head {
     uint64_t drops;
     size_t touched_capacity;
 };
+
+/* Notes what a frame says of a metric's type; floats win. */
+static inline void vv_head_note_type(enum vv_value_type *type, uint32_t said)
+{
+    if (said & VV_METRIC_FLOAT64) {
+        *type = VV_FLOAT64;
+    } else if ((said & VV_METRIC_INT64) && *type != VV_FLOAT64) {
+        *type = VV_INT64;
+    }
+}
+
+/* Whether values of a column of this type are integers where the frame said this. */
+static inline bool vv_head_is_widened(enum vv_value_type type, uint32_t said)
+{
+    return type == VV_FLOAT64 && (said & VV_METRIC_INT64);
+}
 
 /* A reader's references to all generations, oldest first. Returns how many. */
 size_t vv_head_hold(struct vv_head *head, struct vv_generation *held_out[VV_GENERATIONS_MAX]);

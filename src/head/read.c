@@ -69,10 +69,11 @@ static void copy_column(const struct selection *selection, const struct vv_chunk
     struct vv_column *column = &selection->rows->columns[column_index];
     uint32_t at = position(chunk->shape, selection->metrics[column_index]);
     size_t to = selection->n_rows;
+    bool widened = at != UINT32_MAX && vv_head_is_widened(column->type, chunk->shape->said[at]);
     for (uint32_t i = 0; i < rows && at != UINT32_MAX; i++) {
         const uint64_t *row = vv_chunk_row(chunk, i);
         if (is_wanted(selection, row)) {
-            column->values[to] = row[2 + at];
+            column->values[to] = widened ? vv_int_as_float(row[2 + at]) : row[2 + at];
             vv_column_mark(column, to++);
         }
     }
@@ -114,6 +115,29 @@ static void take_view(struct selection *selection, const struct view *view)
     }
 }
 
+/* Notes the types that the frames of a view said. */
+static void note_types(const struct selection *selection, const struct view *view,
+                       struct vv_rows *rows_out)
+{
+    uint64_t left = view->rows;
+    const struct vv_shape *shape = NULL;
+    for (const struct vv_chunk *chunk = view->first; left > 0; chunk = chunk->next) {
+        uint32_t rows = atomic_load_explicit(&chunk->rows, memory_order_relaxed);
+        left -= rows < left ? rows : left;
+        for (size_t i = 0; chunk->shape != shape && chunk->shape->typed && i < selection->n_metrics;
+             i++) {
+            uint32_t at = position(chunk->shape, selection->metrics[i]);
+            if (at != UINT32_MAX) {
+                vv_head_note_type(&rows_out->columns[i].type, chunk->shape->said[at]);
+            }
+        }
+        shape = chunk->shape;
+        if (left == 0) {
+            break; /* `next` belongs to the applier from here on */
+        }
+    }
+}
+
 static enum vv_status copy_views(const struct view *views, size_t n, struct selection *selection,
                                  size_t memory_max, struct vv_rows *rows_out)
 {
@@ -134,6 +158,10 @@ static enum vv_status copy_views(const struct view *views, size_t n, struct sele
     }
     for (size_t i = 0; i < selection->n_metrics; i++) {
         rows_out->columns[i].metric = selection->metrics[i];
+        rows_out->columns[i].type = VV_HEAD_UNTYPED;
+    }
+    for (size_t i = 0; i < n; i++) {
+        note_types(selection, &views[i], rows_out);
     }
     selection->rows = rows_out;
     selection->n_rows = 0;

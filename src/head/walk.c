@@ -67,6 +67,19 @@ static int compare_metric(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* The types that the shape says; floats win. */
+static void note_types(struct walker *walker, const struct vv_shape *shape)
+{
+    size_t column = 0;
+    for (uint32_t each = 0; shape->typed && each < shape->n_metrics; each++) {
+        uint32_t at = shape->order[each];
+        while (walker->rows.columns[column].metric != shape->metrics[at]) {
+            column++;
+        }
+        vv_head_note_type(&walker->rows.columns[column].type, shape->said[at]);
+    }
+}
+
 /* Sets the columns' metrics to the ascending union of the series' shapes. */
 static enum vv_status set_columns(struct walker *walker, const struct vv_head_series *series)
 {
@@ -99,8 +112,13 @@ static enum vv_status set_columns(struct walker *walker, const struct vv_head_se
     enum vv_status status = fit(walker, series->published, unique);
     for (size_t i = 0; i < unique && status == VV_OK; i++) {
         walker->rows.columns[i].metric = metrics[i];
+        walker->rows.columns[i].type = VV_HEAD_UNTYPED;
     }
     walker->rows.n_columns = status == VV_OK ? unique : 0;
+    for (const struct vv_chunk *chunk = series->first; status == VV_OK && chunk;
+         chunk = chunk->next) {
+        note_types(walker, chunk->shape);
+    }
     free(metrics);
     return status;
 }
@@ -120,8 +138,11 @@ static void copy_chunk(struct walker *walker, const struct vv_chunk *chunk, uint
         while (rows->columns[column].metric != shape->metrics[at]) {
             column++;
         }
+        bool widened = vv_head_is_widened(rows->columns[column].type, shape->said[at]);
         for (uint32_t i = 0; i < n; i++) {
-            rows->columns[column].values[rows->n_rows + i] = vv_chunk_row(chunk, i)[2 + at];
+            uint64_t value = vv_chunk_row(chunk, i)[2 + at];
+            rows->columns[column].values[rows->n_rows + i] =
+                widened ? vv_int_as_float(value) : value;
             vv_column_mark(&rows->columns[column], rows->n_rows + i);
         }
     }

@@ -9,7 +9,11 @@
  */
 #include "ingest/staging_private.h"
 
+#include "registry/shared.h"
+
 #include <stdlib.h>
+
+_Static_assert(VV_METRICS_LIMIT <= VV_METRIC_FLOAT64, "numbers leave room for types");
 
 static enum vv_status resolve_measurement(struct vv_staging *staging, struct vv_error *error)
 {
@@ -125,7 +129,7 @@ static enum vv_status define_metrics(struct vv_staging *staging, const uint32_t 
     enum vv_status status =
         define(staging, VV_REGISTRY_MEASUREMENT, staging->row->series.measurement);
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        status = define(staging, VV_REGISTRY_METRIC, metrics[i]);
+        status = define(staging, VV_REGISTRY_METRIC, vv_metric_number(metrics[i]));
     }
     return status;
 }
@@ -158,6 +162,16 @@ static void note_order(struct vv_staging_row *row, uint64_t *keys)
     shape->n_last = row->n;
 }
 
+/* Another node may make a metric of integers one of floats at any time. */
+static void say_types(const struct vv_staging_row *row, uint32_t *metrics)
+{
+    const struct vv_shape *shape = row->shape;
+    for (uint32_t i = 0; i < row->n; i++) {
+        uint8_t type = shape->slots[row->slots[shape->order[i]]].type;
+        metrics[i] |= type == VV_INT64 ? VV_METRIC_INT64 : VV_METRIC_FLOAT64;
+    }
+}
+
 /* Finds the frame of the row's fields, which become the shape's last ones. */
 static enum vv_status find_frame(struct vv_staging *staging)
 {
@@ -171,6 +185,9 @@ static enum vv_status find_frame(struct vv_staging *staging)
     uint32_t *metrics = row->columns; /* no longer needed once all cells are resolved */
     for (uint32_t i = 0; i < row->n; i++) {
         metrics[i] = shape->slots[row->slots[shape->order[i]]].metric;
+    }
+    if (vv_registry_is_shared(staging->options.registry)) {
+        say_types(row, metrics);
     }
     enum vv_status status =
         vv_batch_frame(staging->batch, row->series.measurement, metrics, row->n, &shape->frame);

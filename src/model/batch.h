@@ -18,10 +18,20 @@
 
 #define VV_FRAME_METRICS_MAX 4096
 
+/* A metric in a frame is its number, with the type of the frame's values where a metric's own type
+ * may change meanwhile (on a store that nodes share); else that is the registry's to know. */
+#define VV_METRIC_INT64   (1u << 31)
+#define VV_METRIC_FLOAT64 (1u << 30)
+#define VV_METRIC_TYPED   (VV_METRIC_INT64 | VV_METRIC_FLOAT64)
+static inline uint32_t vv_metric_number(uint32_t metric)
+{
+    return metric & ~VV_METRIC_TYPED;
+}
+
 struct vv_frame {
     uint32_t measurement;
     uint32_t n_metrics;
-    uint32_t *metrics; /* n_metrics, without duplicates */
+    uint32_t *metrics; /* n_metrics, without duplicates; see vv_metric_number */
     size_t n_rows;
     size_t capacity;
     uint32_t *sources;  /* n_rows */

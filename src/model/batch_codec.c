@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal's form of a batch, version 1. Little-endian, no padding.
+ * The journal's form of a batch, versions 1 and 2. Little-endian, no padding.
  *
- *   u8   version (1)
+ *   u8   version (1; 2 when the metrics of any frame have types)
  *   u32  tenant
  *   u32  number of frames, none of them empty
  *   frames, each:
@@ -15,7 +15,8 @@
  *     u8   width of a time: 0, 1, 2, 4 or 8 bytes
  *     u8   unit of a time: 0 ns, 1 µs, 2 ms, 3 s
  *     u8   0
- *     u32  × metrics: their numbers, all different
+ *     u32  × metrics: their numbers, all different; in version 2 with bit 31 where the values are
+ *          int64, bit 30 where they are float64
  *     sources: what each row is above the least one, in `width` bytes
  *     times: what each row is above the least one, in units, in `width` bytes
  *     values: u64 × rows × metrics, by row
@@ -28,7 +29,8 @@
 
 #include <stdlib.h>
 
-#define FORMAT_VERSION    1
+#define FORMAT_PLAIN      1
+#define FORMAT_TYPED      2
 #define HEADER_SIZE       9
 #define FRAME_HEADER_SIZE 28
 #define UNITS             4
@@ -233,13 +235,24 @@ static void frame_encode(const struct vv_frame *frame, struct vv_buffer *buffer)
     buffer->size += body_size;
 }
 
+static bool is_typed(const struct vv_frame *frame)
+{
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < frame->n_metrics; i++) {
+        any |= frame->metrics[i];
+    }
+    return any & VV_METRIC_TYPED;
+}
+
 void vv_batch_encode(const struct vv_batch *batch, struct vv_buffer *buffer)
 {
     uint32_t filled = 0;
+    bool typed = false;
     for (size_t i = 0; i < batch->n_frames; i++) {
         filled += batch->frames[i].n_rows > 0;
+        typed |= is_typed(&batch->frames[i]);
     }
-    vv_buffer_u8(buffer, FORMAT_VERSION);
+    vv_buffer_u8(buffer, typed ? FORMAT_TYPED : FORMAT_PLAIN);
     vv_buffer_u32(buffer, batch->tenant);
     vv_buffer_u32(buffer, filled);
     for (size_t i = 0; i < batch->n_frames; i++) {
@@ -295,18 +308,36 @@ static bool ascend(const uint32_t *numbers, uint32_t n)
     return true;
 }
 
-static enum vv_status metrics_read(struct vv_reader *reader, struct vv_frame *frame)
+/* No type in version 1, at most one of a metric in version 2. */
+static bool types_are_allowed(const struct vv_frame *frame, uint8_t version)
+{
+    for (uint32_t i = 0; i < frame->n_metrics; i++) {
+        uint32_t type = frame->metrics[i] & VV_METRIC_TYPED;
+        if (type == VV_METRIC_TYPED || (type && version == FORMAT_PLAIN)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum vv_status metrics_read(struct vv_reader *reader, uint8_t version,
+                                   struct vv_frame *frame)
 {
     size_t size = frame->n_metrics * sizeof *frame->metrics;
     memcpy(frame->metrics, vv_reader_bytes(reader, size), size);
-    if (ascend(frame->metrics, frame->n_metrics)) {
+    if (!types_are_allowed(frame, version)) {
+        return VV_CORRUPT;
+    }
+    if (!is_typed(frame) && ascend(frame->metrics, frame->n_metrics)) {
         return VV_OK;
     }
     uint32_t *sorted = malloc(size);
     if (!sorted) {
         return VV_NO_MEMORY;
     }
-    memcpy(sorted, frame->metrics, size);
+    for (uint32_t i = 0; i < frame->n_metrics; i++) {
+        sorted[i] = vv_metric_number(frame->metrics[i]);
+    }
     qsort(sorted, frame->n_metrics, sizeof *sorted, compare_numbers);
     bool distinct = ascend(sorted, frame->n_metrics);
     free(sorted);
@@ -385,7 +416,8 @@ static bool times_read(struct vv_reader *reader, const struct columns *columns,
     return true;
 }
 
-static enum vv_status frame_decode(struct vv_reader *reader, struct vv_batch *batch)
+static enum vv_status frame_decode(struct vv_reader *reader, uint8_t version,
+                                   struct vv_batch *batch)
 {
     struct vv_frame header = {0};
     struct columns columns = {0};
@@ -396,7 +428,7 @@ static enum vv_status frame_decode(struct vv_reader *reader, struct vv_batch *ba
     if (!frame || !vv_batch_frame_room(batch, frame, header.n_rows)) {
         return VV_NO_MEMORY;
     }
-    enum vv_status status = metrics_read(reader, frame);
+    enum vv_status status = metrics_read(reader, version, frame);
     if (status != VV_OK) {
         return status;
     }
@@ -412,11 +444,12 @@ static enum vv_status frame_decode(struct vv_reader *reader, struct vv_batch *ba
     return VV_OK;
 }
 
-static enum vv_status frames_decode(struct vv_reader *reader, uint32_t n, struct vv_batch *batch)
+static enum vv_status frames_decode(struct vv_reader *reader, uint8_t version, uint32_t n,
+                                    struct vv_batch *batch)
 {
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        status = frame_decode(reader, batch);
+        status = frame_decode(reader, version, batch);
     }
     return status == VV_OK && vv_reader_left(reader) > 0 ? VV_CORRUPT : status;
 }
@@ -426,11 +459,11 @@ enum vv_status vv_batch_decode(struct vv_str bytes, struct vv_batch **batch_out,
 {
     struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
     uint8_t version = vv_reader_u8(&reader);
-    if (version > FORMAT_VERSION) {
+    if (version > FORMAT_TYPED) {
         return vv_error_set(error, VV_NEWER,
                             "the batch has format version %u, this program knows up to %d: use a "
                             "newer program",
-                            (unsigned)version, FORMAT_VERSION);
+                            (unsigned)version, FORMAT_TYPED);
     }
     uint32_t tenant = vv_reader_u32(&reader);
     uint32_t n_frames = vv_reader_u32(&reader);
@@ -440,7 +473,7 @@ enum vv_status vv_batch_decode(struct vv_str bytes, struct vv_batch **batch_out,
     struct vv_batch *batch = NULL;
     enum vv_status status = vv_batch_create(tenant, &batch);
     if (status == VV_OK) {
-        status = frames_decode(&reader, n_frames, batch);
+        status = frames_decode(&reader, version, n_frames, batch);
     }
     if (status != VV_OK) {
         const char *why = status == VV_CORRUPT ? "is damaged" : "does not fit in memory";

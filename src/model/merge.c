@@ -26,6 +26,7 @@ struct vv_merge {
     struct vv_merge_options options;
     uint32_t *metrics; /* own copy; grows to the union when none were asked for */
     enum vv_value_type *types;
+    bool *typed; /* whether the type of a wanted metric is known yet */
     size_t n_metrics;
     bool all_metrics;
     struct input *inputs;
@@ -63,6 +64,23 @@ static enum vv_status from_block_status(enum vv_block_status status, struct vv_e
     }
 }
 
+/* Floats win: see merge.h. */
+static void note_type(struct vv_merge *merge, size_t lane, enum vv_value_type type)
+{
+    if (!merge->typed[lane] || type == VV_FLOAT64) {
+        merge->types[lane] = type;
+    }
+    merge->typed[lane] = true;
+}
+
+static void begin_types(struct vv_merge *merge)
+{
+    for (size_t i = 0; !merge->all_metrics && i < merge->n_metrics; i++) {
+        merge->types[i] = merge->options.types ? merge->options.types[i] : VV_FLOAT64;
+        merge->typed[i] = merge->options.types != NULL;
+    }
+}
+
 enum vv_status vv_merge_create(const struct vv_merge_options *options, struct vv_merge **merge_out)
 {
     struct vv_merge *merge = calloc(1, sizeof *merge);
@@ -75,13 +93,15 @@ enum vv_status vv_merge_create(const struct vv_merge_options *options, struct vv
     size_t room = merge->n_metrics ? merge->n_metrics : 1;
     merge->metrics = calloc(room, sizeof *merge->metrics);
     merge->types = calloc(room, sizeof *merge->types);
-    if (!merge->metrics || !merge->types) {
+    merge->typed = calloc(room, sizeof *merge->typed);
+    if (!merge->metrics || !merge->types || !merge->typed) {
         vv_merge_destroy(merge);
         return VV_NO_MEMORY;
     }
     if (merge->n_metrics) {
         memcpy(merge->metrics, options->metrics, merge->n_metrics * sizeof *merge->metrics);
     }
+    begin_types(merge);
     *merge_out = merge;
     return VV_OK;
 }
@@ -122,6 +142,7 @@ void vv_merge_destroy(struct vv_merge *merge)
     free(merge->inputs);
     free(merge->metrics);
     free(merge->types);
+    free(merge->typed);
     free(merge->bitmaps);
     free(merge->scratch);
     free(merge);
@@ -134,6 +155,7 @@ void vv_merge_reset(struct vv_merge *merge, int64_t from, int64_t to)
     merge->options.to = to;
     merge->emitted_first = merge->emitted_end = 0;
     merge->started = false;
+    begin_types(merge);
     if (merge->all_metrics) { /* another range may have other metrics */
         deinit_buffers(merge);
         merge->n_metrics = 0;
@@ -160,15 +182,24 @@ static struct input *new_input(struct vv_merge *merge)
     return input;
 }
 
-static bool has_wanted(const struct vv_merge *merge, const struct vv_block *block)
+/* Whether the block has any wanted metric, whose types are noted. */
+static enum vv_block_status look_for_wanted(struct vv_merge *merge, const struct vv_block *block,
+                                            bool *found_out)
 {
-    for (size_t i = 0; i < merge->n_metrics; i++) {
+    enum vv_block_status status = VV_BLOCK_OK;
+    *found_out = merge->all_metrics;
+    for (size_t i = 0; !merge->all_metrics && i < merge->n_metrics && status == VV_BLOCK_OK; i++) {
         uint32_t index;
+        struct vv_block_column column;
         if (vv_block_find(block, merge->metrics[i], &index)) {
-            return true;
+            *found_out = true;
+            status = vv_block_column_info(block, index, &column);
+            if (status == VV_BLOCK_OK) {
+                note_type(merge, i, column.type);
+            }
         }
     }
-    return merge->all_metrics;
+    return status;
 }
 
 enum vv_status vv_merge_add_block(struct vv_merge *merge, const uint8_t *bytes, size_t size,
@@ -181,8 +212,13 @@ enum vv_status vv_merge_add_block(struct vv_merge *merge, const uint8_t *bytes, 
     }
     merge->figures.pieces_added++;
     if (block.n_rows == 0 || block.time_max < merge->options.from ||
-        block.time_min >= merge->options.to || !has_wanted(merge, &block)) {
+        block.time_min >= merge->options.to) {
         return VV_OK;
+    }
+    bool wanted = false;
+    status = from_block_status(look_for_wanted(merge, &block, &wanted), error);
+    if (status != VV_OK || !wanted) {
+        return status;
     }
     struct input *input = new_input(merge);
     uint8_t *copy = input ? malloc(size) : NULL;
@@ -197,6 +233,26 @@ enum vv_status vv_merge_add_block(struct vv_merge *merge, const uint8_t *bytes, 
     merge->input_bytes += size;
     merge->n_inputs++;
     return VV_OK;
+}
+
+static const struct vv_column *find_column(const struct vv_rows *rows, uint32_t metric)
+{
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        if (rows->columns[i].metric == metric) {
+            return &rows->columns[i];
+        }
+    }
+    return NULL;
+}
+
+static void note_types_of(struct vv_merge *merge, const struct vv_rows *rows)
+{
+    for (size_t i = 0; !merge->all_metrics && i < merge->n_metrics; i++) {
+        const struct vv_column *column = find_column(rows, merge->metrics[i]);
+        if (column) {
+            note_type(merge, i, column->type);
+        }
+    }
 }
 
 enum vv_status vv_merge_add_rows(struct vv_merge *merge, struct vv_rows *take_rows)
@@ -219,6 +275,7 @@ enum vv_status vv_merge_add_rows(struct vv_merge *merge, struct vv_rows *take_ro
     }
     input->rows = rows;
     merge->n_inputs++;
+    note_types_of(merge, &rows);
     return VV_OK;
 }
 
@@ -251,6 +308,7 @@ static enum vv_status want_metric(struct vv_merge *merge, uint32_t metric, enum 
         at++;
     }
     if (at < merge->n_metrics && merge->metrics[at] == metric) {
+        merge->types[at] = type == VV_FLOAT64 ? type : merge->types[at];
         return VV_OK;
     }
     size_t room = merge->n_metrics + 1;
@@ -379,6 +437,13 @@ static void clip(struct vv_merge *merge, size_t first)
     rows->n_rows = first + kept;
 }
 
+static void widen(uint64_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        values[i] = vv_int_as_float(values[i]);
+    }
+}
+
 static enum vv_block_status open_lane(struct vv_merge *merge, const struct vv_block *block,
                                       size_t lane_index, size_t first)
 {
@@ -393,14 +458,17 @@ static enum vv_block_status open_lane(struct vv_merge *merge, const struct vv_bl
     if (status != VV_BLOCK_OK) {
         return status;
     }
-    merge->types[lane_index] = info.type;
     if (info.all_present) {
         memset(lane->has + first, 1, block->n_rows);
-        return vv_block_values(block, index, lane->values + first, NULL);
+        status = vv_block_values(block, index, lane->values + first, NULL);
+    } else {
+        status = vv_block_values(block, index, lane->values + first, merge->scratch);
+        if (status == VV_BLOCK_OK) {
+            spread_bits(merge->scratch, block->n_rows, lane->has + first);
+        }
     }
-    status = vv_block_values(block, index, lane->values + first, merge->scratch);
-    if (status == VV_BLOCK_OK) {
-        spread_bits(merge->scratch, block->n_rows, lane->has + first);
+    if (status == VV_BLOCK_OK && info.type != merge->types[lane_index]) {
+        widen(lane->values + first, block->n_rows);
     }
     return status;
 }
@@ -436,16 +504,6 @@ static enum vv_status open_block(struct vv_merge *merge, const struct input *inp
     return VV_OK;
 }
 
-static const struct vv_column *find_column(const struct vv_rows *rows, uint32_t metric)
-{
-    for (size_t i = 0; i < rows->n_columns; i++) {
-        if (rows->columns[i].metric == metric) {
-            return &rows->columns[i];
-        }
-    }
-    return NULL;
-}
-
 static enum vv_status open_rows(struct vv_merge *merge, const struct input *input)
 {
     const struct vv_rows *rows = &input->rows;
@@ -467,12 +525,14 @@ static enum vv_status open_rows(struct vv_merge *merge, const struct input *inpu
             memset(buffer->lanes[lane].has + first, 0, buffer->n_rows - first);
             continue;
         }
-        merge->types[lane] = column->type;
         for (size_t i = 0; i < rows->n_rows; i++) {
             if (rows->times[i] >= merge->options.from && rows->times[i] < merge->options.to) {
                 buffer->lanes[lane].values[to] = column->values[i];
                 buffer->lanes[lane].has[to++] = vv_column_has(column, i);
             }
+        }
+        if (column->type != merge->types[lane]) {
+            widen(buffer->lanes[lane].values + first, to - first);
         }
     }
     merge->figures.rows_opened += rows->n_rows;

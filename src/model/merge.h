@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "codec/block.h"
 
+#include <string.h>
+
 /* ---- rows that own their memory ---- */
 
 /* Arrays for n_rows × n_columns, zeroed presence bitmaps (nothing present), column metrics and
@@ -25,6 +27,13 @@ void vv_rows_free(struct vv_rows *rows); /* zeroed rows are allowed */
 static inline bool vv_column_has(const struct vv_column *column, size_t row)
 {
     return !column->present || (column->present[row >> 3] >> (row & 7) & 1) != 0;
+}
+/* The bits of a float64 for those of an int64: the nearest one. */
+static inline uint64_t vv_int_as_float(uint64_t bits)
+{
+    double value = (double)(int64_t)bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 static inline void vv_column_mark(struct vv_column *column, size_t row)
 {
@@ -40,6 +49,9 @@ struct vv_merge_options {
     int64_t to;
     const uint32_t *metrics; /* wanted columns in this order, borrowed; NULL: all that occur,
                                 ascending by metric */
+    const enum vv_value_type *types; /* of these metrics, borrowed for the merge's life; NULL: as
+                                        the pieces have them. Where some pieces have integers and
+                                        some (or this) floats, all become floats. */
     size_t n_metrics;
     bool descending;
     /* true: one row for each time, absent where no piece has the metric; stamps are the highest.

@@ -14,6 +14,7 @@ static const char *const columns_csv[] = {"source", "metric", "time", "value"};
 
 struct value {
     bool found;
+    enum vv_value_type type;
     int64_t time;
     uint64_t bits;
 };
@@ -73,11 +74,21 @@ static void close_latest(struct vv_result *result)
 
 /* ---- looking ---- */
 
-static void keep_value(struct vv_answer *answer, size_t index, int64_t time, uint64_t bits)
+/* A metric of integers may have become one of floats: before, or while it was read. */
+static void keep_value(struct vv_answer *answer, size_t index, const struct vv_rows *rows,
+                       size_t row)
 {
     struct value *value = &answer->values[answer->first + index];
+    const struct vv_column *column = &rows->columns[index];
+    enum vv_value_type type = answer->types[answer->first + index];
+    uint64_t bits = column->values[row];
+    if (column->type == VV_INT64 && type == VV_FLOAT64) {
+        bits = vv_int_as_float(bits);
+    } else if (column->type != VV_HEAD_UNTYPED) {
+        type = column->type;
+    }
     answer->n_found += !value->found;
-    *value = (struct value){true, time, bits};
+    *value = (struct value){true, type, rows->times[row], bits};
 }
 
 /* The head's rows of one instant, in the order of writing: later ones win. */
@@ -86,7 +97,7 @@ static void take_instant(struct vv_answer *answer, const struct vv_rows *rows)
     for (size_t row = 0; row < rows->n_rows; row++) {
         for (size_t i = 0; i < answer->n; i++) {
             if (vv_column_has(&rows->columns[i], row)) {
-                keep_value(answer, i, rows->times[row], rows->columns[i].values[row]);
+                keep_value(answer, i, rows, row);
             }
         }
     }
@@ -174,7 +185,7 @@ static void take_chunk(struct vv_result *result, const struct vv_rows *rows)
             row--;
             result->facts.points_read++;
             if (vv_column_has(column, row)) {
-                keep_value(answer, i, rows->times[row], column->values[row]);
+                keep_value(answer, i, rows, row);
             }
         }
     }
@@ -198,7 +209,7 @@ static void write_value(struct vv_result *result, struct vv_buffer *buffer, size
         writer->ops->field_text(writer, buffer, info->unit);
     }
     writer->ops->field_time(writer, buffer, value->time, true);
-    writer->ops->field_cell(writer, buffer, vv_cell_of_point(info->type, value->bits));
+    writer->ops->field_cell(writer, buffer, vv_cell_of_point(value->type, value->bits));
     writer->ops->record_end(writer, buffer);
     result->facts.rows++;
 }

@@ -119,8 +119,9 @@ enum vv_status vv_feed_next(struct vv_feed *feed, struct vv_slice *slice_out,
             return status;
         }
         if (feed->rows->columns[0].type != feed->type) {
-            return vv_error_set(error, VV_CORRUPT,
-                                "metric '%.*s' is stored with another type than it has",
+            return vv_error_set(error, VV_OVERLOAD,
+                                "metric '%.*s' has become one of floats while it was read: ask "
+                                "again",
                                 VV_STR_ARG(feed->options.metric->name));
         }
         feed->left = feed->rows->n_rows;

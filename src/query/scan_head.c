@@ -99,7 +99,9 @@ static enum vv_status read_head(const struct vv_scan *scan, struct vv_window win
         scan->context->head, options->source, options->measurement, window.from, window.to,
         options->metrics, options->n_metrics, options->memory_max / HEAD_SHARE, rows_out);
     for (size_t i = 0; status == VV_OK && i < rows_out->n_columns; i++) {
-        rows_out->columns[i].type = options->types[i];
+        if (rows_out->columns[i].type == VV_HEAD_UNTYPED) {
+            rows_out->columns[i].type = options->types[i];
+        }
     }
     return status;
 }

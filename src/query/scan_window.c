@@ -338,6 +338,7 @@ static enum vv_status prepare_merge(struct vv_scan *scan)
         .from = scan->window.from,
         .to = scan->window.to,
         .metrics = scan->options.metrics,
+        .types = scan->options.types,
         .n_metrics = scan->options.n_metrics,
         .descending = scan->options.descending,
         .join_times = true,

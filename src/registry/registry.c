@@ -211,6 +211,11 @@ void vv_registry_share(struct vv_registry *registry, vv_stamp (*stamp)(void *con
     registry->stamp_context = context;
 }
 
+bool vv_registry_is_shared(const struct vv_registry *registry)
+{
+    return registry->stamp != NULL;
+}
+
 vv_stamp vv_registry_stamp_above(struct vv_registry *registry, vv_stamp before)
 {
     if (!registry->stamp) {

@@ -23,6 +23,8 @@
 void vv_registry_share(struct vv_registry *registry, vv_stamp (*stamp)(void *context),
                        void *context);
 
+bool vv_registry_is_shared(const struct vv_registry *registry);
+
 /* The retention and when it was set; stamp 0: never, or before the registry was shared. Both 0 for
  * a hole. */
 void vv_registry_stamped_retention(struct vv_registry *registry, uint32_t tenant,

@@ -134,6 +134,112 @@ static void whatever_fails_others_learn_all(void **state)
     assert_true(failures > 8 && failures < 40);
 }
 
+/* ---- types ---- */
+
+static void write_line(struct rig *rig, const char *fields, int64_t seconds)
+{
+    char line[96];
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    struct rig_outcome outcome = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
+                                  VV_UNKNOWN};
+    snprintf(line, sizeof line, "m,id=x %s %lld\n", fields,
+             (long long)(RIG_START - VV_HOUR + seconds * VV_SECOND));
+    assert_int_equal(vv_engine_stage(rig->engine, TEXT("t"), &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    struct vv_batch *batch = vv_staging_take_batch(&staging);
+    assert_int_equal(staging.n_refusals, 0);
+    vv_staging_deinit(&staging);
+    vv_engine_submit(rig->engine, batch, rig_set_outcome, &outcome);
+    assert_int_equal(rig_step(rig, VV_TASK_COMMIT), VV_OK);
+    assert_int_equal(outcome.status, VV_OK);
+}
+
+/* The values of m.v, oldest first, or the latest one. */
+static void assert_values(struct rig *rig, enum vv_request_kind kind, const char *expected)
+{
+    const struct vv_parameter parameters[] = {{TEXT("tenant"), TEXT("t")},
+                                              {TEXT("metric"), TEXT("m.v")}};
+    struct vv_request *request;
+    struct vv_result *result = NULL;
+    struct vv_query_limits limits;
+    struct vv_error error = {0};
+    struct vv_buffer buffer = {0};
+    char found[256] = "";
+    vv_engine_query_limits(rig->engine, &limits);
+    enum vv_status status = vv_request_parse(kind, parameters, 2, RIG_START, &request, &error);
+    if (status == VV_OK) {
+        status = vv_result_open(vv_engine_query_context(rig->engine), &limits, request,
+                                VV_FORMAT_CSV, &result, &error);
+    }
+    while (status == VV_OK) {
+        status = vv_result_write(result, &buffer, 4096, &error);
+    }
+    assert_string_equal(error.message, "");
+    assert_int_equal(status, VV_DONE);
+    vv_buffer_u8(&buffer, 0);
+    char *line = strchr((char *)buffer.data, '\n'); /* behind the names */
+    for (line = line ? line + 1 : NULL; line && *line; line = strchr(line, '\n') + 1) {
+        size_t size = strcspn(line, "\r\n");
+        size_t at = size;
+        while (line[at - 1] != ',') {
+            at--;
+        }
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%.*s ", (int)(size - at),
+                 line + at);
+    }
+    assert_string_equal(found, expected);
+    vv_result_close(result);
+    vv_buffer_deinit(&buffer);
+}
+
+/* Whatever the point at which the metric becomes one of floats, all its values stay. */
+static void a_metric_becomes_one_of_floats_at_any_time(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage < 4; stage++) {
+        struct rig a;
+        struct rig b;
+        fake_begin(4);
+        open_node(&a, 1);
+        open_node(&b, 2);
+        write_line(&a, "v=1i", 1);
+        write_line(&a, "v=2i,w=7i", 2);
+        if (stage >= 1) {
+            assert_int_equal(rig_step(&a, VV_TASK_FLUSH), VV_OK);
+        }
+        if (stage >= 2) {
+            assert_int_equal(rig_step(&a, VV_TASK_SEAL_ALL), VV_OK);
+            write_line(&a, "v=2i", 2); /* and again beside the block */
+        }
+        write_line(&b, "v=2.5", 9);
+        assert_int_equal(rig_step(&b, VV_TASK_FLUSH), VV_OK);
+        assert_int_equal(rig_step(&a, VV_TASK_LEARN), VV_OK);
+        assert_values(&a, VV_REQUEST_QUERY, "1 2 ");
+        assert_values(&a, VV_REQUEST_LATEST, "2 ");
+        if (stage == 3) {
+            end_hard(&a, 1); /* the journal has the integers */
+        }
+        write_line(&a, "v=3i", 3); /* into floats now */
+        write_line(&a, "v=4.5", 4);
+        assert_values(&a, VV_REQUEST_QUERY, "1 2 3 4.5 ");
+        end_hard(&a, 1);
+        assert_values(&a, VV_REQUEST_QUERY, "1 2 3 4.5 ");
+        assert_values(&a, VV_REQUEST_LATEST, "4.5 ");
+        assert_int_equal(rig_step(&a, VV_TASK_FLUSH), VV_OK);
+        assert_values(&a, VV_REQUEST_QUERY, "1 2 3 4.5 ");
+        assert_int_equal(rig_step(&a, VV_TASK_SEAL_ALL), VV_OK);
+        assert_values(&a, VV_REQUEST_QUERY, "1 2 3 4.5 ");
+        assert_values(&a, VV_REQUEST_LATEST, "4.5 ");
+        close_node(&a);
+        close_node(&b);
+        fake_end();
+    }
+}
+
 static void a_start_without_the_others_is_a_start(void **state)
 {
     (void)state;
@@ -166,6 +272,7 @@ int main(void)
         cmocka_unit_test(what_one_flushes_the_other_knows),
         cmocka_unit_test(both_take_the_plan_that_was_agreed_first),
         cmocka_unit_test(whatever_fails_others_learn_all),
+        cmocka_unit_test(a_metric_becomes_one_of_floats_at_any_time),
         cmocka_unit_test(a_start_without_the_others_is_a_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

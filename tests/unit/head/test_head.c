@@ -309,6 +309,62 @@ static void readers_see_what_was_published_before(void **state)
     vv_head_destroy(race.head);
 }
 
+/* ---- types ---- */
+
+struct typed {
+    enum vv_value_type type;
+    uint64_t values[8];
+    size_t n;
+};
+
+static enum vv_status look_at_types(void *context, uint32_t source, uint32_t measurement,
+                                    struct vv_rows *rows)
+{
+    struct typed *typed = context;
+    (void)source;
+    (void)measurement;
+    assert_int_equal(rows->n_columns, 1);
+    assert_int_equal(rows->columns[0].metric, 7);
+    typed->type = rows->columns[0].type;
+    typed->n = rows->n_rows;
+    memcpy(typed->values, rows->columns[0].values, rows->n_rows * sizeof *typed->values);
+    return VV_OK;
+}
+
+static void integers_become_floats_beside_floats(void **state)
+{
+    (void)state;
+    const double five = 5;
+    uint64_t bits;
+    memcpy(&bits, &five, sizeof bits);
+    for (int last = 0; last < 3; last++) {
+        struct vv_head *head;
+        uint32_t metric = 7;
+        const uint32_t said = last == 0 ? 7 : 7 | VV_METRIC_INT64;
+        const enum vv_value_type expected[] = {VV_HEAD_UNTYPED, VV_INT64, VV_FLOAT64};
+        assert_int_equal(vv_head_create(&head), VV_OK);
+        apply(head, batch_of(3, 10, said, 5), 1);
+        apply(head, batch_of(3, 11, last == 2 ? 7 | VV_METRIC_FLOAT64 : said, last == 2 ? bits : 5),
+              2);
+        apply(head, batch_of(3, 12, said, 5), 3);
+        struct vv_rows rows;
+        assert_int_equal(vv_head_read(head, 3, 1, 0, 100, &metric, 1, 0, &rows), VV_OK);
+        struct vv_generation *generation;
+        struct typed typed;
+        assert_int_equal(vv_head_cut(head, &generation), VV_OK);
+        assert_int_equal(vv_generation_walk(generation, look_at_types, &typed), VV_OK);
+        assert_int_equal(rows.columns[0].type, expected[last]);
+        assert_int_equal(typed.type, expected[last]);
+        assert_int_equal(typed.n, 3);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(rows.columns[0].values[i], last == 2 ? bits : 5);
+            assert_int_equal(typed.values[i], last == 2 ? bits : 5);
+        }
+        vv_rows_free(&rows);
+        vv_head_destroy(head);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +375,7 @@ int main(void)
         cmocka_unit_test(reading_takes_the_range_and_the_columns),
         cmocka_unit_test(failed_allocations_forget_the_batch),
         cmocka_unit_test(readers_see_what_was_published_before),
+        cmocka_unit_test(integers_become_floats_beside_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

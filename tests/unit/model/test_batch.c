@@ -337,7 +337,7 @@ static void bytes_behind_the_end_and_bad_headers_are_refused(void **state)
     struct vv_str bytes = {(const char *)buffer.data, buffer.size};
     assert_int_equal(vv_batch_decode(bytes, &again, &error), VV_CORRUPT);
     bytes.size--;
-    buffer.data[0] = 2;
+    buffer.data[0] = 3;
     assert_int_equal(vv_batch_decode(bytes, &again, &error), VV_NEWER);
     assert_non_null(strstr(error.message, "newer"));
     buffer.data[0] = 0;
@@ -348,6 +348,49 @@ static void bytes_behind_the_end_and_bad_headers_are_refused(void **state)
     buffer.data[9 + 28] = 9; /* not ascending, but different */
     assert_int_equal(vv_batch_decode(bytes, &again, &error), VV_OK);
     vv_batch_destroy(again);
+    vv_buffer_deinit(&buffer);
+}
+
+static void types_of_values_come_back(void **state)
+{
+    (void)state;
+    const uint32_t ints[] = {3 | VV_METRIC_INT64, 4 | VV_METRIC_INT64};
+    const uint32_t floats[] = {3 | VV_METRIC_FLOAT64, 4 | VV_METRIC_INT64};
+    const uint32_t plain[] = {3, 4};
+    const uint64_t values[] = {1, 2};
+    struct vv_batch *batch = batch_create(1);
+    size_t first = frame_of(batch, 2, ints, 2);
+    size_t second = frame_of(batch, 2, floats, 2); /* the metric has become one of floats */
+    assert_true(first != second);
+    assert_int_equal(vv_metric_number(ints[0]), 3);
+    add_row(batch, first, 7, 1, values);
+    add_row(batch, second, 7, 1, values);
+    struct vv_buffer buffer = {0};
+    struct vv_str bytes = encode(batch, &buffer);
+    assert_int_equal(bytes.data[0], 2);
+    assert_round_trip(batch);
+    struct vv_batch *again;
+    buffer.data[0] = 1; /* that version has no types */
+    assert_int_equal(vv_batch_decode(bytes, &again, NULL), VV_CORRUPT);
+    vv_batch_destroy(batch);
+    vv_buffer_clear(&buffer);
+
+    batch = batch_create(1);
+    add_row(batch, frame_of(batch, 2, plain, 2), 7, 1, values);
+    bytes = encode(batch, &buffer);
+    assert_int_equal(bytes.data[0], 1); /* as a single node has always written it */
+    vv_batch_destroy(batch);
+    vv_buffer_clear(&buffer);
+
+    const uint32_t bad[][2] = {{3 | VV_METRIC_TYPED, 4}, {4 | VV_METRIC_INT64, 4}};
+    for (size_t i = 0; i < 2; i++) {
+        batch = batch_create(1);
+        add_row(batch, frame_of(batch, 2, bad[i], 2), 7, 1, values);
+        bytes = encode(batch, &buffer);
+        assert_int_equal(vv_batch_decode(bytes, &again, NULL), VV_CORRUPT);
+        vv_batch_destroy(batch);
+        vv_buffer_clear(&buffer);
+    }
     vv_buffer_deinit(&buffer);
 }
 
@@ -455,6 +498,7 @@ int main(void)
         cmocka_unit_test(random_batches_come_back),
         cmocka_unit_test(damage_is_found_or_harmless),
         cmocka_unit_test(bytes_behind_the_end_and_bad_headers_are_refused),
+        cmocka_unit_test(types_of_values_come_back),
         cmocka_unit_test(definitions_are_noted_once),
         cmocka_unit_test(failed_allocations_leave_the_batch_as_it_was),
         cmocka_unit_test(failed_allocations_when_decoding),

@@ -260,6 +260,105 @@ static void test_many_overlapping_pieces(void **state)
     vv_merge_destroy(merge);
 }
 
+/* ---- types ---- */
+
+static uint64_t float_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* One value of metric 10, and one of metric 11 that is always an integer. */
+static struct vv_rows typed_row(int64_t time, uint64_t stamp, enum vv_value_type type, int value)
+{
+    struct vv_rows rows;
+    assert_int_equal(vv_rows_alloc(1, 2, &rows), VV_OK);
+    rows.times[0] = time;
+    rows.stamps[0] = stamp;
+    rows.columns[0].metric = 10;
+    rows.columns[0].type = type;
+    rows.columns[0].values[0] = type == VV_INT64 ? (uint64_t)(int64_t)value : float_bits(value);
+    rows.columns[1].metric = 11;
+    rows.columns[1].type = VV_INT64;
+    rows.columns[1].values[0] = (uint64_t)(int64_t)-value;
+    vv_column_mark(&rows.columns[0], 0);
+    vv_column_mark(&rows.columns[1], 0);
+    return rows;
+}
+
+static void add_typed(struct vv_merge *merge, int64_t time, enum vv_value_type type, int value,
+                      bool encoded)
+{
+    struct vv_rows rows = typed_row(time, 1 + (uint64_t)time, type, value);
+    if (!encoded) {
+        assert_int_equal(vv_merge_add_rows(merge, &rows), VV_OK);
+        return;
+    }
+    struct vv_piece_encoder encoder = {.rows_max = 10, .bytes_max = 4096};
+    struct vv_str bytes;
+    assert_int_equal(vv_piece_encode(&encoder, &rows, 0, 1, &bytes, NULL), VV_OK);
+    assert_int_equal(vv_merge_add_block(merge, (const uint8_t *)bytes.data, bytes.size, NULL),
+                     VV_OK);
+    vv_piece_encoder_deinit(&encoder);
+    vv_rows_free(&rows);
+}
+
+/* All rows are -4 … 4 at times 0 … 8, of the type. */
+static void assert_typed(struct vv_merge *merge, enum vv_value_type type)
+{
+    const struct vv_rows *rows;
+    size_t seen = 0;
+    while (vv_merge_next(merge, &rows, NULL) == VV_OK) {
+        assert_int_equal(rows->columns[0].type, type);
+        assert_int_equal(rows->columns[1].type, VV_INT64);
+        for (size_t i = 0; i < rows->n_rows; i++, seen++) {
+            int value = (int)rows->times[i] - 4;
+            uint64_t bits = type == VV_INT64 ? (uint64_t)(int64_t)value : float_bits(value);
+            assert_int_equal(rows->columns[0].values[i], bits);
+            assert_int_equal(rows->columns[1].values[i], (uint64_t)(int64_t)-value);
+        }
+    }
+    assert_int_equal(seen, 9);
+}
+
+static void test_floats_win_over_integers(void **state)
+{
+    (void)state;
+    const uint32_t metrics[] = {10, 11};
+    const enum vv_value_type floats[] = {VV_FLOAT64, VV_INT64};
+    const enum vv_value_type ints[] = {VV_INT64, VV_INT64};
+    for (int mode = 0; mode < 32; mode++) {
+        bool descending = mode & 1;
+        bool mixed = mode & 2;
+        bool all = mode & 4;
+        bool encoded = mode & 8;
+        bool asked = mode & 16; /* for floats */
+        struct vv_merge_options options = {
+            .from = -100,
+            .to = 100,
+            .metrics = all ? NULL : metrics,
+            .types = all     ? NULL
+                     : asked ? floats
+                             : ints,
+            .n_metrics = all ? 0 : 2,
+            .descending = descending,
+            .join_times = !all,
+        };
+        struct vv_merge *merge;
+        assert_int_equal(vv_merge_create(&options, &merge), VV_OK);
+        for (int round = 0; round < 2; round++) { /* the second after a reset */
+            for (int i = 0; i < 9; i++) {
+                bool is_float = mixed && i == 4; /* met in the middle of what is read */
+                add_typed(merge, i, is_float ? VV_FLOAT64 : VV_INT64, i - 4, encoded == (i % 2));
+            }
+            assert_typed(merge, mixed || (asked && !all) ? VV_FLOAT64 : VV_INT64);
+            vv_merge_reset(merge, -100, 100);
+        }
+        vv_merge_destroy(merge);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_memory_limit_is_an_error_that_says_so),
         cmocka_unit_test(test_damaged_piece_is_corrupt),
         cmocka_unit_test(test_many_overlapping_pieces),
+        cmocka_unit_test(test_floats_win_over_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
