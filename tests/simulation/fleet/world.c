@@ -265,7 +265,7 @@ bool fleet_start(struct fleet_node *node)
 enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task)
 {
     static const char *const names[] = {"commit", "flush", "seal", "seal all",
-                                        "expire", "beat",  "learn"};
+                                        "expire", "learn", "beat"};
     struct vv_error error = {0};
     if (!node->engine || !fleet_is_free(node)) {
         return VV_CANCELLED;

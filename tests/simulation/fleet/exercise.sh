@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Breaks a copy of what nodes on one store rely on, in each of the ways listed in README.md, and
+# shows that the simulation finds it. Not part of `make test`: it builds the simulation once for
+# each break.
+# usage: tests/simulation/fleet/exercise.sh [SEEDS for each]
+set -u
+seeds=${1:-3000}
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/varve-exercise-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+survived=0
+mkdir "$work/tree"
+tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$work/tree" -xf -
+
+# try NAME NODES FILE PYTHON-EXPRESSION over the text `s`: the expression is the broken text.
+try() {
+  local name=$1 nodes=$2 file=$3 expression=$4
+  python3 - "$work/tree/$file" "$expression" <<'PYTHON' || { echo "$name: cannot be applied any more"; survived=1; return; }
+import sys
+path, expression = sys.argv[1:]
+text = open(path).read()
+broken = eval(expression, {"s": text})
+if broken == text:
+    sys.exit(1)
+open(path, "w").write(broken)
+PYTHON
+  cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DVARVE_WERROR=OFF >/dev/null || exit 1
+  nice ninja -C "$work/build" test_simulation_fleet >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
+  if "$work/build/tests/simulation/fleet/test_simulation_fleet" --seconds 100000 \
+    --count "$seeds" --nodes "$nodes" >"$work/log" 2>&1; then
+    echo "$name: SURVIVED ($(tail -n 1 "$work/log"))"
+    survived=1
+  else
+    echo "$name: found: $(grep -m 1 -E 'failed|invariant' "$work/log")"
+  fi
+  cat "$root/$file" >"$work/tree/$file" # whole again, and newer than its object file
+}
+
+cassandra=src/store/cassandra
+try "the journal's position moves before runs and marks are written" 1 $cassandra/write.c \
+  's.replace("enum vv_status landed = vv_flight_wait(&store->flight, status == VV_OK ? error : NULL);", "enum vv_status landed = VV_OK;")'
+try "a TTL that ends before the seal" 1 $cassandra/retention.c \
+  's.replace("later(bucket_end_ns > now_ns ? bucket_end_ns : now_ns, store->slack_ns)", "later(bucket_end_ns > now_ns ? bucket_end_ns : now_ns, store->slack_ns / 8)")'
+exit $survived
