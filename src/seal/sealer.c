@@ -132,6 +132,18 @@ static bool is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mar
     return false;
 }
 
+/* Nodes number sources for themselves, and so may each have marked a span as due at another time:
+ * the second mark waits for the next time around, and finds nothing left. */
+static bool is_in_group(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    for (size_t i = 0; i < sealer->n_marks; i++) {
+        if (vv_span_key_compare(&sealer->marks[i].key, &mark->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum vv_status choose_mark(void *context, const struct vv_mark *mark)
 {
     struct choice *choice = context;
@@ -141,7 +153,7 @@ static enum vv_status choose_mark(void *context, const struct vv_mark *mark)
     bool chosen = choice->until == VV_SEAL_DUE
                       ? vv_ledger_quiet(&sealer->options.ledger, mark, choice->now_ns)
                       : mark->run <= choice->until;
-    if (chosen && !is_damaged(sealer, mark)) {
+    if (chosen && !is_damaged(sealer, mark) && !is_in_group(sealer, mark)) {
         sealer->marks[sealer->n_marks++] = *mark;
     }
     return sealer->n_marks < choice->spans_max ? VV_OK : VV_DONE;

@@ -30,7 +30,7 @@ struct cass_term {
 
 enum cass_operator { CASS_EQ, CASS_NE, CASS_LT, CASS_LE, CASS_GT, CASS_GE, CASS_IN };
 
-#define CASS_KEY_MAX   8 /* columns of a partition key or a clustering key */
+#define CASS_KEY_MAX   16 /* columns of a partition key or a clustering key */
 #define CASS_TERMS_MAX 64
 
 /* `columns operator terms`; of several columns a comparison of tuples. */

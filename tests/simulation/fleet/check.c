@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define ROUNDS_MAX 64
+#define ROUNDS_MAX  400
+#define IDLE_ROUNDS 20 /* the ledger is read in parts */
 
 /* ---- asking ---- */
 
@@ -69,7 +70,8 @@ static enum vv_status ask(struct fleet_node *node, struct vv_buffer *answer, str
 static struct truth_reader reader_of(struct fleet_node *node, bool all)
 {
     const struct vv_shared_ops *shared = node->engine->store->ops->shared;
-    struct truth_reader reader = {.node = node->number};
+    struct truth_reader reader = {.node = node->number,
+                                  .order = node->world->truth.acknowledgements};
     for (size_t i = 0; i < TRUTH_NODES; i++) {
         reader.until_ns[i] = all ? INT64_MAX : INT64_MIN;
     }
@@ -88,8 +90,19 @@ static struct truth_reader reader_of(struct fleet_node *node, bool all)
     return reader;
 }
 
-static void compare(struct fleet_node *node, struct vv_buffer *answer,
-                    const struct truth_reader *reader)
+/* What the answer says of itself: up to when it has what any node acknowledged. */
+static void take_claim(const char *line, struct truth_reader *reader)
+{
+    long long until;
+    if (sscanf(line, "# complete until %lld", &until) != 1) {
+        return;
+    }
+    for (size_t i = 0; i < TRUTH_NODES; i++) {
+        reader->until_ns[i] = until > reader->until_ns[i] ? until : reader->until_ns[i];
+    }
+}
+
+static void compare(struct fleet_node *node, struct vv_buffer *answer, struct truth_reader *reader)
 {
     struct fleet_world *world = node->world;
     char *rest = NULL;
@@ -98,17 +111,24 @@ static void compare(struct fleet_node *node, struct vv_buffer *answer,
     vv_buffer_u8(answer, 0);
     char *line = strtok_r((char *)answer->data, "\r\n", &rest);
     for (bool header = true; line; line = strtok_r(NULL, "\r\n", &rest)) {
-        if (!header && !see_line(world, node, line)) {
+        if (line[0] == '#') {
+            take_claim(line, reader);
+        } else if (!header && !see_line(world, node, line)) {
             return;
         }
         header = false;
     }
     const char *wrong = truth_end(&world->truth, reader, &point);
     if (wrong) {
-        size_t time = point % TRUTH_TIMES;
-        fleet_fail(world, "node %u: %s: s%zu f%zu at %" PRId64 ", seen %" PRIu64, node->number,
-                   wrong, point / TRUTH_TIMES / TRUTH_FIELDS, point / TRUTH_TIMES % TRUTH_FIELDS,
-                   truth_time(time, world->base_ns), world->truth.points[point].seen);
+        const struct truth_write *best = truth_known(&world->truth, point, reader);
+        fleet_fail(world,
+                   "node %u: %s: s%zu f%zu at %" PRId64 ": %" PRIu64 ", not %" PRIu64
+                   " of node %u, acknowledged at %" PRId64 "; it claims to know all until %" PRId64,
+                   node->number, wrong, point / TRUTH_TIMES / TRUTH_FIELDS,
+                   point / TRUTH_TIMES % TRUTH_FIELDS,
+                   truth_time(point % TRUTH_TIMES, world->base_ns), world->truth.points[point].seen,
+                   best ? best->value : 0, best ? best->node : 0, best ? best->acknowledged_ns : 0,
+                   best ? reader->until_ns[best->node] : 0);
     }
 }
 
@@ -125,7 +145,7 @@ void fleet_check(struct fleet_node *node, bool all)
     enum vv_status status = ask(node, &answer, &error);
     if (status == VV_DONE || status == VV_NOT_FOUND) {
         compare(node, &answer, &reader);
-    } else if (all || (status != VV_OVERLOAD && status != VV_IO)) {
+    } else if (all || (status != VV_OVERLOAD && status != VV_IO && status != VV_TIMEOUT)) {
         fleet_fail(node->world, "node %u: the query fails: %s: %s", node->number,
                    vv_status_name(status), error.message);
     }
@@ -180,19 +200,21 @@ static void check_all(struct fleet_world *world)
 
 void fleet_settle(struct fleet_world *world)
 {
-    bool worked = true;
+    size_t idle = 0;
     size_t rounds = 0;
     world->interleaves = false;
     world->crashes = false;
     vv_sim_cassandra_set_faults(world->cassandra, NULL);
     vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
-    for (; (worked || rounds < 4) && rounds < ROUNDS_MAX && !world->failure[0]; rounds++) {
-        worked = false;
-        fleet_advance(world, VV_HOUR); /* past any wait after a failure */
+    for (; idle < IDLE_ROUNDS && rounds < ROUNDS_MAX && !world->failure[0]; rounds++) {
+        bool worked = false;
+        /* Past any wait after a failure; then so little that nodes are not gone for each other. */
+        fleet_advance(world, rounds < 3 ? VV_HOUR : 10 * VV_SECOND);
         for (size_t i = 0; i < world->n_nodes; i++) {
             vv_sim_disk_heal(world->nodes[i].disk);
             worked |= work_off(&world->nodes[i]);
         }
+        idle = worked ? 0 : idle + 1;
     }
     if (rounds == ROUNDS_MAX) {
         fleet_fail(world, "the nodes do not come to rest");

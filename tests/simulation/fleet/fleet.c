@@ -20,7 +20,7 @@ static void move_time(struct fleet_world *world, struct fleet_node *node)
         int64_t now = world->time.clock.wall_ns(&world->time.clock);
         int64_t by = (int64_t)vv_random_below(&world->random, 600) * VV_SECOND - 300 * VV_SECOND;
         fleet_tell(world, node, "the clock is %" PRId64 " s off now", by / VV_SECOND);
-        vv_sim_clock_jump(&node->clock, now + by);
+        fleet_set_clock(node, now + by);
     }
 }
 
@@ -30,6 +30,9 @@ static void change_faults(struct fleet_world *world)
     uint64_t what = vv_random_below(&world->random, 6);
     uint32_t rate = (uint32_t)vv_random_below(&world->random, 200000);
     int64_t from = (int64_t)vv_random_next(&world->random);
+    if (world->is_calm) {
+        return;
+    }
     if (what == 0) {
         fleet_tell(world, NULL, "some partitions are unavailable");
         vv_sim_cassandra_set_unavailable(world->cassandra, from, from / 2 + INT64_MAX / 2);
@@ -83,6 +86,9 @@ static void work(struct fleet_world *world, struct fleet_node *node)
 static void pass_long_time(struct fleet_world *world)
 {
     fleet_tell(world, NULL, "a long time without sealing");
+    vv_sim_cassandra_set_faults(world->cassandra, NULL); /* what can't be written must expire */
+    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    world->is_calm = true;
     for (int i = 0; i < 24 && !world->failure[0]; i++) {
         fleet_advance(world, FLEET_SLACK / 8);
         for (size_t n = 0; n < world->n_nodes; n++) {

@@ -56,6 +56,7 @@ void truth_acknowledge(struct truth *truth, size_t point, vv_stamp stamp, int64_
         if (one->writes[i].stamp == stamp) {
             one->writes[i].is_acknowledged = true;
             one->writes[i].acknowledged_ns = now_ns;
+            one->writes[i].order = ++truth->acknowledgements;
         }
     }
 }
@@ -81,10 +82,10 @@ static uint64_t rank(const struct truth *truth, const struct truth_write *write)
     return truth->forgets_nodes ? vv_stamp_clock_us(write->stamp) : write->stamp;
 }
 
-/* The highest of what the reader has to know; NULL: nothing. */
-static const struct truth_write *known(const struct truth *truth, const struct truth_point *point,
-                                       const struct truth_reader *reader)
+const struct truth_write *truth_known(const struct truth *truth, size_t index,
+                                      const struct truth_reader *reader)
 {
+    const struct truth_point *point = &truth->points[index];
     const struct truth_write *best = NULL;
     for (size_t i = 0; i < point->n; i++) {
         const struct truth_write *write = &point->writes[i];
@@ -99,10 +100,10 @@ static const struct truth_write *known(const struct truth *truth, const struct t
     return best;
 }
 
-static const char *judge(struct truth *truth, struct truth_point *point,
-                         const struct truth_reader *reader)
+static const char *judge(struct truth *truth, size_t index, const struct truth_reader *reader)
 {
-    const struct truth_write *best = known(truth, point, reader);
+    struct truth_point *point = &truth->points[index];
+    const struct truth_write *best = truth_known(truth, index, reader);
     if (!point->seen) {
         return best ? "an acknowledged value is missing" : NULL;
     }
@@ -126,7 +127,7 @@ static const char *judge(struct truth *truth, struct truth_point *point,
 const char *truth_end(struct truth *truth, const struct truth_reader *reader, size_t *point_out)
 {
     for (size_t i = 0; i < TRUTH_POINTS; i++) {
-        const char *wrong = judge(truth, &truth->points[i], reader);
+        const char *wrong = judge(truth, i, reader);
         if (wrong) {
             *point_out = i;
             return wrong;

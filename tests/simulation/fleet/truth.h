@@ -20,7 +20,8 @@ struct truth_write {
     uint64_t value;
     uint32_t node;
     bool is_acknowledged;
-    int64_t acknowledged_ns; /* by the node's clock; INT64_MAX: it was only seen later */
+    int64_t acknowledged_ns; /* by the node's clock; INT64_MAX - 1: it was only seen later */
+    uint64_t order;          /* among all acknowledgements */
 };
 
 struct truth_point {
@@ -32,13 +33,15 @@ struct truth_point {
 
 struct truth {
     struct truth_point points[TRUTH_POINTS];
+    uint64_t acknowledgements;
     bool forgets_nodes; /* stamps of the same µs are equal, as where each value is a row */
 };
 
 /* Who is asked, and what it has to know of what each node acknowledged: everything that it
  * acknowledged before that time by its clock; INT64_MAX: all. */
 struct truth_reader {
-    uint32_t node; /* what this one acknowledged is known in any case */
+    uint32_t node;  /* what this one acknowledged is known in any case */
+    uint64_t order; /* of the last acknowledgement before it was asked: later ones don't count */
     int64_t until_ns[TRUTH_NODES];
 };
 
@@ -57,5 +60,8 @@ void truth_acknowledge(struct truth *truth, size_t point, vv_stamp stamp, int64_
 void truth_begin(struct truth *truth);
 const char *truth_see(struct truth *truth, size_t point, uint64_t value);
 const char *truth_end(struct truth *truth, const struct truth_reader *reader, size_t *point_out);
+/* The write that the reader has to know best, to be told of; NULL: none. */
+const struct truth_write *truth_known(const struct truth *truth, size_t point,
+                                      const struct truth_reader *reader);
 
 #endif

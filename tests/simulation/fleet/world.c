@@ -164,6 +164,22 @@ void fleet_deinit(struct fleet_world *world)
     truth_deinit(&world->truth);
 }
 
+static int64_t now_of(struct fleet_node *node)
+{
+    return node->clock.clock.wall_ns(&node->clock.clock);
+}
+
+static void note_latest(struct fleet_node *node)
+{
+    node->latest_ns = now_of(node) > node->latest_ns ? now_of(node) : node->latest_ns;
+}
+
+void fleet_set_clock(struct fleet_node *node, int64_t wall_ns)
+{
+    note_latest(node);
+    vv_sim_clock_jump(&node->clock, wall_ns);
+}
+
 void fleet_advance(struct fleet_world *world, int64_t duration_ns)
 {
     vv_sim_clock_advance(&world->time, duration_ns);
@@ -357,12 +373,13 @@ static void note_outcome(struct fleet_node *node)
     if (is_known && !is_good && submission->status != VV_UNKNOWN) {
         return; /* certainly not stored */
     }
-    int64_t now = node->clock.clock.wall_ns(&node->clock.clock);
+    note_latest(node);
     for (size_t i = 0; i < submission->n; i++) {
         truth_write(&world->truth, submission->points[i], submission->stamp, submission->values[i],
                     node->number);
         if (is_good) {
-            truth_acknowledge(&world->truth, submission->points[i], submission->stamp, now);
+            truth_acknowledge(&world->truth, submission->points[i], submission->stamp,
+                              node->latest_ns);
         }
     }
 }
@@ -386,7 +403,7 @@ void fleet_write(struct fleet_node *node)
     if (!batch) {
         return;
     }
-    int64_t now = node->clock.clock.wall_ns(&node->clock.clock);
+    int64_t now = now_of(node);
     submission->is_waiting = true;
     submission->stamp = vv_stamp_next(node->engine->last_stamp, now, vv_engine_node(node->engine));
     vv_engine_submit(node->engine, batch, done, submission);

@@ -35,6 +35,9 @@ struct fleet_node {
     struct fleet_world *world;
     uint32_t number; /* from 0: the model's client, the truth's node */
     struct vv_sim_clock clock;
+    /* The latest that it has shown. What is acknowledged by a clock that was set back counts as if
+     * it were then: others still believe what the node told before, until it tells them again. */
+    int64_t latest_ns;
     struct vv_sim_disk *disk;
     struct vv_store *local; /* outlives the engine */
     struct vv_store_ops local_ops;
@@ -60,6 +63,7 @@ struct fleet_world {
     uint32_t depth; /* nodes that are in a call, each waiting for the next */
     bool interleaves;
     bool crashes;
+    bool is_calm; /* Cassandra has no faults any more */
     bool story;
     char failure[512];
     void (*work)(struct fleet_world *world, struct fleet_node *node); /* one action of a node */
@@ -85,6 +89,8 @@ void fleet_kill(struct fleet_node *node, bool power);
 enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task);
 /* Writes some points and commits them. */
 void fleet_write(struct fleet_node *node);
+/* The node's clock is set. */
+void fleet_set_clock(struct fleet_node *node, int64_t wall_ns);
 /* Time goes on for all. */
 void fleet_advance(struct fleet_world *world, int64_t duration_ns);
 
