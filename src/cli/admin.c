@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short commands over one or two requests: units, tenants, flush, health. */
+/* Short commands over one or two requests: units, tenants, nodes, flush, health. */
 #include "cli/commands.h"
 
 #include "base/clock.h"
@@ -223,10 +223,12 @@ static enum vv_status print_tenants(json_t *tenants)
     return status;
 }
 
-static int list_tenants(const struct vv_arguments *arguments)
+/* Asks for a list and prints it as a table, or as it came. */
+static int print_list(const struct vv_arguments *arguments, const char *path, const char *name,
+                      enum vv_status (*print)(json_t *list))
 {
     struct vv_response response;
-    const struct vv_call call = {.method = "GET", .path = "/api/v1/tenants"};
+    const struct vv_call call = {.method = "GET", .path = path};
     const char *format = vv_arguments_text(arguments, "format", "table");
     int code = call_once(arguments, &call, &response);
     if (code == VV_EXIT_OK && strcmp(format, "json") == 0) {
@@ -234,8 +236,8 @@ static int list_tenants(const struct vv_arguments *arguments)
     } else if (code == VV_EXIT_OK) {
         const char *text = (const char *)response.body.data;
         json_t *root = json_loadb(text ? text : "", response.body.size, 0, NULL);
-        json_t *tenants = json_object_get(root, "tenants");
-        if (!json_is_array(tenants) || print_tenants(tenants) != VV_OK) {
+        json_t *list = json_object_get(root, name);
+        if (!json_is_array(list) || print(list) != VV_OK) {
             vv_say_error("the answer of the server cannot be read");
             code = VV_EXIT_FAILED;
         }
@@ -272,13 +274,63 @@ static int set_tenant(const struct vv_arguments *arguments)
 int vv_tenants_run(const struct vv_arguments *arguments)
 {
     if (arguments->n_words == 0 && !vv_arguments_flag(arguments, "retention")) {
-        return list_tenants(arguments);
+        return print_list(arguments, "/api/v1/tenants", "tenants", print_tenants);
     }
     if (arguments->n_words == 2 && strcmp(arguments->words[0], "set") == 0) {
         return set_tenant(arguments);
     }
     return vv_usage_fail(arguments->command, "`varve tenants` takes nothing, or set NAME",
                          "varve tenants set plant1 --retention 30d");
+}
+
+/* ---- nodes ---- */
+
+static enum vv_status print_node(struct vv_table *table, json_t *node)
+{
+    char number[24];
+    char age[VV_TIME_TEXT_SIZE] = "";
+    const char *state = json_string_value(json_object_get(node, "state"));
+    const char *until = json_string_value(json_object_get(node, "flushed_until"));
+    bool self = json_is_true(json_object_get(node, "self"));
+    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT,
+             json_integer_value(json_object_get(node, "node")));
+    if (until) {
+        double seconds = json_number_value(json_object_get(node, "age_seconds"));
+        vv_duration_format(seconds < 1e9 ? (int64_t)seconds * VV_SECOND : INT64_MAX, age);
+    }
+    const struct vv_str cells[4] = {vv_str_of(number),
+                                    vv_str_of(self    ? "this node"
+                                              : state ? state
+                                                      : ""),
+                                    vv_str_of(until ? until : ""), vv_str_of(age)};
+    return vv_table_row(table, cells);
+}
+
+static enum vv_status print_nodes(json_t *nodes)
+{
+    static const struct vv_str header[] = {
+        {"node", 4}, {"state", 5}, {"flushed until", 13}, {"age", 3}};
+    struct vv_table *table;
+    size_t i;
+    json_t *node;
+    const struct vv_table_options options = {
+        .file = stdout, .columns = vv_terminal_is(stdout) ? vv_terminal_columns(stdout) : 0};
+    enum vv_status status = vv_table_create(&options, header, 4, &table);
+    if (status != VV_OK) {
+        return status;
+    }
+    json_array_foreach(nodes, i, node)
+    {
+        status = status == VV_OK ? print_node(table, node) : status;
+    }
+    status = status == VV_OK ? vv_table_end(table) : status;
+    vv_table_destroy(table);
+    return status;
+}
+
+int vv_nodes_run(const struct vv_arguments *arguments)
+{
+    return print_list(arguments, "/api/v1/nodes", "nodes", print_nodes);
 }
 
 /* ---- flush ---- */

@@ -154,6 +154,8 @@ static const struct vv_option tenants_options[] = {
     FORMAT_OPTION,
 };
 
+static const struct vv_option nodes_options[] = {FORMAT_OPTION};
+
 static const struct vv_option flush_options[] = {
     {"seal", 0, NULL, false, NULL, "Seal every span too, over or not"},
 };
@@ -323,6 +325,17 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(tenants_options),
         .client = true,
         .run = vv_tenants_run,
+    },
+    {
+        .name = "nodes",
+        .words = "",
+        .summary = "the nodes that share the store",
+        .about = "This node first. `flushed until`: what the node took before is in the store, for "
+                 "all others to see.",
+        .examples = "varve nodes\nvarve nodes --format json",
+        .options = OPTIONS(nodes_options),
+        .client = true,
+        .run = vv_nodes_run,
     },
     {
         .name = "flush",

@@ -52,6 +52,7 @@ int vv_tags_run(const struct vv_arguments *arguments);
 /* `varve metrics` without set. */
 int vv_metrics_list(const struct vv_arguments *arguments);
 int vv_tenants_run(const struct vv_arguments *arguments);
+int vv_nodes_run(const struct vv_arguments *arguments);
 int vv_flush_run(const struct vv_arguments *arguments);
 int vv_health_run(const struct vv_arguments *arguments);
 int vv_bench_run(const struct vv_arguments *arguments);

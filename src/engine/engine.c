@@ -235,6 +235,9 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
         reason = ready ? "the store cannot be written: what is accepted waits in the journal"
                        : "the store cannot be written";
     }
+    if (ready && !reason[0] && vv_engine_sum_peers(engine).gone > 0) {
+        reason = "another node has not been heard of: answers lack what it took and did not write";
+    }
     *health_out = (struct vv_engine_health){
         .live = true,
         .ready = ready,

@@ -118,6 +118,18 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
 /* Appends the engine's metrics in Prometheus text format. */
 void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer);
 
+/* A node of the store, as this one sees it. */
+struct vv_engine_node {
+    uint32_t node; /* 0: the store is this node's alone */
+    bool is_self;
+    bool is_gone;             /* not heard of for a while */
+    bool is_known;            /* the next one is; not while what was replayed is being flushed */
+    int64_t flushed_until_ns; /* what it acknowledged before, by its clock, is in the store */
+};
+/* This node first, then the others, ascending; the caller frees them. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_engine_read_nodes(struct vv_engine *engine,
+                                                  struct vv_engine_node **nodes_out, size_t *n_out);
+
 /* One tenant's account; guarantee 7: received = accepted + refused (sum) + unknown. */
 struct vv_account {
     uint64_t received;                 /* points, in this process's life */

@@ -246,6 +246,15 @@ bool vv_learning_is_due(const struct vv_engine *engine);
  * was put since the last confirm may be gone; otherwise only asking the others did. */
 enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error);
 
+/* ---- nodes.c ---- */
+struct vv_peers_summary {
+    size_t n; /* other nodes */
+    size_t gone;
+    int64_t flushed_until_ns; /* the least; INT64_MAX: there are none */
+};
+/* Any thread. */
+struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine);
+
 /* ---- storage.c ---- */
 /* Does the oldest job: VV_DONE when there is none. After a failure, waits before it tries again
  * (VV_OVERLOAD meanwhile). Storage thread. */

@@ -167,6 +167,23 @@ static void write_head(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)figures.generations);
 }
 
+static void write_nodes(struct vv_engine *engine, struct vv_buffer *buffer)
+{
+    if (!engine->store->ops->shared) {
+        return;
+    }
+    struct vv_peers_summary peers = vv_engine_sum_peers(engine);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    double age = peers.n ? (double)now / 1e9 - (double)peers.flushed_until_ns / 1e9 : 0;
+    single(buffer, "varve_nodes_known", "gauge", "Other nodes that share the store.",
+           (double)peers.n);
+    single(buffer, "varve_nodes_gone", "gauge", "Of those, nodes that have not been heard of.",
+           (double)peers.gone);
+    single(buffer, "varve_nodes_flushed_age_seconds", "gauge",
+           "How long ago the time is up to which all other nodes have written what they took.",
+           age > 0 ? age : 0);
+}
+
 static void write_flushes(struct vv_engine *engine, struct vv_buffer *buffer)
 {
     struct vv_engine_counters *counters = &engine->counters;
@@ -297,6 +314,7 @@ void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer)
     write_commits(engine, buffer);
     write_flushes(engine, buffer);
     write_seals(engine, buffer);
+    write_nodes(engine, buffer);
     write_registry(engine, buffer);
     write_queries(engine, buffer);
 }

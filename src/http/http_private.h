@@ -56,6 +56,7 @@ extern const struct vv_handler vv_describe_handler;
 extern const struct vv_handler vv_tenants_handler;
 extern const struct vv_handler vv_set_tenants_handler;
 extern const struct vv_handler vv_flush_handler;
+extern const struct vv_handler vv_nodes_handler;
 
 enum vv_write_kind { VV_WRITE_V1, VV_WRITE_V2, VV_WRITE_JSON };
 

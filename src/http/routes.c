@@ -43,6 +43,7 @@ static const struct vv_route table[] = {
      "make a tenant, set its retention (JSON)"},
     {"/api/v1/flush", POST, &vv_flush_handler, 0, false,
      "write the head to the store; ?seal=true seals too"},
+    {"/api/v1/nodes", GET, &vv_nodes_handler, 0, false, "the nodes that share the store"},
 };
 
 #define N_ROUTES (sizeof table / sizeof table[0])
@@ -130,6 +131,7 @@ const char *const *vv_route_paths(size_t *n_out)
                                         "/api/v1/export",
                                         "/api/v1/tenants",
                                         "/api/v1/flush",
+                                        "/api/v1/nodes",
                                         "other"};
     *n_out = sizeof paths / sizeof paths[0];
     return paths;

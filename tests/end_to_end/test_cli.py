@@ -146,7 +146,7 @@ class Words(CliTest):
         nowhere = "http://127.0.0.1:1"
         lines = self.file("a.lp", "m v=1 1\n")
         for arguments in [("health",), ("query", "m"), ("latest",), ("sources",), ("metrics",),
-                          ("tags",), ("tenants",), ("flush",), ("load", lines),
+                          ("tags",), ("tenants",), ("nodes",), ("flush",), ("load", lines),
                           ("bench", "--points", "10", "--connections", "1", "--server", nowhere)]:
             if arguments[0] != "bench":
                 with self.subTest(arguments=arguments):
@@ -480,6 +480,12 @@ class Asking(Served):
         listed = json.loads(self.run_here("tenants", "--format", "json").out)
         self.assertEqual({t["tenant"] for t in listed["tenants"]}, {"default", "plant"})
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "soon"), USAGE)
+
+    def test_nodes(self):
+        table = self.expect(self.run_here("nodes"), OK).out
+        self.assertRegex(table, r"(?m)^ *0 +this node +\d{4}-\d\d-\d\dT.*Z +\d")
+        nodes = json.loads(self.run_here("nodes", "--format", "json").out)["nodes"]
+        self.assertEqual([(n["node"], n["self"], n["state"]) for n in nodes], [(0, True, "live")])
 
     def test_health_and_flush(self):
         self.expect(self.run_here("health", "--wait", "10s"), OK, ": ready")

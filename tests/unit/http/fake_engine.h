@@ -66,6 +66,7 @@ struct vv_engine {
     atomic_int outcome;     /* of the batches from fail_from on; VV_OK before */
     atomic_ulong fail_from; /* counted from 0 */
     atomic_bool recovering;
+    atomic_bool alone; /* no other nodes */
     atomic_int admin_outcome;
     atomic_ulong fail_allocation; /* the k-th one of a thread's part of a request; 0: none */
     atomic_bool allocation_failed;
@@ -357,6 +358,24 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
                                             .recovering = recovering,
                                             .reason = good && !in_spite ? "" : "the test says so",
                                             .replayed_bytes = 42};
+}
+
+enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_node **nodes_out,
+                                    size_t *n_out)
+{
+    int64_t now = engine->context.clock->wall_ns(engine->context.clock);
+    const struct vv_engine_node nodes[] = {
+        {.node = 2, .is_self = true, .is_known = true, .flushed_until_ns = now + VV_HOUR},
+        {.node = 1, .is_known = true, .flushed_until_ns = 90 * VV_SECOND, .is_gone = true},
+        {.node = 3, .flushed_until_ns = INT64_MIN},
+    };
+    *n_out = atomic_load(&engine->alone) ? 1 : 3;
+    *nodes_out = calloc(3, sizeof **nodes_out);
+    if (!*nodes_out) {
+        return VV_NO_MEMORY;
+    }
+    memcpy(*nodes_out, nodes, sizeof nodes);
+    return VV_OK;
 }
 
 void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer)

@@ -59,6 +59,38 @@ static void test_health(void **state)
     expect(door, "GET", "/api/v1/query?rows=1", "", NULL, 200); /* reading goes on */
 }
 
+static void test_nodes(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "GET", "/api/v1/nodes", "", NULL, 200);
+    json_t *root = parsed(&response);
+    const json_t *nodes = json_object_get(root, "nodes");
+    assert_int_equal(json_array_size(nodes), 3);
+    const json_t *self = json_array_get(nodes, 0);
+    assert_int_equal(json_integer_value(json_object_get(self, "node")), 2);
+    assert_true(json_is_true(json_object_get(self, "self")));
+    assert_string_equal(json_string_value(json_object_get(self, "state")), "live");
+    assert_true(json_real_value(json_object_get(self, "age_seconds")) == 0); /* not below */
+    const json_t *gone = json_array_get(nodes, 1);
+    assert_string_equal(json_string_value(json_object_get(gone, "state")), "gone");
+    assert_true(json_is_false(json_object_get(gone, "self")));
+    assert_string_equal(json_string_value(json_object_get(gone, "flushed_until")),
+                        "1970-01-01T00:01:30Z");
+    assert_true(json_real_value(json_object_get(gone, "age_seconds")) > 1e9);
+    const json_t *unknown = json_array_get(nodes, 2);
+    assert_true(json_is_null(json_object_get(unknown, "flushed_until")));
+    assert_true(json_is_null(json_object_get(unknown, "age_seconds")));
+    json_decref(root);
+    response_free(&response);
+    atomic_store(&door->engine->alone, true);
+    response = ask(door, "GET", "/api/v1/nodes", "", NULL, 200);
+    root = parsed(&response);
+    assert_int_equal(json_array_size(json_object_get(root, "nodes")), 1);
+    json_decref(root);
+    response_free(&response);
+    expect(door, "POST", "/api/v1/nodes", "", "", 405);
+}
+
 static void test_recovering(void **state)
 {
     struct door *door = *state;
@@ -73,6 +105,7 @@ static void test_recovering(void **state)
     expect(door, "POST", "/write?db=a", "", "m v=1\n", 503);
     expect(door, "GET", "/api/v1/query?rows=1", "", NULL, 503);
     expect(door, "GET", "/api/v1/tenants", "", NULL, 503);
+    expect(door, "GET", "/api/v1/nodes", "", NULL, 503);
     expect(door, "GET", "/query?q=SHOW+DATABASES", "", NULL, 503);
     atomic_store(&door->engine->recovering, false);
     expect(door, "POST", "/write?db=a", "", "m v=1\n", 204);
@@ -103,7 +136,7 @@ static void test_paths_and_methods(void **state)
     struct door *door = *state;
     struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
     json_t *root = parsed(&response);
-    assert_int_equal(json_array_size(json_object_get(root, "paths")), 17);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 18);
     assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
     json_decref(root);
     response_free(&response);
@@ -390,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         door_test(test_root_lists_the_paths),
         door_test(test_health),
+        door_test(test_nodes),
         door_test(test_recovering),
         door_test(test_metrics),
         door_test(test_paths_and_methods),

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/nodes: the nodes that share the store. */
+#include "http/http_private.h"
+
+#include <stdlib.h>
+
+static void write_node(const struct vv_engine_node *node, int64_t now, struct vv_buffer *body)
+{
+    vv_buffer_format(body, "{\"node\":%u,\"self\":%s,\"state\":\"%s\"", node->node,
+                     node->is_self ? "true" : "false", node->is_gone ? "gone" : "live");
+    int64_t until = node->flushed_until_ns;
+    if (!node->is_known || until < VV_TIME_MIN || until > VV_TIME_MAX) {
+        vv_buffer_text(body, ",\"flushed_until\":null,\"age_seconds\":null}");
+        return;
+    }
+    char time[VV_TIME_TEXT_SIZE];
+    vv_time_format(until, time);
+    double age = (double)now / 1e9 - (double)until / 1e9;
+    vv_buffer_format(body, ",\"flushed_until\":\"%s\",\"age_seconds\":%.3f}", time,
+                     age > 0 ? age : 0);
+}
+
+static void finish_nodes(struct vv_exchange *exchange)
+{
+    struct vv_engine *engine = exchange->http->engine;
+    struct vv_engine_node *nodes;
+    size_t n;
+    if (vv_engine_read_nodes(engine, &nodes, &n) != VV_OK) {
+        vv_exchange_fail(exchange, VV_NO_MEMORY, "out of memory: try again later");
+        return;
+    }
+    struct vv_clock *clock = vv_engine_query_context(engine)->clock;
+    int64_t now = clock->wall_ns(clock);
+    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->reply.body;
+    vv_buffer_text(body, "{\"nodes\":[");
+    for (size_t i = 0; i < n; i++) {
+        vv_buffer_text(body, i > 0 ? ",\n" : "\n");
+        write_node(&nodes[i], now, body);
+    }
+    vv_buffer_text(body, "]}\n");
+    free(nodes);
+}
+
+const struct vv_handler vv_nodes_handler = {.finish = finish_nodes};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine tells of the nodes that share its store: list, metrics, readiness, answers. */
+#include "nodes_rig.h"
+
+#include <stdlib.h>
+
+static void this_node_comes_first(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_engine_node *nodes;
+    size_t n;
+    rig_init(&rig, 5, false);
+    rig_write(&rig);
+    vv_sim_clock_advance(&rig.clock, VV_SECOND);
+    fake_shared_set_peer(rig.fake, 2, false, 100);
+    fake_shared_set_peer(rig.fake, 9, true, 90);
+    assert_int_equal(vv_engine_read_nodes(rig.engine, &nodes, &n), VV_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(nodes[0].node, 5);
+    assert_true(nodes[0].is_self && nodes[0].is_known && !nodes[0].is_gone);
+    assert_int_equal(nodes[0].flushed_until_ns, RIG_START);
+    assert_int_equal(nodes[1].node, 2);
+    assert_true(!nodes[1].is_self && nodes[1].is_known && !nodes[1].is_gone);
+    assert_int_equal(nodes[1].flushed_until_ns, 100);
+    assert_int_equal(nodes[2].node, 9);
+    assert_true(nodes[2].is_gone);
+    free(nodes);
+    rig_restart(&rig, 1); /* what is replayed is not in the store yet */
+    assert_int_equal(vv_engine_read_nodes(rig.engine, &nodes, &n), VV_OK);
+    assert_false(nodes[0].is_known);
+    free(nodes);
+    rig_deinit(&rig);
+}
+
+static void a_store_of_one_node_has_one(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_engine_node *nodes;
+    size_t n;
+    rig_init(&rig, 0, false);
+    assert_int_equal(vv_engine_read_nodes(rig.engine, &nodes, &n), VV_OK);
+    assert_int_equal(n, 1);
+    assert_true(nodes[0].is_self && nodes[0].is_known);
+    assert_int_equal(nodes[0].node, 0);
+    assert_int_equal(nodes[0].flushed_until_ns, RIG_START);
+    free(nodes);
+    rig_deinit(&rig);
+}
+
+static void assert_ready(struct rig *rig, const char *part)
+{
+    struct vv_engine_health health;
+    vv_engine_read_health(rig->engine, &health);
+    assert_true(health.ready);
+    assert_non_null(strstr(health.reason, part));
+    assert_true(part[0] || !health.reason[0]);
+}
+
+static void a_gone_node_is_a_reason_and_no_hindrance(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, 5, false);
+    assert_ready(&rig, "");
+    fake_shared_set_peer(rig.fake, 2, false, 100);
+    assert_ready(&rig, "");
+    fake_shared_set_peer(rig.fake, 2, true, 100);
+    assert_ready(&rig, "has not been heard of");
+    assert_int_equal(vv_engine_admit(rig.engine, NULL), VV_OK);
+    fake_shared_set_peer(rig.fake, 2, false, 100);
+    assert_ready(&rig, "");
+    rig_deinit(&rig);
+}
+
+static char *metrics_of(struct rig *rig)
+{
+    struct vv_buffer buffer = {0};
+    vv_engine_write_metrics(rig->engine, &buffer);
+    vv_buffer_u8(&buffer, 0);
+    return (char *)buffer.data;
+}
+
+static void metrics_count_the_others(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, 0, false);
+    char *text = metrics_of(&rig);
+    assert_null(strstr(text, "varve_nodes_"));
+    free(text);
+    rig_deinit(&rig);
+    rig_init(&rig, 5, false);
+    text = metrics_of(&rig);
+    assert_non_null(strstr(text, "\nvarve_nodes_known 0\n"));
+    assert_non_null(strstr(text, "\nvarve_nodes_flushed_age_seconds 0\n"));
+    free(text);
+    fake_shared_set_peer(rig.fake, 2, false, RIG_START - 8 * VV_SECOND);
+    fake_shared_set_peer(rig.fake, 3, true, RIG_START - 64 * VV_SECOND);
+    fake_shared_set_peer(rig.fake, 4, false, RIG_START - 16 * VV_SECOND);
+    text = metrics_of(&rig);
+    assert_non_null(strstr(text, "\nvarve_nodes_known 3\n"));
+    assert_non_null(strstr(text, "\nvarve_nodes_gone 1\n"));
+    assert_non_null(strstr(text, "\nvarve_nodes_flushed_age_seconds 64\n"));
+    free(text);
+    rig_deinit(&rig);
+}
+
+static void answers_say_it(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_result_facts facts;
+    rig_init(&rig, 5, false);
+    rig_write(&rig);
+    assert_int_equal(rig_count(&rig, &facts), 1);
+    assert_false(facts.has_peers);
+    fake_shared_set_peer(rig.fake, 2, true, RIG_START - VV_MINUTE);
+    assert_int_equal(rig_count(&rig, &facts), 1);
+    assert_true(facts.has_peers && facts.complete);
+    assert_int_equal(facts.complete_until_ns, RIG_START - VV_MINUTE);
+    assert_int_equal(facts.nodes_gone, 1);
+    assert_int_equal(facts.gone[0].node, 2);
+    rig_deinit(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(this_node_comes_first),
+        cmocka_unit_test(a_store_of_one_node_has_one),
+        cmocka_unit_test(a_gone_node_is_a_reason_and_no_hindrance),
+        cmocka_unit_test(metrics_count_the_others),
+        cmocka_unit_test(answers_say_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
