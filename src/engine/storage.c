@@ -393,9 +393,8 @@ void *vv_storage_thread(void *context)
         busy = status == VV_OK || (seal_is_due && !atomic_load(&engine->store_failed));
     }
     struct vv_error error = {0};
-    if (!give_up) {
-        (void)!vv_storage_beat(engine,
-                               &error); /* all is flushed: for as long as this node is away */
+    if (!give_up) { /* all is flushed: it holds as long as this node is away */
+        (void)!vv_storage_beat(engine, &error);
     }
     return NULL;
 }

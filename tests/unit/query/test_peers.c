@@ -218,6 +218,20 @@ static void csv_says_it_in_its_last_lines(void **state)
     end(&p);
 }
 
+/* Its bytes depend on the points alone. */
+static void an_export_says_nothing(void **state)
+{
+    (void)state;
+    struct place p;
+    begin(&p);
+    fake_shared_set_peer(p.fake, 2, true, 500 * VV_SECOND);
+    write_elsewhere(&p, NOON, 1);
+    expect_csv(&p.f, VV_REQUEST_EXPORT, WORDS("format=csv"),
+               "source,measurement,field,time,type,value\n"
+               "a,m,v,1728043200000000000,int,1\n");
+    end(&p);
+}
+
 static void times_of_sources_are_said_to_be_this_nodes(void **state)
 {
     (void)state;
@@ -380,6 +394,7 @@ int main(void)
         cmocka_unit_test(without_other_nodes_nothing_is_said),
         cmocka_unit_test(complete_until_is_the_least_of_the_others),
         cmocka_unit_test(csv_says_it_in_its_last_lines),
+        cmocka_unit_test(an_export_says_nothing),
         cmocka_unit_test(times_of_sources_are_said_to_be_this_nodes),
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(odd_times_are_bounded),
