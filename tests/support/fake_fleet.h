@@ -220,6 +220,23 @@ static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_
     return status;
 }
 
+/* What a node has told and not confirmed is gone. */
+static inline void fake_lose(uint32_t number)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < hub.n; i++) {
+        struct fake_told *each = &hub.log[i];
+        if (each->told.node == number && !each->confirmed) {
+            free((char *)each->told.tenant.data);
+            free((char *)each->told.name.data);
+            free((char *)each->told.value.data);
+        } else {
+            hub.log[kept++] = *each;
+        }
+    }
+    hub.n = kept;
+}
+
 static inline enum vv_status fake_confirm(struct vv_store *store, struct vv_error *error)
 {
     pthread_mutex_lock(&hub.lock);
@@ -233,6 +250,8 @@ static inline enum vv_status fake_confirm(struct vv_store *store, struct vv_erro
         for (size_t i = 0; i < hub.n; i++) {
             hub.log[i].confirmed |= hub.log[i].told.node == number;
         }
+    } else if (vv_random_below(&hub.random, 2)) {
+        fake_lose(number);
     }
     pthread_mutex_unlock(&hub.lock);
     return status;
@@ -325,19 +344,9 @@ static inline void fake_begin(uint64_t seed)
 static inline void fake_crash(uint32_t number)
 {
     struct fake_node *node = &hub.nodes[number];
-    bool lost = vv_random_below(&hub.random, 2);
-    size_t kept = 0;
-    for (size_t i = 0; i < hub.n; i++) {
-        struct fake_told *each = &hub.log[i];
-        if (lost && each->told.node == number && !each->confirmed) {
-            free((char *)each->told.tenant.data);
-            free((char *)each->told.name.data);
-            free((char *)each->told.value.data);
-        } else {
-            hub.log[kept++] = *each;
-        }
+    if (vv_random_below(&hub.random, 2)) {
+        fake_lose(number);
     }
-    hub.n = kept;
     node->learnt = node->learnt_confirmed;
     node->store->ops = node->own;
     vv_store_memory_crash(node->store, vv_random_next(&hub.random));
