@@ -186,6 +186,26 @@ static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint3
     return *metric_out != VV_REGISTRY_NONE;
 }
 
+static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
+{
+    struct vv_names *names = context;
+    return vv_registry_tenant(names->registry, name, false, tenant_out, NULL) == VV_OK;
+}
+
+static bool find_source(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out)
+{
+    struct vv_names *names = context;
+    return vv_registry_source_by_id(names->registry, tenant, id, source_out) == VV_OK;
+}
+
+static bool find_measurement(void *context, uint32_t tenant, struct vv_str name,
+                             uint32_t *measurement_out)
+{
+    struct vv_names *names = context;
+    return vv_registry_measurement(names->registry, tenant, name, false, measurement_out, NULL) ==
+           VV_OK;
+}
+
 struct vv_store_names vv_names_of_store(struct vv_names *names)
 {
     return (struct vv_store_names){
@@ -196,5 +216,8 @@ struct vv_store_names vv_names_of_store(struct vv_names *names)
         .field = field_name,
         .metric = find_metric,
         .metric_named = find_named,
+        .tenant_named = find_tenant,
+        .source_named = find_source,
+        .measurement_named = find_measurement,
     };
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define KEYSPACE_SIZE_MAX 48
+#define REGION_SIZE_MAX   48
 #define REPLICAS_MAX      100
 #define CLASS_LEAST_NS    VV_MINUTE
 #define CLASS_MOST_NS     (20 * 365 * VV_DAY) /* Cassandra takes no longer TTL */
@@ -211,6 +212,20 @@ static enum vv_status check_keyspace(const char *name, struct vv_error *error)
                         name, KEYSPACE_SIZE_MAX);
 }
 
+static enum vv_status check_region(const char *name, struct vv_error *error)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    size_t size = strlen(name);
+    if (size > 0 && size <= REGION_SIZE_MAX && strspn(name, allowed) == size) {
+        return VV_OK;
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "cassandra.region: '%.64s' is no name; allowed: letters, digits, - and _, "
+                        "at most %d",
+                        name, REGION_SIZE_MAX);
+}
+
 static enum vv_status check_login(const struct vv_settings *settings, struct vv_error *error)
 {
     bool password = *settings->cassandra_password;
@@ -256,6 +271,9 @@ enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
     struct vv_settings_replicas replicas[VV_SETTINGS_REPLICAS_MAX];
     size_t n;
     enum vv_status status = check_keyspace(settings->cassandra_keyspace, error);
+    if (status == VV_OK) {
+        status = check_region(settings->cassandra_region, error);
+    }
     if (status == VV_OK) {
         status = vv_settings_classes(settings, classes, &n, error);
     }

@@ -78,6 +78,7 @@ struct vv_settings {
                                                             the first contact point */
     char cassandra_keyspace[VV_SETTING_TEXT_MAX];        /* cassandra.keyspace */
     char cassandra_replication[VV_SETTING_TEXT_MAX];     /* cassandra.replication: "dc1:3,dc2:3" */
+    char cassandra_region[VV_SETTING_TEXT_MAX];          /* cassandra.region */
     char cassandra_classes[VV_SETTING_TEXT_MAX];         /* cassandra.classes: "7d,30d" */
     char cassandra_rows_tenants[VV_SETTING_TEXT_MAX];    /* cassandra.rows_tenants: "a,b", "*" */
     char cassandra_user[VV_SETTING_TEXT_MAX];            /* cassandra.user, "": no authentication */

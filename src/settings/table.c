@@ -185,6 +185,10 @@ const struct vv_setting vv_setting_table[] = {
     TEXT("cassandra.keyspace", cassandra_keyspace, "varve", 1,
          "The keyspace of the tables: letters, digits and `_`, at most 48, a letter first; small "
          "letters only, as Cassandra makes them small"),
+    TEXT(
+        "cassandra.region", cassandra_region, "default", 1,
+        "Which nodes of Varve belong together: those of a region share sources, sealing and plans. "
+        "Letters, digits, `-` and `_`, at most 48; it can't be changed later"),
     TEXT("cassandra.replication", cassandra_replication, "datacenter1:3", 1,
          "Copies in each data centre, as DATACENTRE:COPIES with commas. `varve schema --apply` "
          "makes the keyspace with it; what is there is compared and never changed"),

@@ -112,13 +112,55 @@ static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint3
            (size_t)size == name.size && *metric_out / 100 + 1 == measurement;
 }
 
+/* A number behind a letter; false for other names. */
+static bool number_in(struct vv_str name, char letter, uint32_t *number_out)
+{
+    char text[96];
+    int size = 0;
+    snprintf(text, sizeof text, "%.*s", VV_STR_ARG(name));
+    return text[0] == letter && sscanf(text + 1, "%u%n", number_out, &size) == 1 &&
+           (size_t)size + 1 == name.size;
+}
+
+static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
+{
+    (void)context;
+    size_t prefix = strlen(all.one_case);
+    return name.size > prefix && memcmp(name.data, all.one_case, prefix) == 0 &&
+           number_in((struct vv_str){name.data + prefix, name.size - prefix}, 't', tenant_out);
+}
+
+static bool find_source(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out)
+{
+    (void)context;
+    (void)tenant;
+    return number_in(id, 's', source_out);
+}
+
+static bool find_measurement(void *context, uint32_t tenant, struct vv_str name,
+                             uint32_t *measurement_out)
+{
+    (void)context;
+    (void)tenant;
+    *measurement_out = 2;
+    return vv_str_equal(name, VV_STR_LITERAL("m1.f5")) || number_in(name, 'm', measurement_out);
+}
+
 struct vv_str contract_tenant_name(uint32_t tenant)
 {
     return tenant_name(NULL, tenant);
 }
 
 static const struct vv_store_names names = {
-    NULL, tenant_name, source_name, measurement_name, field_name, find_metric, find_named,
+    .tenant = tenant_name,
+    .source = source_name,
+    .measurement = measurement_name,
+    .field = field_name,
+    .metric = find_metric,
+    .metric_named = find_named,
+    .tenant_named = find_tenant,
+    .source_named = find_source,
+    .measurement_named = find_measurement,
 };
 
 /* ---- opening */
@@ -168,6 +210,7 @@ enum vv_status contract_open_cassandra(const struct vv_store_options *options,
     const struct vv_cassandra_options cassandra = {
         .cql = {.contact_points = contract_contact_points(), .request_timeout_ms = 2500},
         .keyspace = "varve",
+        .region = all.one_case,
         .classes_ns = contract_classes,
         .n_classes = CONTRACT_CLASSES,
         .rows_tenants = rows_tenants,

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks: all parts but part 0 are written first, part 0 of all spans afterwards, and then what
- * they replaced is deleted. Covers of runs.
+ * they replaced is deleted. They carry the stamp of the shard's pass (pass.c).
+ *
+ * A cover tells which runs the block of one seal has in it: all of them, those too that came into
+ * it with the block that it was made from. It counts only beside that very block, since another
+ * node may have made the one that wins from fewer runs.
+ *
+ *   cover   20 bytes a part of a run: run 8, part 4, version 8 (0: any)
  */
 #include "store/cassandra/cassandra.h"
 
@@ -9,12 +15,15 @@
 
 #include <stdlib.h>
 
-/* A span that gets blocks: its pieces, and the newest seal that it had in any class. */
+/* A span that gets blocks: its pieces, and in which classes it had some. */
 struct replaced {
     const struct vv_piece *pieces;
     size_t n;
     struct vv_tenant_classes classes;
-    int64_t seal; /* that is written now */
+    uint8_t shard;
+    int64_t seal;          /* that is written now */
+    int64_t made_from;     /* the seal of the block that was read to make it; 0: none */
+    struct vv_buffer list; /* its runs that are in the new block too */
     bool had[VV_CASSANDRA_CLASSES_MAX + 1];
 };
 
@@ -58,14 +67,125 @@ static enum vv_status ask_seals(struct vv_cassandra *store, struct replaced *spa
     }
     status = vv_cassandra_ask(store, statements, asked, results, error);
     for (size_t i = 0, at = 0; i < n && status == VV_OK; i++) {
+        int64_t newest = 0;
         for (uint32_t c = 0; c < spans[i].classes.n; c++, at++) {
             int64_t seal;
             spans[i].had[c] =
                 vvcql_next_row(results[at]) && vvcql_get_bigint(results[at], 0, &seal);
-            if (spans[i].had[c] && seal >= spans[i].seal) {
-                spans[i].seal = seal + 1; /* a clock of this or another node went ahead */
-            }
+            newest = spans[i].had[c] && seal > newest ? seal : newest;
             vvcql_result_destroy(results[at]);
+        }
+        int64_t told = spans[i].pieces->version;
+        spans[i].made_from = told == VV_VERSION_NONE ? 0 : told != 0 ? told : newest;
+    }
+    return status;
+}
+
+/* ---- covers ---- */
+
+static struct vvcql_statement *cover_question(struct vv_cassandra *store,
+                                              const struct vv_span_key *key, int64_t seal,
+                                              enum vv_status *status_out, struct vv_error *error)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->read_cover);
+    *status_out = add_span(store, statement, key, error);
+    vvcql_add_bigint(statement, vv_cassandra_from_stamp(VV_CASSANDRA_COVERS));
+    vvcql_add_bigint(statement, seal);
+    vvcql_set_idempotent(statement, true);
+    return statement;
+}
+
+/* Runs that have expired by now are left out, so that a span that is sealed again and again has no
+ * longer and longer list. */
+static void take_cover(struct vv_cassandra *store, struct vvcql_result *row, int64_t bucket_ns,
+                       struct vv_buffer *list)
+{
+    struct vvcql_bytes entries;
+    int64_t now = store->clock->wall_ns(store->clock);
+    int64_t oldest_us = (now - store->slack_ns - bucket_ns - VV_DAY) / 1000;
+    if (!vvcql_next_row(row) || !vvcql_get_bytes(row, 0, &entries)) {
+        return;
+    }
+    for (size_t at = 0; at + VV_COVER_SIZE <= entries.size; at += VV_COVER_SIZE) {
+        int64_t version = (int64_t)vv_key_get_u64(entries.data + at + 12);
+        if (version == 0 || version >= oldest_us) {
+            vv_buffer_append(list, entries.data + at, VV_COVER_SIZE);
+        }
+    }
+}
+
+static enum vv_status read_covers(struct vv_cassandra *store, struct replaced *spans, size_t n,
+                                  struct vv_error *error)
+{
+    struct vvcql_statement *statements[VV_CASSANDRA_ASK_MAX];
+    struct vvcql_result *results[VV_CASSANDRA_ASK_MAX];
+    size_t asked = 0;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        if (spans[i].made_from != 0) {
+            statements[asked++] =
+                cover_question(store, &spans[i].pieces->key, spans[i].made_from, &status, error);
+        }
+    }
+    if (status != VV_OK) {
+        for (size_t i = 0; i < asked; i++) {
+            vvcql_statement_destroy(statements[i]);
+        }
+        return status;
+    }
+    status = asked > 0 ? vv_cassandra_ask(store, statements, asked, results, error) : VV_OK;
+    for (size_t i = 0, at = 0; i < n && status == VV_OK; i++) {
+        if (spans[i].made_from != 0) {
+            take_cover(store, results[at], spans[i].pieces->key.partition.bucket_ns,
+                       &spans[i].list);
+            vvcql_result_destroy(results[at++]);
+        }
+    }
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_buffer_status(&spans[i].list);
+    }
+    return status;
+}
+
+static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span_key *key,
+                                int64_t seal, const struct vv_buffer *list, struct vv_error *error)
+{
+    int64_t us;
+    enum vv_status status = vv_buffer_status(list);
+    if (status == VV_OK) {
+        status = vv_cassandra_write_us(store, &us, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
+    int64_t now = store->clock->wall_ns(store->clock);
+    status = add_span(store, statement, key, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    vvcql_add_bigint(statement, vv_cassandra_from_stamp(VV_CASSANDRA_COVERS));
+    vvcql_add_bigint(statement, seal);
+    vvcql_add_null(statement);
+    vvcql_add_bytes(statement, list->data, list->size);
+    vvcql_add_bigint(statement, us);
+    vvcql_add_int(
+        statement,
+        vv_cassandra_run_ttl(store, key->partition.bucket_start + key->partition.bucket_ns, now));
+    vvcql_add_bigint(statement, us);
+    vvcql_set_idempotent(statement, true);
+    return vv_flight_send(&store->flight, statement, error);
+}
+
+/* What the old blocks had in them is in the new ones. */
+static enum vv_status put_old_covers(struct vv_cassandra *store, const struct replaced *spans,
+                                     size_t n, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        if (spans[i].list.size > 0) {
+            status = put_cover(store, &spans[i].pieces->key, spans[i].seal, &spans[i].list, error);
         }
     }
     return status;
@@ -149,6 +269,25 @@ static enum vv_status drop_old(struct vv_cassandra *store, const struct replaced
     return status;
 }
 
+/* For remove_runs: which seal the runs go with. */
+static enum vv_status note_put(struct vv_cassandra_shared *shared, struct replaced *span,
+                               struct vv_error *error)
+{
+    if (shared->n_put == shared->put_capacity) {
+        size_t capacity = shared->put_capacity ? shared->put_capacity * 2 : 64;
+        struct vv_span_put *put = realloc(shared->put, capacity * sizeof *put);
+        if (!put) {
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory while sealing");
+        }
+        shared->put = put;
+        shared->put_capacity = capacity;
+    }
+    shared->put[shared->n_put++] =
+        (struct vv_span_put){.key = span->pieces->key, .seal = span->seal, .list = span->list};
+    span->list = (struct vv_buffer){0};
+    return VV_OK;
+}
+
 static enum vv_status replace(struct vv_cassandra *store, struct replaced *spans, size_t n,
                               struct vv_error *error)
 {
@@ -160,15 +299,80 @@ static enum vv_status replace(struct vv_cassandra *store, struct replaced *spans
         status = ask_seals(store, spans, n, error);
     }
     if (status == VV_OK) {
+        status = read_covers(store, spans, n, error);
+    }
+    if (status == VV_OK) {
         status = put_parts(store, spans, n, false, error);
     }
     if (status == VV_OK) {
         status = put_parts(store, spans, n, true, error);
     }
-    return status == VV_OK ? drop_old(store, spans, n, error) : status;
+    if (status == VV_OK) {
+        status = put_old_covers(store, spans, n, error);
+    }
+    if (status == VV_OK) {
+        status = drop_old(store, spans, n, error);
+    }
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = note_put(&store->shared, &spans[i], error);
+    }
+    return status;
 }
 
 #define SPANS_AT_ONCE (VV_CASSANDRA_ASK_MAX / (VV_CASSANDRA_CLASSES_MAX + 1))
+
+/* Some spans; returns how many pieces they have. */
+static enum vv_status replace_some(struct vv_cassandra *store, const struct vv_piece *pieces,
+                                   size_t n, size_t *n_out, struct vv_error *error)
+{
+    struct replaced spans[SPANS_AT_ONCE];
+    size_t n_spans = 0;
+    size_t at = 0;
+    enum vv_status status = VV_OK;
+    while (at < n && n_spans < SPANS_AT_ONCE && status == VV_OK) {
+        size_t end = at + 1;
+        while (end < n && same_span(&pieces[at], &pieces[end])) {
+            end++;
+        }
+        struct replaced *span = &spans[n_spans++];
+        const struct vv_partition *partition = &pieces[at].key.partition;
+        *span = (struct replaced){.pieces = &pieces[at],
+                                  .n = end - at,
+                                  .classes = vv_cassandra_classes_of(store, partition->tenant)};
+        status = vv_cassandra_shard(store, partition, &span->shard, error);
+        span->seal = store->shared.shards[span->shard].pass;
+        at = end;
+    }
+    if (status == VV_OK) {
+        status = replace(store, spans, n_spans, error);
+    }
+    for (size_t i = 0; i < n_spans; i++) {
+        vv_buffer_deinit(&spans[i].list);
+    }
+    *n_out = at;
+    return status;
+}
+
+static enum vv_status take_passes(struct vv_cassandra *store, const struct vv_piece *pieces,
+                                  size_t n, struct vv_error *error)
+{
+    bool shards[VV_CASSANDRA_SHARDS] = {false};
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        uint8_t shard;
+        status = vv_cassandra_shard(store, &pieces[i].key.partition, &shard, error);
+        shards[shard] = true;
+    }
+    return status == VV_OK ? vv_shared_take_passes(store, shards, error) : status;
+}
+
+static void forget_put(struct vv_cassandra_shared *shared)
+{
+    for (size_t i = 0; i < shared->n_put; i++) {
+        vv_buffer_deinit(&shared->put[i].list);
+    }
+    shared->n_put = 0;
+}
 
 enum vv_status vv_cassandra_put_blocks(struct vv_store *base, const struct vv_piece *pieces,
                                        size_t n, struct vv_error *error)
@@ -178,79 +382,88 @@ enum vv_status vv_cassandra_put_blocks(struct vv_store *base, const struct vv_pi
     if (status == VV_OK) {
         status = vv_key_check_blocks(pieces, n, error);
     }
+    if (status == VV_OK) {
+        status = take_passes(store, pieces, n, error);
+    }
+    forget_put(&store->shared);
     for (size_t at = 0; at < n && status == VV_OK;) {
-        struct replaced spans[SPANS_AT_ONCE];
-        size_t n_spans = 0;
-        int64_t us;
-        status = vv_cassandra_write_us(store, &us, error);
-        while (at < n && n_spans < SPANS_AT_ONCE) {
-            size_t end = at + 1;
-            while (end < n && same_span(&pieces[at], &pieces[end])) {
-                end++;
-            }
-            spans[n_spans++] = (struct replaced){
-                .pieces = &pieces[at],
-                .n = end - at,
-                .classes = vv_cassandra_classes_of(store, pieces[at].key.partition.tenant),
-                .seal = us,
-            };
-            at = end;
-        }
-        if (status == VV_OK) {
-            status = replace(store, spans, n_spans, error);
-        }
+        size_t some;
+        status = replace_some(store, pieces + at, n - at, &some, error);
+        at += some;
     }
     return vv_cassandra_failed(store, status);
 }
 
-/* ---- covers ---- */
+/* ---- removing runs ---- */
 
-static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span_key *key,
-                                const struct vv_buffer *list, struct vv_error *error)
+static struct vv_span_put *find_put(struct vv_cassandra_shared *shared,
+                                    const struct vv_span_key *key)
 {
-    int64_t us;
-    enum vv_status status = vv_buffer_status(list);
-    if (status == VV_OK) {
-        status = vv_cassandra_write_us(store, &us, error);
+    for (size_t i = 0; i < shared->n_put; i++) {
+        if (vv_span_key_compare(&shared->put[i].key, key) == 0) {
+            return &shared->put[i];
+        }
     }
-    if (status != VV_OK) {
-        return status;
-    }
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
-    int64_t now = store->clock->wall_ns(store->clock);
-    status = add_span(store, statement, key, error);
-    if (status != VV_OK) {
-        vvcql_statement_destroy(statement);
-        return status;
-    }
-    vvcql_add_bigint(statement, vv_cassandra_from_stamp(VV_CASSANDRA_COVERS));
-    vvcql_add_bigint(statement, us);
-    vvcql_add_null(statement);
-    vvcql_add_bytes(statement, list->data, list->size);
-    vvcql_add_int(
-        statement,
-        vv_cassandra_run_ttl(store, key->partition.bucket_start + key->partition.bucket_ns, now));
-    vvcql_add_bigint(statement, us);
-    vvcql_set_idempotent(statement, true);
-    return vv_flight_send(&store->flight, statement, error);
+    return NULL;
 }
 
-/* A run that was put just before must be there when its cover is: their timestamps don't order
- * them, since they are different rows, and a cover alone does no harm. */
+/* Runs that are in no new block: they go with the block that is there, or with none, which is a
+ * block without parts. */
+static enum vv_status remove_alone(struct vv_cassandra *store, const struct vv_piece *run,
+                                   const struct vv_buffer *removed, struct vv_error *error)
+{
+    const struct vv_piece nothing = {.kind = VV_PIECE_BLOCK, .key = run->key};
+    struct replaced span = {
+        .pieces = &nothing,
+        .n = 1,
+        .classes = vv_cassandra_classes_of(store, run->key.partition.tenant),
+    };
+    enum vv_status status = ask_seals(store, &span, 1, error);
+    if (status == VV_OK) {
+        status = read_covers(store, &span, 1, error);
+    }
+    span.seal = span.made_from;
+    if (status == VV_OK && span.made_from == 0) {
+        status = take_passes(store, &nothing, 1, error);
+        if (status == VV_OK) {
+            status = vv_cassandra_shard(store, &run->key.partition, &span.shard, error);
+        }
+        span.seal = store->shared.shards[span.shard].pass;
+        if (status == VV_OK) {
+            status = put_parts(store, &span, 1, true, error);
+        }
+    }
+    if (status == VV_OK) {
+        vv_buffer_append(&span.list, removed->data, removed->size);
+        status = put_cover(store, &run->key, span.seal, &span.list, error);
+    }
+    vv_buffer_deinit(&span.list);
+    return status;
+}
+
 enum vv_status vv_cassandra_remove_runs(struct vv_store *base, const struct vv_piece *runs,
                                         size_t n, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
-    struct vv_buffer list = {0};
+    struct vv_buffer removed = {0};
     enum vv_status status = vv_cassandra_check(store, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        vv_buffer_be64(&list, runs[i].run);
-        vv_buffer_be32(&list, runs[i].part);
-        if (i + 1 == n || !same_span(&runs[i], &runs[i + 1])) {
-            status = put_cover(store, &runs[i].key, &list, error);
-            vv_buffer_clear(&list);
+        vv_buffer_be64(&removed, runs[i].run);
+        vv_buffer_be32(&removed, runs[i].part);
+        vv_buffer_be64(&removed, (uint64_t)runs[i].version);
+        if (i + 1 < n && same_span(&runs[i], &runs[i + 1])) {
+            continue;
         }
+        struct vv_span_put *put = find_put(&store->shared, &runs[i].key);
+        if (put) {
+            vv_buffer_append(&put->list, removed.data, removed.size);
+            status = put_cover(store, &runs[i].key, put->seal, &put->list, error);
+        } else {
+            status = vv_buffer_status(&removed);
+            status = status == VV_OK ? remove_alone(store, &runs[i], &removed, error) : status;
+        }
+        vv_buffer_clear(&removed);
     }
-    vv_buffer_deinit(&list);
+    vv_buffer_deinit(&removed);
     return vv_cassandra_failed(store, status);
 }

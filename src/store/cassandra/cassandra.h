@@ -5,6 +5,7 @@
 
 #include "store/cassandra/open.h"
 #include "store/cassandra/schema.h"
+#include "store/cassandra/shared.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -88,11 +89,12 @@ struct vv_cassandra {
     char keyspace[64];
     char *rows_tenants;                                    /* names with commas, or "*" */
     const struct vv_schema_options *schema;                /* may be NULL */
-    bool exclusive;                                        /* the keyspace is still to be claimed */
+    bool has_joined;                                       /* since it was opened */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;
-    const struct vvcql_prepared *node_owner, *claim_node, *put_run, *read_runs, *put_bucket,
-        *bucket_after, *bucket_before;
+    const struct vvcql_prepared *put_run, *read_runs, *read_cover, *put_bucket, *bucket_after,
+        *bucket_before;
+    struct vv_cassandra_shared shared;
 
     /* The storage thread's. */
     struct vv_flight flight;
@@ -129,7 +131,11 @@ static inline struct vv_cassandra *vv_cassandra_of(struct vv_store *store)
 /* Own records in the local store, beyond the kinds of the engine. */
 #define VV_LOCAL_CLASSES 200 /* by tenant */
 #define VV_LOCAL_CLOCK   201
-#define VV_LOCAL_OWNER   202 /* this node's id */
+#define VV_LOCAL_OWNER   202 /* this node's id and number */
+#define VV_LOCAL_RUNS    203 /* what was put of a mark, by node: ledger.c */
+
+#define VV_MARKS_OUT_MAX 4096 /* that wait until they go to the ledger together */
+#define VV_PLANS_AT_ONCE 256
 
 /* write.c: for the thread that writes, waits for what it wrote; nothing for others. */
 VV_MUST_CHECK enum vv_status vv_cassandra_see_own(struct vv_cassandra *store,
@@ -150,8 +156,9 @@ VV_MUST_CHECK enum vv_status vv_cassandra_ask(struct vv_cassandra *store,
                                               size_t n, struct vvcql_result **results_out,
                                               struct vv_error *error);
 
-/* claim.c: makes sure that no other node uses the keyspace. VV_LOCKED, VV_IO. */
-VV_MUST_CHECK enum vv_status vv_cassandra_claim(struct vv_cassandra *store, struct vv_error *error);
+/* open.c: prepares a text in which '@' stands for the table. */
+const struct vvcql_prepared *vv_cassandra_prepare(struct vv_cassandra *store, const char *text,
+                                                  const char *table);
 
 /* status.c */
 enum vv_status vv_cassandra_status(const struct vvcql_error *from, const char *doing,
@@ -163,6 +170,16 @@ struct vv_str vv_cassandra_measurement(const struct vv_cassandra *store, uint32_
 /* false: the number has no name. */
 bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, uint32_t source,
                             uint8_t uuid_out[16]);
+/* Of a source's UUID. */
+static inline uint8_t vv_cassandra_shard_of(const uint8_t source[16])
+{
+    return source[0];
+}
+VV_MUST_CHECK enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,
+                                                const struct vv_partition *partition,
+                                                uint8_t *shard_out, struct vv_error *error);
+/* The shard of a definition. false: no memory. */
+bool vv_cassandra_definition_shard(struct vv_str tenant, struct vv_str name, uint8_t *shard_out);
 /* The ids of a piece's columns, 8 bytes each; empty for bytes that are no block. */
 VV_MUST_CHECK enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store,
                                                   struct vv_str piece, struct vv_buffer *out);
@@ -176,8 +193,12 @@ VV_MUST_CHECK enum vv_status vv_cassandra_renumber(struct vvcql_bytes piece,
                                                    const struct vv_buffer *numbers,
                                                    struct vv_buffer *out);
 
-/* keys.c: the values of a partition key, and of a measurement and span. VV_INVALID when a number
- * has no name. */
+/* keys.c: the values of a partition key: of runs and blocks, and of rows, which have no region.
+ * VV_INVALID when a number has no name. */
+VV_MUST_CHECK enum vv_status vv_cassandra_add_rows_partition(const struct vv_cassandra *store,
+                                                             struct vvcql_statement *statement,
+                                                             const struct vv_partition *partition,
+                                                             struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_add_partition(const struct vv_cassandra *store,
                                                         struct vvcql_statement *statement,
                                                         const struct vv_partition *partition,
@@ -201,6 +222,11 @@ int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t bucket_en
                              int64_t now_ns);
 VV_MUST_CHECK enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store,
                                                        struct vv_error *error);
+/* Another node has told which classes and layouts a tenant has. VV_NOT_FOUND: this one doesn't know
+ * the tenant yet. Any thread. */
+VV_MUST_CHECK enum vv_status vv_cassandra_learn_classes(struct vv_cassandra *store,
+                                                        struct vv_str tenant, struct vv_str value,
+                                                        struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant,
                                                         int64_t retention_ns,
                                                         struct vv_error *error);
@@ -216,7 +242,7 @@ VV_MUST_CHECK enum vv_status vv_cassandra_put_mark(struct vv_store *base,
                                                    struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_retire_marks(struct vv_store *base,
                                                        const struct vv_mark *marks, size_t n,
-                                                      struct vv_error *error);
+                                                       struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_put_meta(struct vv_store *base, uint8_t kind,
                                                    struct vv_str key, struct vv_str value,
                                                    struct vv_error *error);
@@ -244,6 +270,7 @@ VV_MUST_CHECK enum vv_status vv_cassandra_refresh(struct vv_cassandra *store, in
 
 /* blocks.c. Covers stand under this run, which no flush has. */
 #define VV_CASSANDRA_COVERS UINT64_C(0)
+#define VV_COVER_SIZE       20 /* of each run in it: blocks.c */
 VV_MUST_CHECK enum vv_status vv_cassandra_put_blocks(struct vv_store *base,
                                                      const struct vv_piece *pieces, size_t n,
                                                      struct vv_error *error);

@@ -24,6 +24,15 @@ enum vv_status vv_cassandra_add_partition(const struct vv_cassandra *store,
                                           const struct vv_partition *partition,
                                           struct vv_error *error)
 {
+    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
+    return vv_cassandra_add_rows_partition(store, statement, partition, error);
+}
+
+enum vv_status vv_cassandra_add_rows_partition(const struct vv_cassandra *store,
+                                               struct vvcql_statement *statement,
+                                               const struct vv_partition *partition,
+                                               struct vv_error *error)
+{
     uint8_t uuid[16];
     if (!vv_cassandra_source_id(store, partition->tenant, partition->source, uuid)) {
         return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name",

@@ -4,6 +4,8 @@
  *
  *   source   UUID version 8 (RFC 9562): the first 128 bits of SHA-256 over
  *            "varve source" 0 tenant 0 id, with version and variant set
+ *   shard    the first byte of the source's UUID; of a definition, of SHA-256 over
+ *            "varve definition" 0 tenant 0 name
  *   metric   the first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
  *
  * A hash that nobody can aim: two sources of a tenant whose ids were chosen to meet would be one.
@@ -53,6 +55,28 @@ bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, u
     uuid_out[6] = (uint8_t)((uuid_out[6] & 0x0f) | 0x80);
     uuid_out[8] = (uint8_t)((uuid_out[8] & 0x3f) | 0x80);
     return true;
+}
+
+enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,
+                                  const struct vv_partition *partition, uint8_t *shard_out,
+                                  struct vv_error *error)
+{
+    uint8_t uuid[16];
+    *shard_out = 0;
+    if (!vv_cassandra_source_id(store, partition->tenant, partition->source, uuid)) {
+        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name",
+                            partition->source, partition->tenant);
+    }
+    *shard_out = vv_cassandra_shard_of(uuid);
+    return VV_OK;
+}
+
+bool vv_cassandra_definition_shard(struct vv_str tenant, struct vv_str name, uint8_t *shard_out)
+{
+    uint8_t hash[32];
+    bool done = hash_names("varve definition", tenant, name, hash);
+    *shard_out = done ? hash[0] : 0;
+    return done;
 }
 
 bool vv_cassandra_metric_id(struct vv_str measurement, struct vv_str field, int64_t *id_out)

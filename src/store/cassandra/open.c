@@ -12,14 +12,15 @@
 
 /* ---- statements ---- */
 
-#define PARTITION_COLUMNS "tenant, source, bucket, bucket_s, split"
-#define PARTITION_IS      "tenant = ? AND source = ? AND bucket = ? AND bucket_s = ? AND split = ?"
+#define ROWS_COLUMNS      "tenant, source, bucket, bucket_s, split"
+#define ROWS_ARE          "tenant = ? AND source = ? AND bucket = ? AND bucket_s = ? AND split = ?"
+#define PARTITION_COLUMNS "region, " ROWS_COLUMNS
+#define PARTITION_IS      "region = ? AND " ROWS_ARE
 
-/* '@' in the text stands for the table. */
-static const struct vvcql_prepared *prepare(struct vv_cassandra *store, const char *text,
-                                            const char *table)
+const struct vvcql_prepared *vv_cassandra_prepare(struct vv_cassandra *store, const char *text,
+                                                  const char *table)
 {
-    char whole[512];
+    char whole[640];
     const char *at = strchr(text, '@');
     int size = snprintf(whole, sizeof whole, "%.*s%s.%s%s", (int)(at - text), text, store->keyspace,
                         table, at + 1);
@@ -30,43 +31,42 @@ static const struct vvcql_prepared *prepare(struct vv_cassandra *store, const ch
 static bool prepare_rows(struct vv_cassandra *store, struct vv_class *class, const char *table)
 {
     class->put_value[VV_FLOAT64] =
-        prepare(store,
-                "INSERT INTO @ (" PARTITION_COLUMNS ", event_time, nanos, metric, value) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
-                table);
-    class->put_value[VV_INT64] =
-        prepare(store,
-                "INSERT INTO @ (" PARTITION_COLUMNS ", event_time, nanos, metric, value_int) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
-                table);
-    class->read_values =
-        prepare(store,
-                "SELECT event_time, nanos, metric, value, WRITETIME(value), value_int, "
-                "WRITETIME(value_int) FROM @ WHERE " PARTITION_IS
-                " AND event_time >= ? AND event_time <= ?",
-                table);
+        vv_cassandra_prepare(store,
+                             "INSERT INTO @ (" ROWS_COLUMNS ", event_time, nanos, metric, value) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                             table);
+    class->put_value[VV_INT64] = vv_cassandra_prepare(
+        store,
+        "INSERT INTO @ (" ROWS_COLUMNS ", event_time, nanos, metric, value_int) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+        table);
+    class->read_values = vv_cassandra_prepare(
+        store,
+        "SELECT event_time, nanos, metric, value, WRITETIME(value), value_int, "
+        "WRITETIME(value_int) FROM @ WHERE " ROWS_ARE " AND event_time >= ? AND event_time <= ?",
+        table);
     return class->put_value[VV_FLOAT64] && class->put_value[VV_INT64] && class->read_values;
 }
 
 static bool prepare_blocks(struct vv_cassandra *store, struct vv_class *class, const char *table)
 {
-    class->put_block = prepare(
+    class->put_block = vv_cassandra_prepare(
         store,
         "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
-        "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+        "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
-    class->read_blocks =
-        prepare(store,
-                "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " PARTITION_IS
-                " AND measurement = ? AND span >= ? AND span < ?",
-                table);
-    class->newest_seal = prepare(
+    class->read_blocks = vv_cassandra_prepare(
+        store,
+        "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " PARTITION_IS
+        " AND measurement = ? AND span >= ? AND span < ?",
+        table);
+    class->newest_seal = vv_cassandra_prepare(
         store, "SELECT seal FROM @ WHERE " PARTITION_IS " AND measurement = ? AND span = ? LIMIT 1",
         table);
-    class->drop_seals = prepare(store,
-                                "DELETE FROM @ USING TIMESTAMP ? WHERE " PARTITION_IS
-                                " AND measurement = ? AND span = ? AND seal < ?",
-                                table);
+    class->drop_seals = vv_cassandra_prepare(store,
+                                             "DELETE FROM @ USING TIMESTAMP ? WHERE " PARTITION_IS
+                                             " AND measurement = ? AND span = ? AND seal < ?",
+                                             table);
     return class->put_block && class->read_blocks && class->newest_seal && class->drop_seals;
 }
 
@@ -83,35 +83,39 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
 
 static bool prepare_all(struct vv_cassandra *store)
 {
-    store->node_owner =
-        prepare(store, "SELECT owner FROM @ WHERE region = 'default' AND node = 0", "nodes");
-    store->claim_node = prepare(store,
-                                "INSERT INTO @ (region, node, owner) VALUES ('default', 0, ?) "
-                                "IF NOT EXISTS",
-                                "nodes");
-    store->put_run =
-        prepare(store,
-                "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
-                "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
-                "runs");
-    store->read_runs = prepare(store,
-                               "SELECT span, run, part, metrics, data FROM @ WHERE " PARTITION_IS
-                               " AND measurement = ? AND span >= ? AND span < ?",
-                               "runs");
-    store->put_bucket = prepare(store,
-                                "INSERT INTO @ (tenant, source, period, bucket, bucket_s) "
-                                "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
-                                "buckets");
-    store->bucket_after = prepare(store,
-                                  "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
-                                  "period = ? AND bucket >= ? ORDER BY bucket ASC LIMIT 1",
-                                  "buckets");
-    store->bucket_before = prepare(store,
-                                   "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
-                                   "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
-                                   "buckets");
-    bool all = store->node_owner && store->claim_node && store->put_run && store->read_runs &&
-               store->put_bucket && store->bucket_after && store->bucket_before;
+    store->put_run = vv_cassandra_prepare(
+        store,
+        "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
+        "data, written) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "USING TTL ? AND TIMESTAMP ?",
+        "runs");
+    store->read_runs = vv_cassandra_prepare(
+        store,
+        "SELECT span, run, part, metrics, data, written FROM @ WHERE " PARTITION_IS
+        " AND measurement = ? AND span >= ? AND span < ?",
+        "runs");
+    store->read_cover =
+        vv_cassandra_prepare(store,
+                             "SELECT data FROM @ WHERE " PARTITION_IS
+                             " AND measurement = ? AND span = ? AND run = ? AND part = ?",
+                             "runs");
+    store->put_bucket =
+        vv_cassandra_prepare(store,
+                             "INSERT INTO @ (tenant, source, period, bucket, bucket_s) "
+                             "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                             "buckets");
+    store->bucket_after =
+        vv_cassandra_prepare(store,
+                             "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
+                             "period = ? AND bucket >= ? ORDER BY bucket ASC LIMIT 1",
+                             "buckets");
+    store->bucket_before =
+        vv_cassandra_prepare(store,
+                             "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
+                             "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
+                             "buckets");
+    bool all = store->put_run && store->read_runs && store->read_cover && store->put_bucket &&
+               store->bucket_after && store->bucket_before && vv_shared_prepare(store);
     for (size_t i = 0; i < store->n_classes && all; i++) {
         all = prepare_class(store, &store->classes[i]);
     }
@@ -142,6 +146,14 @@ static enum vv_status check_schema(struct vv_cassandra *store, struct vv_error *
                          : vv_schema_check(store->session, store->keyspace, error);
 }
 
+/* Once a start, so that a node whose row was taken away learns of it. */
+static enum vv_status join(struct vv_cassandra *store, struct vv_error *error)
+{
+    enum vv_status status = store->has_joined ? VV_OK : vv_shared_join(store, error);
+    store->has_joined = status == VV_OK;
+    return status;
+}
+
 static enum vv_status recover(struct vv_store *base, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
@@ -153,6 +165,7 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
     vvcql_statement_destroy(store->batch);
     store->batch = NULL;
     vv_cassandra_forget_changes(store);
+    vv_shared_forget(store);
     memset(store->noted, 0, VV_BUCKETS_NOTED * sizeof *store->noted);
     enum vv_status status = store->local->ops->recover(store->local, error);
     if (status == VV_OK) {
@@ -162,7 +175,7 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
         status = check_schema(store, error);
     }
     if (status == VV_OK) {
-        status = vv_cassandra_claim(store, error);
+        status = join(store, error);
     }
     if (status == VV_OK) {
         atomic_store(&store->failed, false);
@@ -182,6 +195,14 @@ static enum vv_status load_clock(struct vv_cassandra *store, struct vv_error *er
     if (status == VV_OK && value.size == 8) {
         store->write_us = vv_key_get_u64(value.data);
         store->write_us_bound = store->write_us;
+    }
+    if (status == VV_OK || status == VV_NOT_FOUND) {
+        key = (struct vv_str)VV_STR_LITERAL("slot");
+        vv_buffer_clear(&value);
+        status = store->local->ops->get_meta(store->local, VV_LOCAL_CLOCK, key, &value, error);
+        if (status == VV_OK && value.size == 8) {
+            store->shared.change_slot = (int64_t)vv_key_get_u64(value.data);
+        }
     }
     vv_buffer_deinit(&value);
     return status == VV_NOT_FOUND ? VV_OK : status;
@@ -231,6 +252,7 @@ static void close_store(struct vv_store *base)
         vv_flight_deinit(&store->flight);
     }
     vv_cassandra_forget_changes(store);
+    vv_shared_deinit(store);
     if (store->local) {
         store->local->ops->close(store->local);
     }
@@ -263,6 +285,7 @@ static const struct vv_store_ops ops = {
     .get_meta = vv_cassandra_get_meta,
     .scan_meta = vv_cassandra_scan_meta,
     .read_figures = vv_cassandra_read_figures,
+    .shared = &vv_cassandra_shared_ops,
 };
 
 static struct vv_cassandra *create(const struct vv_cassandra_options *options,
@@ -285,7 +308,6 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->clock = clock;
     store->schema = options->schema;
     store->slack_ns = options->slack_ns;
-    store->exclusive = options->exclusive;
     store->noted = noted;
     store->rows_tenants = rows_tenants;
     snprintf(store->keyspace, sizeof store->keyspace, "%s", options->keyspace);
@@ -295,6 +317,10 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     }
     store->n_classes++; /* for ever */
     vv_invariant(pthread_mutex_init(&store->lock, NULL) == 0);
+    if (!vv_shared_init(store, options->region)) {
+        close_store(&store->base);
+        return NULL;
+    }
     return store;
 }
 
@@ -347,17 +373,27 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
     if (status == VV_OK) {
         status = load_clock(store, error);
     }
+    if (status == VV_OK) {
+        status = vv_shared_load_node(store, error);
+    }
     if (status == VV_OK && !atomic_load(&store->failed)) {
-        status = vv_cassandra_claim(store, error);
-        if (status == VV_IO) { /* too few hosts answer: recover() comes to it again */
+        status = join(store, error);
+        if (status == VV_IO && store->shared.node != 0) { /* recover() comes to it again */
             atomic_store(&store->failed, true);
             status = VV_OK;
         }
+    }
+    if (status == VV_OK && store->shared.node == 0) {
+        status = vv_error_set(error, VV_IO,
+                              "Cassandra can't be reached, and this data folder is no node of "
+                              "keyspace %s yet: it must be there when a node first starts",
+                              store->keyspace);
     }
     if (status != VV_OK) {
         close_store(&store->base);
         return status;
     }
+    vv_shared_divide(store);
     *store_out = &store->base;
     return VV_OK;
 }

@@ -29,6 +29,11 @@ struct vv_store_names {
     bool (*metric)(void *context, uint32_t measurement, int64_t metric_id, uint32_t *metric_out);
     /* By `measurement.field`, which is unique in a tenant; false when this node doesn't know it. */
     bool (*metric_named)(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out);
+    /* By their names; false when this node doesn't know them. */
+    bool (*tenant_named)(void *context, struct vv_str name, uint32_t *tenant_out);
+    bool (*source_named)(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out);
+    bool (*measurement_named)(void *context, uint32_t tenant, struct vv_str name,
+                              uint32_t *measurement_out);
 };
 
 struct vv_cassandra_options {
@@ -43,10 +48,9 @@ struct vv_cassandra_options {
      * "" for none. Borrowed for the call. */
     const char *rows_tenants;
     int64_t slack_ns;      /* kept longer than must be: for runs not sealed yet */
-    bool exclusive;        /* no other data folder may use the keyspace */
+    const char *region;    /* letters, digits, '-' and '_'; borrowed for the call */
     uint32_t requests_max; /* writes under way, at most */
     size_t bytes_max;      /* of writes under way, at most */
-    uint32_t shards;       /* into which sources are divided */
 };
 
 #define VV_CASSANDRA_CLASSES_MAX 16

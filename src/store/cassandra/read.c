@@ -3,6 +3,9 @@
  * Reading a partition: first the runs with their covers, page by page, then the blocks of the
  * tenant's classes, the present one first.
  *
+ * A run that a cover names is left out, and looked for again if the block that counts turns out not
+ * to be that cover's.
+ *
  * Of a span's blocks the highest seal that is whole counts: rows descend by seal, and a seal whose
  * first part is there, with the number of parts, is whole. A page may end inside a seal that is
  * deleted meanwhile; a missing part is noticed, and the class is read again from that span on.
@@ -13,8 +16,20 @@
 
 #include <stdlib.h>
 
-#define COVER_SIZE 12 /* run 8, part 4, big-endian */
-#define AGAIN_MAX  16
+#define AGAIN_MAX 16
+
+/* A span whose runs were left out since some cover names them. */
+struct hidden {
+    int64_t span;
+    int64_t cover;  /* the newest one's seal */
+    bool in_newest; /* all of them */
+};
+
+/* A span, and the seal of its block that counts. */
+struct winner {
+    int64_t span;
+    int64_t seal;
+};
 
 struct reading {
     struct vv_cassandra *store;
@@ -27,10 +42,17 @@ struct reading {
     struct vv_buffer renumbered;
     /* Runs. */
     int64_t covers_span;
-    struct vv_buffer covers;
-    bool covers_sorted;
+    int64_t cover;           /* the seal of the newest cover of that span */
+    struct vv_buffer newest; /* its entries, sorted */
+    struct vv_buffer covers; /* those of the others */
+    struct hidden *hidden;   /* spans of which runs were left out */
+    size_t n_hidden;
+    size_t hidden_capacity;
+    bool only_cover; /* a second look at one span: only this cover counts */
+    int64_t only_span;
+    int64_t cover_wanted;
     /* Blocks. */
-    int64_t *spans; /* whose blocks were given, by this or an earlier class; ascending by class */
+    struct winner *spans; /* whose blocks were given, by this or an earlier class */
     size_t n_spans;
     size_t spans_capacity;
     bool in_span;
@@ -137,28 +159,76 @@ static enum vv_status walk(struct reading *reading, const struct vvcql_prepared 
 
 /* ---- runs ---- */
 
-static int compare_covers(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
-    return memcmp(a, b, COVER_SIZE);
+    return memcmp(a, b, VV_COVER_SIZE);
 }
 
-static bool is_covered(struct reading *reading, const struct vv_piece *run)
+static bool has_entry(const struct vv_buffer *list, const struct vv_piece *run, int64_t version)
 {
-    if (reading->covers.size == 0 || reading->covers_span != run->key.span_start) {
-        return false;
-    }
-    if (!reading->covers_sorted) {
-        qsort(reading->covers.data, reading->covers.size / COVER_SIZE, COVER_SIZE, compare_covers);
-        reading->covers_sorted = true;
-    }
-    uint8_t key[COVER_SIZE];
+    uint8_t key[VV_COVER_SIZE];
     vv_key_put_u64(key, run->run);
     vv_key_put_u32(key + 8, run->part);
-    return bsearch(key, reading->covers.data, reading->covers.size / COVER_SIZE, COVER_SIZE,
-                   compare_covers) != NULL;
+    vv_key_put_u64(key + 12, (uint64_t)version);
+    return list->size > 0 && bsearch(key, list->data, list->size / VV_COVER_SIZE, VV_COVER_SIZE,
+                                     compare_entries) != NULL;
 }
 
-/* Rows of a span's covers come before its runs. */
+static bool is_in(const struct vv_buffer *list, const struct vv_piece *run)
+{
+    return has_entry(list, run, run->version) || has_entry(list, run, 0);
+}
+
+static void sort_entries(struct vv_buffer *list)
+{
+    if (list->size > 0) {
+        qsort(list->data, list->size / VV_COVER_SIZE, VV_COVER_SIZE, compare_entries);
+    }
+}
+
+static enum vv_status note_hidden(struct reading *reading, int64_t span, bool in_newest)
+{
+    struct hidden *last = reading->n_hidden > 0 ? &reading->hidden[reading->n_hidden - 1] : NULL;
+    if (last && last->span == span) {
+        last->in_newest &= in_newest;
+        return VV_OK;
+    }
+    if (reading->n_hidden == reading->hidden_capacity) {
+        size_t capacity = reading->hidden_capacity ? reading->hidden_capacity * 2 : 64;
+        struct hidden *hidden = realloc(reading->hidden, capacity * sizeof *hidden);
+        if (!hidden) {
+            return vv_error_set(reading->error, VV_NO_MEMORY, "out of memory while reading");
+        }
+        reading->hidden = hidden;
+        reading->hidden_capacity = capacity;
+    }
+    reading->hidden[reading->n_hidden++] =
+        (struct hidden){.span = span, .cover = reading->cover, .in_newest = in_newest};
+    return VV_OK;
+}
+
+/* Covers ascend by their seals, and come before the span's runs. */
+static enum vv_status take_cover(struct reading *reading, int64_t span, int64_t seal,
+                                 struct vvcql_bytes entries)
+{
+    if (span != reading->covers_span) {
+        vv_buffer_clear(&reading->covers);
+        vv_buffer_clear(&reading->newest);
+        reading->covers_span = span;
+    }
+    if (reading->only_cover && seal != reading->cover_wanted) {
+        return VV_OK;
+    }
+    vv_buffer_append(&reading->covers, reading->newest.data, reading->newest.size);
+    vv_buffer_clear(&reading->newest);
+    vv_buffer_append(&reading->newest, entries.data, entries.size - entries.size % VV_COVER_SIZE);
+    reading->cover = seal;
+    sort_entries(&reading->newest);
+    sort_entries(&reading->covers);
+    return reading->covers.failed ? VV_NO_MEMORY : vv_buffer_status(&reading->newest);
+}
+
+/* VV_DONE when all of the one span that is wanted was seen. */
 static enum vv_status visit_run(struct reading *reading, struct vvcql_result *row)
 {
     int64_t span_ms;
@@ -170,46 +240,50 @@ static enum vv_status visit_run(struct reading *reading, struct vvcql_result *ro
         !vvcql_get_bigint(row, 2, &part) || !vvcql_get_bytes(row, 4, &data)) {
         return vv_error_set(reading->error, VV_CORRUPT, "a row of runs is not as Varve writes it");
     }
-    (void)vvcql_get_bytes(row, 3, &ids);
+    int64_t span = span_ms * VV_MILLISECOND;
+    if (reading->only_cover && span != reading->only_span) {
+        return VV_DONE;
+    }
+    if (vv_cassandra_to_stamp(run) == VV_CASSANDRA_COVERS) {
+        return take_cover(reading, span, part, data);
+    }
     struct vv_piece piece = {
         .kind = VV_PIECE_RUN, .run = vv_cassandra_to_stamp(run), .part = (uint32_t)part};
-    piece.key.span_start = span_ms * VV_MILLISECOND;
-    if (piece.run != VV_CASSANDRA_COVERS) {
-        return is_covered(reading, &piece) ? VV_OK : give(reading, &piece, ids, data);
+    piece.key.span_start = span;
+    (void)vvcql_get_bytes(row, 3, &ids);
+    (void)vvcql_get_bigint(row, 5, &piece.version);
+    bool has_covers = span == reading->covers_span;
+    bool in_newest = has_covers && is_in(&reading->newest, &piece);
+    if (in_newest || (has_covers && is_in(&reading->covers, &piece))) {
+        return reading->only_cover ? VV_OK : note_hidden(reading, span, in_newest);
     }
-    if (piece.key.span_start != reading->covers_span) {
-        vv_buffer_clear(&reading->covers);
-    }
-    reading->covers_span = piece.key.span_start;
-    reading->covers_sorted = false;
-    vv_buffer_append(&reading->covers, data.data, data.size - data.size % COVER_SIZE);
-    return vv_buffer_status(&reading->covers);
+    return give(reading, &piece, ids, data);
 }
 
 /* ---- blocks ---- */
 
-static bool was_given(const struct reading *reading, int64_t span)
+static const struct winner *winner_of(const struct reading *reading, int64_t span)
 {
     for (size_t i = reading->n_spans; i > 0; i--) {
-        if (reading->spans[i - 1] == span) {
-            return true;
+        if (reading->spans[i - 1].span == span) {
+            return &reading->spans[i - 1];
         }
     }
-    return false;
+    return NULL;
 }
 
-static enum vv_status note_span(struct reading *reading, int64_t span)
+static enum vv_status note_span(struct reading *reading, int64_t span, int64_t seal)
 {
     if (reading->n_spans == reading->spans_capacity) {
         size_t capacity = reading->spans_capacity ? reading->spans_capacity * 2 : 64;
-        int64_t *spans = realloc(reading->spans, capacity * sizeof *spans);
+        struct winner *spans = realloc(reading->spans, capacity * sizeof *spans);
         if (!spans) {
             return vv_error_set(reading->error, VV_NO_MEMORY, "out of memory while reading");
         }
         reading->spans = spans;
         reading->spans_capacity = capacity;
     }
-    reading->spans[reading->n_spans++] = span;
+    reading->spans[reading->n_spans++] = (struct winner){span, seal};
     return VV_OK;
 }
 
@@ -234,10 +308,10 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
             return VV_OVERLOAD;
         }
         reading->in_span = false;
-        if (!vvcql_get_int(row, 3, &parts) || was_given(reading, span)) {
+        if (!vvcql_get_int(row, 3, &parts) || winner_of(reading, span)) {
             return VV_OK; /* not whole, or older than what was given */
         }
-        enum vv_status status = note_span(reading, span);
+        enum vv_status status = note_span(reading, span, seal);
         if (status != VV_OK || parts == 0) {
             return status;
         }
@@ -247,7 +321,7 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
         reading->parts_left = parts;
     }
     (void)vvcql_get_bytes(row, 4, &ids);
-    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .part = (uint32_t)part};
+    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .part = (uint32_t)part, .version = seal};
     piece.key.span_start = span;
     reading->parts_left--;
     return give(reading, &piece, ids, data);
@@ -272,7 +346,7 @@ static enum vv_status read_class(struct reading *reading, uint32_t index)
             first = NULL;
             from_ms = vv_cassandra_ms(reading->span);
             reading->n_spans -=
-                reading->n_spans > 0 && reading->spans[reading->n_spans - 1] == reading->span;
+                reading->n_spans > 0 && reading->spans[reading->n_spans - 1].span == reading->span;
         }
     }
     return status;
@@ -284,6 +358,28 @@ enum vv_status vv_cassandra_put_off(enum vv_status status)
     return status == VV_IO ? VV_OVERLOAD : status;
 }
 
+/* Runs that were left out for a cover of another block than the one that counts, which may not have
+ * them in it: those that its own cover doesn't name are given. */
+static enum vv_status give_hidden(struct reading *reading)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < reading->n_hidden && status == VV_OK; i++) {
+        const struct hidden *hidden = &reading->hidden[i];
+        const struct winner *winner = winner_of(reading, hidden->span);
+        if (winner && winner->seal == hidden->cover && hidden->in_newest) {
+            continue;
+        }
+        reading->only_cover = true;
+        reading->only_span = hidden->span;
+        reading->cover_wanted = winner ? winner->seal : VV_VERSION_NONE;
+        reading->covers_span = INT64_MIN;
+        status = walk(reading, reading->store->read_runs, vv_cassandra_ms(hidden->span),
+                      VV_CASSANDRA_RUNS_OF_A_PAGE, NULL, visit_run);
+        status = status == VV_DONE && !reading->stopped ? VV_OK : status;
+    }
+    return status;
+}
+
 static enum vv_status visit_answer(struct reading *reading)
 {
     struct vv_store_answer *answer = reading->answer;
@@ -293,13 +389,14 @@ static enum vv_status visit_answer(struct reading *reading)
     for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
         status = read_class(reading, i);
     }
-    return status;
+    return status == VV_OK ? give_hidden(reading) : status;
 }
 
 enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_visit visit,
                                        void *context, struct vv_error *error)
 {
-    struct reading reading = {.store = answer->store,
+    struct reading reading = {.covers_span = INT64_MIN,
+                              .store = answer->store,
                               .answer = answer,
                               .read = &answer->read,
                               .visit = visit,
@@ -315,7 +412,9 @@ enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);
+    vv_buffer_deinit(&reading.newest);
     vv_buffer_deinit(&reading.covers);
+    free(reading.hidden);
     free(reading.spans);
     return reading.stopped ? VV_OK : vv_cassandra_put_off(status);
 }

@@ -120,6 +120,17 @@ static void prefer(struct vv_tenant_classes *classes, uint8_t one)
     classes->n = n;
 }
 
+/* What the other has, and this one not, behind it. */
+static void add_classes(struct vv_tenant_classes *classes, const struct vv_tenant_classes *other)
+{
+    classes->layouts |= other->layouts;
+    for (uint32_t i = 0; i < other->n; i++) {
+        if (!memchr(classes->classes, other->classes[i], classes->n)) {
+            classes->classes[classes->n++] = other->classes[i];
+        }
+    }
+}
+
 /* Into a list that ascends by tenant. */
 static bool keep_tenant(struct vv_tenant_classes **tenants, size_t *n,
                         const struct vv_tenant_classes *classes)
@@ -150,17 +161,23 @@ static bool keep_tenant(struct vv_tenant_classes **tenants, size_t *n,
  */
 #define RECORD_HEAD 9
 
+static void encode_record(const struct vv_cassandra *store, const struct vv_tenant_classes *classes,
+                          struct vv_buffer *out)
+{
+    vv_buffer_be64(out, (uint64_t)classes->retention_ns);
+    vv_buffer_u8(out, classes->layouts);
+    for (uint32_t i = 0; i < classes->n; i++) {
+        vv_buffer_be64(out, (uint64_t)store->classes[classes->classes[i]].retention_ns);
+    }
+}
+
 static enum vv_status put_record(struct vv_cassandra *store,
                                  const struct vv_tenant_classes *classes, struct vv_error *error)
 {
     uint8_t key[4];
     struct vv_buffer value = {0};
     vv_key_put_u32(key, classes->tenant);
-    vv_buffer_be64(&value, (uint64_t)classes->retention_ns);
-    vv_buffer_u8(&value, classes->layouts);
-    for (uint32_t i = 0; i < classes->n; i++) {
-        vv_buffer_be64(&value, (uint64_t)store->classes[classes->classes[i]].retention_ns);
-    }
+    encode_record(store, classes, &value);
     enum vv_status status = vv_buffer_status(&value);
     struct vv_store *local = store->local;
     if (status == VV_OK) {
@@ -171,11 +188,33 @@ static enum vv_status put_record(struct vv_cassandra *store,
     return status;
 }
 
+/* The same record, but for the number, goes to the other nodes: they must know where to read. */
+static enum vv_status tell_record(struct vv_cassandra *store,
+                                  const struct vv_tenant_classes *classes, struct vv_error *error)
+{
+    struct vv_buffer value = {0};
+    encode_record(store, classes, &value);
+    enum vv_status status = vv_buffer_status(&value);
+    if (status == VV_OK) {
+        const struct vv_told told = {.kind = VV_TOLD_CLASSES,
+                                     .tenant = vv_cassandra_tenant(store, classes->tenant),
+                                     .value = {(char *)value.data, value.size}};
+        status = vv_shared_tell(&store->base, &told, error);
+    }
+    vv_buffer_deinit(&value);
+    return status;
+}
+
 static enum vv_status keep(struct vv_cassandra *store, const struct vv_tenant_classes *classes,
                            struct vv_error *error)
 {
+    struct vv_tenant_classes all = *classes;
     pthread_mutex_lock(&store->lock);
-    bool kept = keep_tenant(&store->tenants, &store->n_tenants, classes);
+    size_t at = place_of(store->tenants, store->n_tenants, all.tenant);
+    if (at < store->n_tenants && store->tenants[at].tenant == all.tenant) {
+        add_classes(&all, &store->tenants[at]); /* learnt meanwhile */
+    }
+    bool kept = keep_tenant(&store->tenants, &store->n_tenants, &all);
     pthread_mutex_unlock(&store->lock);
     return kept ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
 }
@@ -193,9 +232,13 @@ enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant
     }
     bool found;
     struct vv_tenant_classes classes = recorded(store, tenant, &found);
+    bool is_new = !found || classes.classes[0] != class_of(store, retention_ns);
     classes.retention_ns = retention_ns;
     prefer(&classes, class_of(store, retention_ns));
     status = put_record(store, &classes, error);
+    if (status == VV_OK && is_new) {
+        status = tell_record(store, &classes, error);
+    }
     if (status == VV_OK) {
         status = store->local->ops->confirm(store->local, error);
     }
@@ -214,6 +257,9 @@ enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store, uint32_t ten
     }
     classes.layouts |= layout;
     enum vv_status status = put_record(store, &classes, error);
+    if (status == VV_OK) {
+        status = tell_record(store, &classes, error);
+    }
     return vv_cassandra_failed(store, status == VV_OK ? keep(store, &classes, error) : status);
 }
 
@@ -226,29 +272,62 @@ struct loading {
     struct vv_error *error;
 };
 
-static enum vv_status load_tenant(void *context, struct vv_str key, struct vv_str value)
+static enum vv_status decode_record(const struct vv_cassandra *store, struct vv_str value,
+                                    struct vv_tenant_classes *classes_out, struct vv_error *error)
 {
-    struct loading *loading = context;
-    struct vv_cassandra *store = loading->store;
     size_t n = value.size < RECORD_HEAD ? 0 : (value.size - RECORD_HEAD) / 8;
-    if (key.size != 4 || n == 0 || value.size != RECORD_HEAD + n * 8) {
-        return vv_error_set(loading->error, VV_CORRUPT, "the record of a retention is damaged");
+    if (n == 0 || n > VV_CASSANDRA_CLASSES_MAX + 1 || value.size != RECORD_HEAD + n * 8) {
+        return vv_error_set(error, VV_CORRUPT, "the record of a retention is damaged");
     }
     const uint8_t *at = (const uint8_t *)value.data;
-    struct vv_tenant_classes classes = {.tenant = vv_key_get_u32((const uint8_t *)key.data),
-                                        .retention_ns = (int64_t)vv_key_get_u64(at),
-                                        .layouts = at[8]};
+    classes_out->retention_ns = (int64_t)vv_key_get_u64(at);
+    classes_out->layouts = at[8];
     for (size_t i = n; i > 0; i--) {
         int64_t retention = (int64_t)vv_key_get_u64(at + RECORD_HEAD + (i - 1) * 8);
         uint8_t one = class_of(store, retention);
         if (store->classes[one].retention_ns != retention) {
-            return vv_error_set(loading->error, VV_INVALID,
+            return vv_error_set(error, VV_INVALID,
                                 "a tenant's data lies in a retention class that is not configured "
-                                "any more: add it to cassandra.classes again");
+                                "here: add it to cassandra.classes, which must be the same for all "
+                                "nodes");
         }
-        prefer(&classes, one);
+        prefer(classes_out, one);
+    }
+    return VV_OK;
+}
+
+static enum vv_status load_tenant(void *context, struct vv_str key, struct vv_str value)
+{
+    struct loading *loading = context;
+    struct vv_tenant_classes classes = {0};
+    if (key.size != 4) {
+        return vv_error_set(loading->error, VV_CORRUPT, "the record of a retention is damaged");
+    }
+    classes.tenant = vv_key_get_u32((const uint8_t *)key.data);
+    enum vv_status status = decode_record(loading->store, value, &classes, loading->error);
+    if (status != VV_OK) {
+        return status;
     }
     return keep_tenant(&loading->tenants, &loading->n, &classes) ? VV_OK : VV_NO_MEMORY;
+}
+
+/* Where another node has put something is read too, and nothing is written there. */
+enum vv_status vv_cassandra_learn_classes(struct vv_cassandra *store, struct vv_str tenant,
+                                          struct vv_str value, struct vv_error *error)
+{
+    struct vv_tenant_classes theirs = {0};
+    uint32_t number;
+    enum vv_status status = decode_record(store, value, &theirs, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!store->names.tenant_named(store->names.context, tenant, &number)) {
+        return VV_NOT_FOUND;
+    }
+    bool found;
+    struct vv_tenant_classes classes = recorded(store, number, &found);
+    add_classes(&classes, &theirs);
+    return keep(store, &classes, error);
 }
 
 /* Readers go on with what they knew until all is there. */

@@ -354,7 +354,7 @@ struct vvcql_statement *vv_cassandra_rows_question(const struct vv_cassandra *st
     struct vvcql_statement *statement = vvcql_statement_prepared(store->classes[class].read_values);
     int64_t first = vv_time_floor(from_of(read), VV_MILLISECOND);
     int64_t last = vv_time_floor(to_of(read) - 1, VV_MILLISECOND);
-    *status_out = vv_cassandra_add_partition(store, statement, &read->partition, error);
+    *status_out = vv_cassandra_add_rows_partition(store, statement, &read->partition, error);
     vvcql_add_timestamp(statement, vv_cassandra_ms(first));
     vvcql_add_timestamp(statement, vv_cassandra_ms(last));
     vvcql_set_page_size(statement, ROWS_OF_A_PAGE);

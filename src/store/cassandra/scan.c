@@ -8,8 +8,16 @@ enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
                                        const struct vv_mark *after, vv_mark_visit visit,
                                        void *context, struct vv_error *error)
 {
-    struct vv_store *local = vv_cassandra_of(base)->local;
-    return local->ops->scan_marks(local, due_until, after, visit, context, error);
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    enum vv_status status = VV_OK;
+    if (!atomic_load(&store->failed)) {
+        status = vv_cassandra_failed(store, vv_ledger_send(store, error));
+        if (status == VV_OK && !after) {
+            status = vv_ledger_read(store, error);
+        }
+    }
+    return status == VV_OK ? vv_ledger_scan(store, due_until, after, visit, context, error)
+                           : status;
 }
 
 /* ---- metadata ---- */

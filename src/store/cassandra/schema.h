@@ -12,11 +12,13 @@
 #define VV_STORE_CASSANDRA_SCHEMA_H
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "cql/session.h"
 
-#define VV_SCHEMA_VERSION      1
-#define VV_SCHEMA_CLASSES_MAX  16
-#define VV_SCHEMA_REPLICAS_MAX 32
+#define VV_SCHEMA_VERSION         1
+#define VV_SCHEMA_CLASSES_MAX     16
+#define VV_SCHEMA_REPLICAS_MAX    32
+#define VV_SCHEMA_CHANGES_LIFE_NS (2 * VV_DAY) /* of rows that nodes learn definitions from */
 
 struct vv_schema_replicas {
     struct vv_str datacenter;

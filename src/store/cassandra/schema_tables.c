@@ -29,16 +29,24 @@
         KEY("bucket", "timestamp", 2, "where the bucket begins"),                                  \
         KEY("bucket_s", "int", 3, "its length: in the key because plans change"),                  \
         KEY("split", "smallint", 4, "of a source too large for one partition")
+#define REGION_KEY KEY("region", "text", 0, "whose nodes of Varve wrote it")
+/* Regions seal by themselves, so what they seal is apart. */
 #define PARTITION                                                                                  \
-    PARTITION_KEY, CLUSTERING("measurement", "text", 0, false, NULL),                              \
+    REGION_KEY, KEY("tenant", "text", 1, NULL),                                                    \
+        KEY("source", "uuid", 2, "made of the tenant and the id of the source"),                   \
+        KEY("bucket", "timestamp", 3, "where the bucket begins"),                                  \
+        KEY("bucket_s", "int", 4, "its length: in the key because plans change"),                  \
+        KEY("split", "smallint", 5, "of a source too large for one partition"),                    \
+        CLUSTERING("measurement", "text", 0, false, NULL),                                         \
         CLUSTERING("span", "timestamp", 1, false, "where the time that is sealed at once begins")
 
 static const struct vv_schema_column runs[] = {
     PARTITION,
     CLUSTERING("run", "bigint", 2, false, "the stamp of the flush (the least one: covers)"),
-    CLUSTERING("part", "bigint", 3, false, NULL),
+    CLUSTERING("part", "bigint", 3, false, "of a cover: the seal of the block"),
     REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
-    REGULAR("data", "blob", "a columnar block"),
+    REGULAR("data", "blob", "a columnar block; of a cover, the runs that a block has in it"),
+    REGULAR("written", "bigint", "tells a run that was written again, with more, from the first"),
 };
 
 static const struct vv_schema_column blocks[] = {
@@ -69,10 +77,79 @@ static const struct vv_schema_column buckets[] = {
     CLUSTERING("bucket_s", "int", 1, false, NULL),
 };
 
+static const struct vv_schema_column ledger[] = {
+    REGION_KEY,
+    KEY("shard", "int", 1, "of the source"),
+    KEY("slot", "timestamp", 2, "the hour in which the span is due"),
+    CLUSTERING("node", "int", 0, false, "that wrote the runs"),
+    CLUSTERING("due", "bigint", 1, false, "ns since 1970"),
+    CLUSTERING("tenant", "text", 2, false, NULL),
+    CLUSTERING("source", "uuid", 3, false, NULL),
+    CLUSTERING("bucket", "timestamp", 4, false, NULL),
+    CLUSTERING("bucket_s", "int", 5, false, NULL),
+    CLUSTERING("split", "smallint", 6, false, NULL),
+    CLUSTERING("measurement", "text", 7, false, NULL),
+    CLUSTERING("span", "timestamp", 8, false, NULL),
+    REGULAR("id", "text", "of the source"),
+    REGULAR("span_ns", "bigint", NULL),
+    REGULAR("run", "bigint", "the stamp of the newest"),
+    REGULAR("put", "bigint", "when the mark was written: goes up with each time"),
+    REGULAR("retired", "bigint", "up to where it was sealed: the mark is open while put is above"),
+};
+
+static const struct vv_schema_column ledger_slots[] = {
+    REGION_KEY,
+    KEY("shard", "int", 1, NULL),
+    CLUSTERING("slot", "timestamp", 0, false, NULL),
+    CLUSTERING("node", "int", 1, false, NULL),
+    REGULAR("touched", "bigint", "changes whenever the node adds to the slot"),
+};
+
+static const struct vv_schema_column seals[] = {
+    REGION_KEY,
+    KEY("shard", "int", 1, NULL),
+    REGULAR("node", "int", "that seals the shard"),
+    REGULAR("lease", "timestamp", "until when others leave it alone"),
+    REGULAR("seal", "bigint", "the stamp of its newest pass"),
+};
+
+static const struct vv_schema_column plans[] = {
+    REGION_KEY,
+    KEY("tenant", "text", 1, NULL),
+    KEY("source", "uuid", 2, NULL),
+    CLUSTERING("valid_from", "bigint", 0, false, "ns since 1970"),
+    REGULAR("bucket_ns", "bigint", NULL),
+    REGULAR("span_ns", "bigint", NULL),
+    REGULAR("splits", "int", NULL),
+};
+
+static const struct vv_schema_column definitions[] = {
+    REGION_KEY,
+    KEY("shard", "int", 1, "of tenant and name"),
+    CLUSTERING("tenant", "text", 0, false, NULL),
+    CLUSTERING("kind", "int", 1, false, NULL),
+    CLUSTERING("name", "text", 2, false, NULL),
+    CLUSTERING("item", "bigint", 3, false, NULL),
+    CLUSTERING("node", "int", 4, false, "that saw it"),
+    REGULAR("value", "blob", NULL),
+};
+
+static const struct vv_schema_column changes[] = {
+    REGION_KEY,
+    KEY("node", "int", 1, NULL),
+    KEY("slot", "bigint", 2, "counts up, so that no partition grows without bound"),
+    CLUSTERING("written", "bigint", 0, false, "us since 1970, ascending"),
+    REGULAR("definitions", "blob", "that the node has added"),
+};
+
 static const struct vv_schema_column nodes[] = {
-    KEY("region", "text", 0, NULL),
+    REGION_KEY,
     CLUSTERING("node", "int", 0, false, NULL),
     REGULAR("owner", "uuid", "of its data folder"),
+    REGULAR("beat", "bigint", "changes while it lives; changes written up to here are there"),
+    REGULAR("flushed_until", "bigint",
+            "ns since 1970: what it acknowledged before is in the tables"),
+    REGULAR("slot", "bigint", "of its newest changes"),
 };
 
 static const struct vv_schema_column versions[] = {
@@ -95,6 +172,18 @@ static const char rows_why[] =
 static const char buckets_why[] =
     "Which buckets a source has, so that a reader need not look into empty ones. A partition\n"
     "for each period of 512 days, and one that lists the periods.";
+static const char ledger_why[] =
+    "Which spans have runs that are in no block yet. Rows are written again, never deleted; a\n"
+    "partition for each hour in which spans are due.";
+static const char ledger_slots_why[] = "Which of these partitions there are, and which changed.";
+static const char seals_why[] =
+    "Who seals a shard of the sources. The stamp goes up by compare-and-set before anything is\n"
+    "read, and blocks are written with it: what somebody else writes late loses.";
+static const char plans_why[] =
+    "How the time of a source is cut into buckets and spans: who asked first has chosen.";
+static const char definitions_why[] =
+    "Tenants, measurements, metrics and sources with their tags, as each node saw them.";
+static const char changes_why[] = "The newest definitions again, by node, to learn them from.";
 static const char nodes_why[] = "Which nodes of Varve use these tables, by their data folders.";
 static const char versions_why[] = "The version that these tables have.";
 
@@ -234,6 +323,20 @@ static void add_tables(struct building *building)
     add_rows(building, 0);
     table = add_table(building, VV_STR_LITERAL("buckets"), buckets_why, buckets, COUNT(buckets));
     add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("ledger"), ledger_why, ledger, COUNT(ledger));
+    add_expiring(building, table, options->run_life_ns);
+    table = add_table(building, VV_STR_LITERAL("ledger_slots"), ledger_slots_why, ledger_slots,
+                      COUNT(ledger_slots));
+    add_expiring(building, table, options->run_life_ns);
+    table = add_table(building, VV_STR_LITERAL("seals"), seals_why, seals, COUNT(seals));
+    add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("plans"), plans_why, plans, COUNT(plans));
+    add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("definitions"), definitions_why, definitions,
+                      COUNT(definitions));
+    add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("changes"), changes_why, changes, COUNT(changes));
+    add_expiring(building, table, VV_SCHEMA_CHANGES_LIFE_NS);
     table = add_table(building, VV_STR_LITERAL("nodes"), nodes_why, nodes, COUNT(nodes));
     add_option(table, "default_time_to_live", VV_STR_LITERAL("0"));
     table = add_table(building, VV_STR_LITERAL("varve_schema"), versions_why, versions,
@@ -275,7 +378,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = 2 * options->n_classes + 6;
+    size_t n_tables = 2 * options->n_classes + 12;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

@@ -26,13 +26,21 @@ enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store, struct vv_err
     return vv_cassandra_failed(store, vv_flight_send_costly(&store->flight, batch, cost, error));
 }
 
+/* A copy of a run that waits to be sealed replaces the run, but not what its own node may write
+ * there later: its timestamp stays near the run's. */
+static int64_t copy_age(int64_t age_us)
+{
+    return age_us > 0 ? age_us / 1024 : 0;
+}
+
 static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_piece *run,
                                     struct vvcql_statement *statement, struct vv_error *error)
 {
     const struct vv_partition *partition = &run->key.partition;
     struct vv_buffer metrics = {0};
     int64_t now = store->clock->wall_ns(store->clock);
-    int64_t us;
+    int64_t us = 0;
+    int64_t version;
     enum vv_status status = vv_cassandra_add_partition(store, statement, partition, error);
     if (status == VV_OK) {
         status = vv_cassandra_metrics(store, run->bytes, &metrics);
@@ -41,15 +49,17 @@ static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_
         status = vv_cassandra_write_us(store, &us, error);
     }
     if (status == VV_OK) {
+        version = run->version ? run->version : us;
         vv_cassandra_add_str(statement, vv_cassandra_measurement(store, run->key.measurement));
         vvcql_add_timestamp(statement, vv_cassandra_ms(run->key.span_start));
         vvcql_add_bigint(statement, vv_cassandra_from_stamp(run->run));
         vvcql_add_bigint(statement, run->part);
         vvcql_add_bytes(statement, metrics.data ? metrics.data : (const uint8_t *)"", metrics.size);
         vv_cassandra_add_str(statement, run->bytes);
+        vvcql_add_bigint(statement, version);
         vvcql_add_int(statement, vv_cassandra_run_ttl(
                                      store, partition->bucket_start + partition->bucket_ns, now));
-        vvcql_add_bigint(statement, us);
+        vvcql_add_bigint(statement, version + copy_age(us - version));
     }
     vv_buffer_deinit(&metrics);
     return status;
@@ -116,6 +126,9 @@ enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece
     }
     if (status == VV_OK) {
         status = vv_cassandra_note_bucket(store, &run->key.partition, error);
+    }
+    if (status == VV_OK) { /* its names are known before it is */
+        status = vv_shared_send_told(store, error);
     }
     if (status != VV_OK) {
         return status;
@@ -225,6 +238,12 @@ enum vv_status vv_cassandra_settle(struct vv_cassandra *store, struct vv_error *
     enum vv_status landed = vv_flight_wait(&store->flight, status == VV_OK ? error : NULL);
     status = status == VV_OK ? landed : status;
     if (status == VV_OK) {
+        status = vv_shared_send_told(store, error);
+    }
+    if (status == VV_OK) {
+        status = vv_ledger_send(store, error);
+    }
+    if (status == VV_OK) {
         status = apply_changes(store, error);
     }
     return vv_cassandra_failed(store, status);
@@ -240,13 +259,16 @@ enum vv_status vv_cassandra_confirm(struct vv_store *base, struct vv_error *erro
     if (status == VV_OK) {
         status = vv_cassandra_failed(store, store->local->ops->confirm(store->local, error));
     }
+    if (status == VV_OK) {
+        vv_buffer_clear(&store->shared.told);
+        store->shared.told_sent = 0;
+    }
     return status;
 }
 
-/* ---- marks: this node's part of the ledger ---- */
+/* ---- marks ---- */
 
-/* A mark may be durable before its run is: the sealer then finds nothing, and retires it. Rows are
- * not sealed. */
+/* Rows are not sealed. */
 enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark *mark,
                                      struct vv_error *error)
 {
@@ -256,7 +278,8 @@ enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark
         vv_cassandra_layout(store, mark->key.partition.tenant) == VV_LAYOUT_ROWS) {
         return status;
     }
-    return vv_cassandra_failed(store, store->local->ops->put_mark(store->local, mark, error));
+    status = vv_key_check(&mark->key, error);
+    return status == VV_OK ? vv_cassandra_failed(store, vv_ledger_put(store, mark, error)) : status;
 }
 
 enum vv_status vv_cassandra_retire_marks(struct vv_store *base, const struct vv_mark *marks,
@@ -264,7 +287,11 @@ enum vv_status vv_cassandra_retire_marks(struct vv_store *base, const struct vv_
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = vv_cassandra_check(store, error);
-    return status != VV_OK ? status
-                           : vv_cassandra_failed(store, store->local->ops->retire_marks(
-                                                            store->local, marks, n, error));
+    if (status == VV_OK) {
+        status = vv_ledger_send(store, error);
+    }
+    if (status == VV_OK) {
+        status = vv_ledger_retire(store, marks, n, error);
+    }
+    return vv_cassandra_failed(store, status);
 }

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger: which spans have runs that are in no block yet.
+ *
+ * In Cassandra each node has a row for each span, with its newest run, in a partition of the shard
+ * and the hour in which the span is due. It goes there when the run has landed, and the slot is
+ * touched when it has; so a run without a mark belongs to a flush that is not confirmed and is done
+ * again. `put`, a time of the node's write clock, goes up with each writing, also of the same run,
+ * which may hold more then. Sealing writes `retired` beside it: exactly the time that was known
+ * before the span was read. Both carry that time as CQL timestamp, so the highest of each counts in
+ * whatever order they come, and nothing is ever deleted.
+ *
+ * The marks of shards that this node owns are in the local store too, where the sealer finds them;
+ * beside each stands what was put, by node.
+ */
+#include "store/cassandra/cassandra.h"
+
+#include "store/keys.h"
+
+#include <stdlib.h>
+
+#define SLOT_NS         VV_HOUR
+#define BATCH_BYTES_MAX (16u << 10)
+#define MARKS_PER_COST  10 /* of a batch cost as much as one row alone */
+#define ENTRY_SIZE      20 /* node 4, run 8, put 8 */
+#define DROPS_MAX       64
+
+int64_t vv_ledger_slot_ms(int64_t due_ns)
+{
+    return vv_time_floor(due_ns, SLOT_NS) / VV_MILLISECOND;
+}
+
+/* ---- the local store ---- */
+
+static struct vv_str key_of(const struct vv_mark *mark, uint8_t room[VV_KEY_MARK_SIZE])
+{
+    vv_key_from_mark(mark, room);
+    return (struct vv_str){(char *)room, VV_KEY_MARK_SIZE};
+}
+
+/* What was put of a mark, by node; nothing when it is not there. */
+static enum vv_status get_runs(struct vv_cassandra *store, const struct vv_mark *mark,
+                               struct vv_buffer *out, struct vv_error *error)
+{
+    uint8_t room[VV_KEY_MARK_SIZE];
+    vv_buffer_clear(out);
+    enum vv_status status =
+        store->local->ops->get_meta(store->local, VV_LOCAL_RUNS, key_of(mark, room), out, error);
+    return status == VV_NOT_FOUND ? VV_OK : status;
+}
+
+/* Sets what a node put unless it is known; false when nothing is new. */
+static bool set_run(struct vv_buffer *runs, uint32_t node, vv_stamp run, int64_t put_us)
+{
+    for (size_t at = 0; at + ENTRY_SIZE <= runs->size; at += ENTRY_SIZE) {
+        if (vv_key_get_u32(runs->data + at) == node) {
+            bool is_newer = put_us > (int64_t)vv_key_get_u64(runs->data + at + 12);
+            if (is_newer) {
+                vv_key_put_u64(runs->data + at + 4, run);
+                vv_key_put_u64(runs->data + at + 12, (uint64_t)put_us);
+            }
+            return is_newer;
+        }
+    }
+    vv_buffer_be32(runs, node);
+    vv_buffer_be64(runs, run);
+    vv_buffer_be64(runs, (uint64_t)put_us);
+    return true;
+}
+
+/* As the sealer sees a mark: its highest run, of whatever node. */
+static vv_stamp highest(const struct vv_buffer *runs)
+{
+    vv_stamp run = 0;
+    for (size_t at = 0; at + ENTRY_SIZE <= runs->size; at += ENTRY_SIZE) {
+        vv_stamp one = vv_key_get_u64(runs->data + at + 4);
+        run = one > run ? one : run;
+    }
+    return run;
+}
+
+enum vv_status vv_ledger_note(struct vv_cassandra *store, const struct vv_mark *mark, uint32_t node,
+                              int64_t put_us, struct vv_error *error)
+{
+    struct vv_store *local = store->local;
+    struct vv_buffer runs = {0};
+    uint8_t room[VV_KEY_MARK_SIZE];
+    enum vv_status status = get_runs(store, mark, &runs, error);
+    if (status == VV_OK && set_run(&runs, node, mark->run, put_us)) {
+        status = vv_buffer_status(&runs);
+        if (status == VV_OK) {
+            status = local->ops->put_meta(local, VV_LOCAL_RUNS, key_of(mark, room),
+                                          (struct vv_str){(char *)runs.data, runs.size}, error);
+        }
+        if (status == VV_OK) {
+            struct vv_mark whole = *mark;
+            whole.run = highest(&runs);
+            status = local->ops->put_mark(local, &whole, error);
+        }
+    }
+    vv_buffer_deinit(&runs);
+    return status;
+}
+
+static enum vv_status forget(struct vv_cassandra *store, const struct vv_mark *mark,
+                             struct vv_error *error)
+{
+    struct vv_store *local = store->local;
+    uint8_t room[VV_KEY_MARK_SIZE];
+    enum vv_status status =
+        local->ops->remove_meta(local, VV_LOCAL_RUNS, key_of(mark, room), error);
+    return status == VV_OK ? local->ops->retire_marks(local, mark, 1, error) : status;
+}
+
+/* ---- to Cassandra ---- */
+
+static void add_mark(const struct vv_cassandra *store, struct vvcql_statement *statement,
+                     const struct vv_mark *mark, const uint8_t source[16], uint32_t node)
+{
+    const struct vv_partition *partition = &mark->key.partition;
+    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
+    vvcql_add_int(statement, vv_cassandra_shard_of(source));
+    vvcql_add_timestamp(statement, vv_ledger_slot_ms(mark->due_ns));
+    vvcql_add_int(statement, (int32_t)node);
+    vvcql_add_bigint(statement, mark->due_ns);
+    vv_cassandra_add_str(statement, vv_cassandra_tenant(store, partition->tenant));
+    vvcql_add_uuid(statement, source);
+    vvcql_add_timestamp(statement, vv_cassandra_ms(partition->bucket_start));
+    vvcql_add_int(statement, (int32_t)(partition->bucket_ns / VV_SECOND));
+    vvcql_add_smallint(statement, (int16_t)partition->split);
+    vv_cassandra_add_str(statement, vv_cassandra_measurement(store, mark->key.measurement));
+    vvcql_add_timestamp(statement, vv_cassandra_ms(mark->key.span_start));
+}
+
+static int64_t end_of(const struct vv_mark *mark)
+{
+    return mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
+}
+
+static struct vvcql_statement *put_statement(const struct vv_cassandra *store,
+                                             const struct vv_mark_out *out)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_ledger);
+    int64_t now = store->clock->wall_ns(store->clock);
+    add_mark(store, statement, &out->mark, out->source, store->shared.node);
+    vv_cassandra_add_str(statement,
+                         store->names.source(store->names.context, out->mark.key.partition.source));
+    vvcql_add_bigint(statement, out->mark.span_ns);
+    vvcql_add_bigint(statement, vv_cassandra_from_stamp(out->mark.run));
+    vvcql_add_bigint(statement, out->put_us);
+    vvcql_add_int(statement, vv_cassandra_run_ttl(store, end_of(&out->mark), now));
+    vvcql_add_bigint(statement, out->put_us);
+    return statement;
+}
+
+static bool same_slot(const struct vv_mark_out *a, const struct vv_mark_out *b)
+{
+    return vv_cassandra_shard_of(a->source) == vv_cassandra_shard_of(b->source) &&
+           a->slot_ms == b->slot_ms;
+}
+
+static int compare_out(const void *a, const void *b)
+{
+    const struct vv_mark_out *x = a;
+    const struct vv_mark_out *y = b;
+    int32_t shard_x = vv_cassandra_shard_of(x->source);
+    int32_t shard_y = vv_cassandra_shard_of(y->source);
+    if (shard_x != shard_y) {
+        return shard_x < shard_y ? -1 : 1;
+    }
+    if (x->slot_ms != y->slot_ms) {
+        return x->slot_ms < y->slot_ms ? -1 : 1;
+    }
+    return vv_span_key_compare(&x->mark.key, &y->mark.key);
+}
+
+/* A slot may stand in the list twice; it is touched twice then. */
+static enum vv_status note_slot(struct vv_cassandra_shared *shared, const struct vv_mark_out *out,
+                                struct vv_error *error)
+{
+    uint8_t shard = vv_cassandra_shard_of(out->source);
+    int64_t end_ns = end_of(&out->mark);
+    struct vv_slot_out *last = shared->n_slots > 0 ? &shared->slots[shared->n_slots - 1] : NULL;
+    if (last && last->shard == shard && last->slot_ms == out->slot_ms) {
+        last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+        return VV_OK;
+    }
+    if (shared->n_slots == shared->slots_capacity) {
+        size_t capacity = shared->slots_capacity ? shared->slots_capacity * 2 : 256;
+        struct vv_slot_out *slots = realloc(shared->slots, capacity * sizeof *slots);
+        if (!slots) {
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing marks");
+        }
+        shared->slots = slots;
+        shared->slots_capacity = capacity;
+    }
+    shared->slots[shared->n_slots++] = (struct vv_slot_out){shard, out->slot_ms, end_ns};
+    return VV_OK;
+}
+
+static enum vv_status send_batch(struct vv_cassandra *store, struct vvcql_statement *take_batch,
+                                 uint32_t n, struct vv_error *error)
+{
+    vvcql_set_idempotent(take_batch, true);
+    return vv_flight_send_costly(&store->flight, take_batch,
+                                 (n + MARKS_PER_COST - 1) / MARKS_PER_COST, error);
+}
+
+/* Marks from `at` on that go together; returns how many. */
+static enum vv_status send_some(struct vv_cassandra *store, size_t at, size_t *n_out,
+                                struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    struct vvcql_statement *batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
+    size_t n = 0;
+    if (!batch) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing marks");
+    }
+    while (at + n < shared->n_marks && same_slot(&shared->marks[at], &shared->marks[at + n]) &&
+           vvcql_statement_size(batch) < BATCH_BYTES_MAX) {
+        struct vvcql_statement *one = put_statement(store, &shared->marks[at + n]);
+        if (!one) {
+            vvcql_statement_destroy(batch);
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing marks");
+        }
+        vvcql_batch_add(batch, one);
+        n++;
+    }
+    *n_out = n;
+    return send_batch(store, batch, (uint32_t)n, error);
+}
+
+/* The runs that they tell of must be there. */
+static enum vv_status send_marks(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    enum vv_status status = VV_OK;
+    if (shared->n_marks == 0) {
+        return VV_OK;
+    }
+    status = vv_cassandra_send_batch(store, error);
+    if (status == VV_OK) {
+        status = vv_flight_wait(&store->flight, error);
+    }
+    qsort(shared->marks, shared->n_marks, sizeof *shared->marks, compare_out);
+    for (size_t at = 0; at < shared->n_marks && status == VV_OK;) {
+        size_t n = 1;
+        status = note_slot(shared, &shared->marks[at], error);
+        if (status == VV_OK) {
+            status = send_some(store, at, &n, error);
+        }
+        for (size_t i = at; i < at + n && status == VV_OK; i++) {
+            status = note_slot(shared, &shared->marks[i], error); /* of a later bucket, perhaps */
+        }
+        at += n;
+    }
+    return status;
+}
+
+/* In the local store from when they are in the ledger, and not before: what is sealed meanwhile
+ * would be retired before it was put. */
+static enum vv_status note_own(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    enum vv_status status = shared->n_marks > 0 ? vv_flight_wait(&store->flight, error) : VV_OK;
+    for (size_t i = 0; i < shared->n_marks && status == VV_OK; i++) {
+        const struct vv_mark_out *out = &shared->marks[i];
+        if (shared->shards[vv_cassandra_shard_of(out->source)].is_owned) {
+            status = vv_ledger_note(store, &out->mark, shared->node, out->put_us, error);
+        }
+    }
+    if (status == VV_OK) {
+        shared->n_marks = 0;
+    }
+    return status;
+}
+
+static enum vv_status touch(struct vv_cassandra *store, const struct vv_slot_out *slot,
+                            struct vv_error *error)
+{
+    int64_t us;
+    enum vv_status status = vv_cassandra_write_us(store, &us, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_slot);
+    int64_t now = store->clock->wall_ns(store->clock);
+    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
+    vvcql_add_int(statement, slot->shard);
+    vvcql_add_timestamp(statement, slot->slot_ms);
+    vvcql_add_int(statement, (int32_t)store->shared.node);
+    vvcql_add_bigint(statement, us);
+    vvcql_add_int(statement, vv_cassandra_run_ttl(store, slot->end_ns, now));
+    vvcql_add_bigint(statement, us);
+    vvcql_set_idempotent(statement, true);
+    return vv_flight_send(&store->flight, statement, error);
+}
+
+enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    enum vv_status status = send_marks(store, error);
+    if (status == VV_OK) {
+        status = note_own(store, error);
+    }
+    for (size_t i = 0; i < shared->n_slots && status == VV_OK; i++) {
+        status = touch(store, &shared->slots[i], error);
+    }
+    if (status == VV_OK && shared->n_slots > 0) {
+        status = vv_flight_wait(&store->flight, error);
+    }
+    if (status == VV_OK) {
+        shared->n_slots = 0;
+    }
+    return status;
+}
+
+/* ---- marks ---- */
+
+enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
+                             struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    const struct vv_partition *partition = &mark->key.partition;
+    enum vv_status status = VV_OK;
+    int64_t put_us;
+    if (shared->n_marks == VV_MARKS_OUT_MAX) {
+        status = send_marks(store, error);
+        status = status == VV_OK ? note_own(store, error) : status;
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_write_us(store, &put_us, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_mark_out *out = &shared->marks[shared->n_marks];
+    *out = (struct vv_mark_out){
+        .mark = *mark, .slot_ms = vv_ledger_slot_ms(mark->due_ns), .put_us = put_us};
+    if (!vv_cassandra_source_id(store, partition->tenant, partition->source, out->source)) {
+        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name",
+                            partition->source, partition->tenant);
+    }
+    shared->n_marks++;
+    return VV_OK;
+}
+
+static enum vv_status retire_row(struct vv_cassandra *store, const struct vv_mark *mark,
+                                 const uint8_t source[16], uint32_t node, int64_t put_us,
+                                 struct vv_error *error)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.retire_ledger);
+    int64_t now = store->clock->wall_ns(store->clock);
+    vvcql_add_int(statement, vv_cassandra_run_ttl(store, end_of(mark), now));
+    vvcql_add_bigint(statement, put_us);
+    vvcql_add_bigint(statement, put_us);
+    add_mark(store, statement, mark, source, node);
+    vvcql_set_idempotent(statement, true);
+    return vv_flight_send(&store->flight, statement, error);
+}
+
+/* What is in the local store was there before the span was read: between the two, nothing is
+ * noted. */
+static enum vv_status retire(struct vv_cassandra *store, const struct vv_mark *mark,
+                             const uint8_t source[16], struct vv_error *error)
+{
+    struct vv_buffer runs = {0};
+    enum vv_status status = get_runs(store, mark, &runs, error);
+    if (status == VV_OK && runs.size > 0 && highest(&runs) <= mark->run) {
+        for (size_t at = 0; at + ENTRY_SIZE <= runs.size && status == VV_OK; at += ENTRY_SIZE) {
+            status = retire_row(store, mark, source, vv_key_get_u32(runs.data + at),
+                                (int64_t)vv_key_get_u64(runs.data + at + 12), error);
+        }
+        if (status == VV_OK) {
+            status = forget(store, mark, error);
+        }
+    }
+    vv_buffer_deinit(&runs);
+    return status;
+}
+
+enum vv_status vv_ledger_retire(struct vv_cassandra *store, const struct vv_mark *marks, size_t n,
+                                struct vv_error *error)
+{
+    bool shards[VV_CASSANDRA_SHARDS] = {false};
+    bool current[VV_CASSANDRA_SHARDS] = {false};
+    enum vv_status status = VV_OK;
+    uint8_t shard;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_cassandra_shard(store, &marks[i].key.partition, &shard, error);
+        shards[shard] = true;
+    }
+    if (status == VV_OK) { /* the blocks and covers must be there before this is asked */
+        status = vv_flight_wait(&store->flight, error);
+    }
+    if (status == VV_OK) {
+        status = vv_shared_check_passes(store, shards, current, error);
+    }
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        uint8_t source[16];
+        const struct vv_partition *partition = &marks[i].key.partition;
+        if (vv_cassandra_source_id(store, partition->tenant, partition->source, source) &&
+            current[vv_cassandra_shard_of(source)]) {
+            status = retire(store, &marks[i], source, error);
+        }
+    }
+    return status;
+}
+
+/* ---- scanning ---- */
+
+struct scanning {
+    struct vv_cassandra *store;
+    vv_mark_visit visit;
+    void *context;
+    int64_t now_ns;
+    struct vv_mark drops[DROPS_MAX]; /* of shards that other nodes own now */
+    size_t n_drops;
+};
+
+static enum vv_status visit_mark(void *context, const struct vv_mark *mark)
+{
+    struct scanning *scanning = context;
+    struct vv_cassandra *store = scanning->store;
+    uint8_t number;
+    if (vv_cassandra_shard(store, &mark->key.partition, &number, NULL) != VV_OK) {
+        return VV_OK;
+    }
+    const struct vv_shard *shard = &store->shared.shards[number];
+    if (!shard->is_owned) {
+        if (scanning->n_drops < DROPS_MAX) {
+            scanning->drops[scanning->n_drops++] = *mark;
+        }
+        return VV_OK;
+    }
+    bool is_left = shard->leave_until_ns > scanning->now_ns &&
+                   shard->leave_until_ns - scanning->now_ns < VV_MINUTE; /* else a clock jumped */
+    return is_left ? VV_OK : scanning->visit(scanning->context, mark);
+}
+
+enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
+                              const struct vv_mark *after, vv_mark_visit visit, void *context,
+                              struct vv_error *error)
+{
+    struct scanning *scanning = calloc(1, sizeof *scanning);
+    struct vv_store *local = store->local;
+    if (!scanning) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading marks");
+    }
+    scanning->store = store;
+    scanning->visit = visit;
+    scanning->context = context;
+    scanning->now_ns = store->clock->wall_ns(store->clock);
+    enum vv_status status =
+        local->ops->scan_marks(local, due_until, after, visit_mark, scanning, error);
+    for (size_t i = 0; i < scanning->n_drops && status == VV_OK; i++) {
+        status = forget(store, &scanning->drops[i], error);
+    }
+    free(scanning);
+    return status;
+}

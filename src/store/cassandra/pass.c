@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passes: before spans of a shard are read to be sealed, the shard's stamp goes up by compare-and-
+ * set. Blocks are written with it, so those of a pass that began later win, whenever they are
+ * written; and marks are retired only while no later pass has begun, since one that begins after
+ * that check reads all that this one has read.
+ *
+ * The stamp is in µs and of the same remainder as the node's number, so no two nodes have one. With
+ * it goes a lease: others leave the shard alone until it ends, or until the node is gone for them.
+ * That saves work; clocks that go wrong cost work only.
+ */
+#include "store/cassandra/cassandra.h"
+
+#define LEASE_NS  (30 * VV_SECOND)
+#define STEP_US   (VV_STAMP_NODE_MAX + 1) /* stamps of a node are so far apart */
+#define TRIES_MAX 3
+
+static int64_t wall(const struct vv_cassandra *store)
+{
+    return store->clock->wall_ns(store->clock);
+}
+
+/* ---- questions about several shards at once ---- */
+
+static size_t list_shards(const bool shards[VV_CASSANDRA_SHARDS],
+                          uint8_t list_out[VV_CASSANDRA_SHARDS])
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
+        if (shards[i]) {
+            list_out[n++] = (uint8_t)i;
+        }
+    }
+    return n;
+}
+
+static void read_seal(struct vv_shard *shard, struct vvcql_result *row)
+{
+    int32_t node;
+    int64_t lease_ms;
+    shard->is_known = true;
+    shard->exists = vvcql_next_row(row) && vvcql_get_int(row, 0, &node) &&
+                    vvcql_get_bigint(row, 1, &lease_ms) && vvcql_get_bigint(row, 2, &shard->seal);
+    if (shard->exists) {
+        shard->sealer = (uint32_t)node;
+        shard->lease_ns = lease_ms * VV_MILLISECOND;
+    } else {
+        shard->seal = 0;
+    }
+}
+
+/* As it is now, with what stands in progress finished first. */
+static enum vv_status look(struct vv_cassandra *store, const uint8_t *shards, size_t n,
+                           struct vv_error *error)
+{
+    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS];
+    struct vvcql_result *results[VV_CASSANDRA_SHARDS];
+    for (size_t i = 0; i < n; i++) {
+        statements[i] = vvcql_statement_prepared(store->shared.read_seal);
+        vv_cassandra_add_str(statements[i], vv_str_of(store->shared.region));
+        vvcql_add_int(statements[i], shards[i]);
+        vvcql_set_consistency(statements[i], VVCQL_LOCAL_SERIAL);
+        vvcql_set_idempotent(statements[i], true);
+    }
+    enum vv_status status = vv_cassandra_ask(store, statements, n, results, error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        read_seal(&store->shared.shards[shards[i]], results[i]);
+        vvcql_result_destroy(results[i]);
+    }
+    return status;
+}
+
+/* ---- beginning ---- */
+
+static int64_t next_seal(const struct vv_cassandra *store, const struct vv_shard *shard)
+{
+    int64_t now_us = wall(store) / 1000;
+    int64_t least = shard->seal + 1 > now_us ? shard->seal + 1 : now_us;
+    int64_t node = (int64_t)store->shared.node;
+    return least + ((node - least) % STEP_US + STEP_US) % STEP_US;
+}
+
+static struct vvcql_statement *move_statement(const struct vv_cassandra *store, uint8_t number,
+                                              int64_t seal)
+{
+    const struct vv_cassandra_shared *shared = &store->shared;
+    const struct vv_shard *shard = &shared->shards[number];
+    int64_t lease_ms = (wall(store) + LEASE_NS) / VV_MILLISECOND;
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(shard->exists ? shared->move_seal : shared->make_seal);
+    if (!shard->exists) {
+        vv_cassandra_add_str(statement, vv_str_of(shared->region));
+        vvcql_add_int(statement, number);
+    }
+    vvcql_add_int(statement, (int32_t)shared->node);
+    vvcql_add_timestamp(statement, lease_ms);
+    vvcql_add_bigint(statement, seal);
+    if (shard->exists) {
+        vv_cassandra_add_str(statement, vv_str_of(shared->region));
+        vvcql_add_int(statement, number);
+        vvcql_add_bigint(statement, shard->seal);
+    }
+    vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
+    return statement;
+}
+
+/* Another node has it, and lives as far as its lease tells. */
+static bool is_leased(struct vv_cassandra *store, struct vv_shard *shard)
+{
+    bool is = shard->exists && shard->sealer != store->shared.node &&
+              shard->lease_ns > wall(store) && shard->lease_ns <= wall(store) + 2 * LEASE_NS;
+    shard->leave_until_ns = is ? shard->lease_ns : 0;
+    return is;
+}
+
+/* Moves the stamps of shards whose present ones are known; those that did not come about are
+ * unknown afterwards. */
+static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
+{
+    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS];
+    struct vvcql_result *results[VV_CASSANDRA_SHARDS];
+    int64_t wanted[VV_CASSANDRA_SHARDS];
+    for (size_t i = 0; i < n; i++) {
+        wanted[i] = next_seal(store, &store->shared.shards[shards[i]]);
+        statements[i] = move_statement(store, shards[i], wanted[i]);
+    }
+    enum vv_status status = vv_cassandra_ask(store, statements, n, results, NULL);
+    for (size_t i = 0; i < n; i++) {
+        struct vv_shard *shard = &store->shared.shards[shards[i]];
+        bool applied = false;
+        bool told = status == VV_OK && vvcql_next_row(results[i]) &&
+                    vvcql_get_boolean(results[i], 0, &applied);
+        vvcql_result_destroy(status == VV_OK ? results[i] : NULL);
+        shard->is_known = told && applied;
+        if (shard->is_known) {
+            shard->exists = true;
+            shard->sealer = store->shared.node;
+            shard->seal = wanted[i];
+            shard->pass = wanted[i];
+            shard->is_fresh = true;
+        }
+    }
+}
+
+/* One try; those that are done, or not for this node, leave the list. A move whose outcome was lost
+ * is not looked for: another one, above it, is as good. */
+static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, size_t *n,
+                                 struct vv_error *error)
+{
+    uint8_t unknown[VV_CASSANDRA_SHARDS];
+    size_t n_unknown = 0;
+    for (size_t i = 0; i < *n; i++) {
+        if (!store->shared.shards[shards[i]].is_known) {
+            unknown[n_unknown++] = shards[i];
+        }
+    }
+    enum vv_status status = n_unknown > 0 ? look(store, unknown, n_unknown, error) : VV_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < *n && status == VV_OK; i++) {
+        if (!is_leased(store, &store->shared.shards[shards[i]])) {
+            shards[kept++] = shards[i];
+        }
+    }
+    *n = status == VV_OK ? kept : *n;
+    if (status != VV_OK || kept == 0) {
+        return status;
+    }
+    move(store, shards, kept);
+    size_t left = 0;
+    for (size_t i = 0; i < kept; i++) {
+        if (!store->shared.shards[shards[i]].is_known) {
+            shards[left++] = shards[i];
+        }
+    }
+    *n = left;
+    return VV_OK;
+}
+
+/* Shards that another node has just moved are left to it. */
+static enum vv_status begin(struct vv_cassandra *store, const bool shards[VV_CASSANDRA_SHARDS],
+                            struct vv_error *error)
+{
+    uint8_t list[VV_CASSANDRA_SHARDS];
+    size_t n = list_shards(shards, list);
+    enum vv_status status = VV_OK;
+    for (int i = 0; i < TRIES_MAX && n > 0 && status == VV_OK; i++) {
+        status = try_passes(store, list, &n, error);
+    }
+    return status;
+}
+
+enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark *marks, size_t n,
+                                    bool *mine_out, struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    bool shards[VV_CASSANDRA_SHARDS] = {false};
+    enum vv_status status = vv_cassandra_check(store, error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        uint8_t shard;
+        status = vv_cassandra_shard(store, &marks[i].key.partition, &shard, error);
+        if (status == VV_OK) {
+            shards[shard] = true;
+            store->shared.shards[shard].is_fresh = false;
+        }
+    }
+    if (status == VV_OK) {
+        status = begin(store, shards, error);
+    }
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        uint8_t shard;
+        status = vv_cassandra_shard(store, &marks[i].key.partition, &shard, error);
+        mine_out[i] = status == VV_OK && store->shared.shards[shard].is_fresh;
+    }
+    return vv_cassandra_put_off(status);
+}
+
+/* ---- writing, and afterwards ---- */
+
+enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
+                                     const bool shards[VV_CASSANDRA_SHARDS], struct vv_error *error)
+{
+    bool missing[VV_CASSANDRA_SHARDS] = {false};
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
+        missing[i] = shards[i] && !store->shared.shards[i].is_fresh;
+    }
+    enum vv_status status = begin(store, missing, error);
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        if (shards[i] && !store->shared.shards[i].is_fresh) {
+            status = vv_error_set(error, VV_OVERLOAD,
+                                  "another node seals this shard of the sources: try again later");
+        }
+    }
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        store->shared.shards[i].is_fresh &= !shards[i];
+    }
+    return status;
+}
+
+enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
+                                      const bool shards[VV_CASSANDRA_SHARDS],
+                                      bool current_out[VV_CASSANDRA_SHARDS], struct vv_error *error)
+{
+    uint8_t list[VV_CASSANDRA_SHARDS];
+    size_t n = list_shards(shards, list);
+    enum vv_status status = n > 0 ? look(store, list, n, error) : VV_OK;
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        const struct vv_shard *shard = &store->shared.shards[i];
+        current_out[i] = shards[i] && (shard->pass == 0 || shard->seal == shard->pass);
+    }
+    return status;
+}

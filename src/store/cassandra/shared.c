@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What nodes share: its life and its statements. */
+#include "store/cassandra/cassandra.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MARK_COLUMNS                                                                               \
+    "region, shard, slot, node, due, tenant, source, bucket, bucket_s, split, measurement, span"
+#define MARK_IS                                                                                    \
+    "region = ? AND shard = ? AND slot = ? AND node = ? AND due = ? AND tenant = ? AND "           \
+    "source = ? AND bucket = ? AND bucket_s = ? AND split = ? AND measurement = ? AND span = ?"
+
+static uint32_t own_node(struct vv_store *base)
+{
+    return vv_cassandra_of(base)->shared.node;
+}
+
+const struct vv_shared_ops vv_cassandra_shared_ops = {
+    .node = own_node,
+    .tell = vv_shared_tell,
+    .learn = vv_shared_learn,
+    .agree_plans = vv_shared_agree_plans,
+    .beat = vv_shared_beat,
+    .peers = vv_shared_peers,
+    .begin_seal = vv_shared_begin_seal,
+};
+
+bool vv_shared_init(struct vv_cassandra *store, const char *region)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    size_t size = strlen(region);
+    vv_invariant(size > 0 && size < sizeof shared->region);
+    memcpy(shared->region, region, size + 1);
+    vv_invariant(pthread_mutex_init(&shared->lock, NULL) == 0);
+    vv_invariant(pthread_mutex_init(&shared->learning, NULL) == 0);
+    shared->marks = calloc(VV_MARKS_OUT_MAX, sizeof *shared->marks);
+    return shared->marks != NULL;
+}
+
+static void forget_put(struct vv_cassandra_shared *shared)
+{
+    for (size_t i = 0; i < shared->n_put; i++) {
+        vv_buffer_deinit(&shared->put[i].list);
+    }
+    shared->n_put = 0;
+}
+
+void vv_shared_deinit(struct vv_cassandra *store)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    forget_put(shared);
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
+        free(shared->shards[i].seen);
+    }
+    free(shared->marks);
+    free(shared->slots);
+    free(shared->put);
+    free(shared->nodes);
+    for (size_t i = 0; i < shared->n_unplaced; i++) {
+        free(shared->unplaced[i]);
+    }
+    free(shared->unplaced);
+    vv_buffer_deinit(&shared->told);
+    pthread_mutex_destroy(&shared->learning);
+    pthread_mutex_destroy(&shared->lock);
+}
+
+void vv_shared_forget(struct vv_cassandra *store)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    shared->n_marks = 0;
+    shared->n_slots = 0;
+    shared->told_sent = 0;
+    shared->told.failed = false; /* what could not be added was refused, and comes again */
+    forget_put(shared);
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
+        shared->shards[i].is_known = false;
+        shared->shards[i].is_fresh = false;
+    }
+}
+
+static bool prepare_tables(struct vv_cassandra *store)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    shared->read_nodes = vv_cassandra_prepare(
+        store, "SELECT node, owner, beat, flushed_until, slot FROM @ WHERE region = ?", "nodes");
+    shared->join = vv_cassandra_prepare(
+        store, "INSERT INTO @ (region, node, owner) VALUES (?, ?, ?) IF NOT EXISTS", "nodes");
+    shared->put_beat = vv_cassandra_prepare(store,
+                                            "UPDATE @ USING TIMESTAMP ? SET beat = ?, "
+                                            "flushed_until = ?, slot = ? "
+                                            "WHERE region = ? AND node = ?",
+                                            "nodes");
+    shared->say_slot = vv_cassandra_prepare(
+        store, "UPDATE @ USING TIMESTAMP ? SET slot = ? WHERE region = ? AND node = ?", "nodes");
+    shared->put_definition =
+        vv_cassandra_prepare(store,
+                             "INSERT INTO @ (region, shard, tenant, kind, name, item, node, value) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
+                             "definitions");
+    shared->read_definitions = vv_cassandra_prepare(
+        store, "SELECT tenant, kind, name, item, node, value FROM @ WHERE region = ? AND shard = ?",
+        "definitions");
+    shared->put_change =
+        vv_cassandra_prepare(store,
+                             "INSERT INTO @ (region, node, slot, written, definitions) "
+                             "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                             "changes");
+    shared->read_changes = vv_cassandra_prepare(
+        store,
+        "SELECT written, definitions FROM @ WHERE region = ? AND node = ? AND slot = ? AND "
+        "written > ?",
+        "changes");
+    shared->put_plan =
+        vv_cassandra_prepare(store,
+                             "INSERT INTO @ (region, tenant, source, valid_from, bucket_ns, "
+                             "span_ns, splits) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS",
+                             "plans");
+    shared->read_plan =
+        vv_cassandra_prepare(store,
+                             "SELECT bucket_ns, span_ns, splits FROM @ WHERE region = ? AND "
+                             "tenant = ? AND source = ? AND valid_from = ?",
+                             "plans");
+    return shared->read_nodes && shared->join && shared->put_beat && shared->say_slot &&
+           shared->put_definition && shared->read_definitions && shared->put_change &&
+           shared->read_changes && shared->put_plan && shared->read_plan;
+}
+
+static bool prepare_ledger(struct vv_cassandra *store)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    shared->put_ledger = vv_cassandra_prepare(
+        store,
+        "INSERT INTO @ (" MARK_COLUMNS ", id, span_ns, run, put) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+        "ledger");
+    shared->retire_ledger = vv_cassandra_prepare(
+        store, "UPDATE @ USING TTL ? AND TIMESTAMP ? SET retired = ? WHERE " MARK_IS, "ledger");
+    shared->read_ledger =
+        vv_cassandra_prepare(store,
+                             "SELECT due, tenant, id, bucket, bucket_s, split, measurement, span, "
+                             "span_ns, run, put, retired FROM @ WHERE region = ? AND shard = ? AND "
+                             "slot = ? AND node = ?",
+                             "ledger");
+    shared->put_slot = vv_cassandra_prepare(store,
+                                            "INSERT INTO @ (region, shard, slot, node, touched) "
+                                            "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+                                            "ledger_slots");
+    shared->read_slots = vv_cassandra_prepare(
+        store, "SELECT slot, node, touched FROM @ WHERE region = ? AND shard = ?", "ledger_slots");
+    shared->read_seal = vv_cassandra_prepare(
+        store, "SELECT node, lease, seal FROM @ WHERE region = ? AND shard = ?", "seals");
+    shared->make_seal = vv_cassandra_prepare(store,
+                                             "INSERT INTO @ (region, shard, node, lease, seal) "
+                                             "VALUES (?, ?, ?, ?, ?) IF NOT EXISTS",
+                                             "seals");
+    shared->move_seal = vv_cassandra_prepare(store,
+                                             "UPDATE @ SET node = ?, lease = ?, seal = ? "
+                                             "WHERE region = ? AND shard = ? IF seal = ?",
+                                             "seals");
+    return shared->put_ledger && shared->retire_ledger && shared->read_ledger && shared->put_slot &&
+           shared->read_slots && shared->read_seal && shared->make_seal && shared->move_seal;
+}
+
+bool vv_shared_prepare(struct vv_cassandra *store)
+{
+    return prepare_tables(store) && prepare_ledger(store);
+}

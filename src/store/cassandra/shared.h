@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nodes share beside runs and blocks: who they are (join.c, learn.c), what they tell each
+ * other (tell.c, learn.c), first plans (plans.c), the ledger (ledger.c, ledger_read.c) and who may
+ * seal what (pass.c). Private to this folder; the storage thread's unless said otherwise.
+ *
+ * Sources are divided into shards by the first byte of their UUID. A node owns the shards that the
+ * nodes which live give it by a hash of both; each computes that for itself. It is a matter of
+ * work only: right is what the stamps of passes make so.
+ */
+#ifndef VV_STORE_CASSANDRA_SHARED_H
+#define VV_STORE_CASSANDRA_SHARED_H
+
+#include "cql/session.h"
+#include "store/store.h"
+
+#include <pthread.h>
+
+#define VV_CASSANDRA_SHARDS 256
+#define VV_REGION_SIZE      49
+
+struct vv_cassandra;
+
+/* A node's part of a slot of the ledger, as it was when this node read it. */
+struct vv_slot_seen {
+    int64_t slot_ms;
+    uint32_t node;
+    int64_t touched;
+};
+
+struct vv_shard {
+    /* As of the last answer of Cassandra about it. */
+    bool is_known;
+    bool exists;
+    uint32_t sealer;
+    int64_t lease_ns; /* wall time */
+    int64_t seal;
+    /* This node's passes. */
+    int64_t pass;           /* the stamp of the last one begun; 0: none */
+    bool is_fresh;          /* nothing was written with it yet */
+    int64_t leave_until_ns; /* wall time: another node has the lease */
+    /* The ledger. */
+    bool is_owned;
+    int64_t read_at_ns;        /* monotonic: when it is due to be read again */
+    struct vv_slot_seen *seen; /* ascending by slot and node */
+    size_t n_seen;
+};
+
+struct vv_node_seen {
+    uint32_t node;
+    int64_t beat;
+    int64_t heard_ns; /* monotonic: when the beat changed */
+    int64_t flushed_until_ns;
+    int64_t slot;    /* of its changes that is read next … */
+    int64_t written; /* … behind this one */
+};
+
+/* A mark that is on its way to the ledger. */
+struct vv_mark_out {
+    struct vv_mark mark;
+    uint8_t source[16];
+    int64_t slot_ms;
+    int64_t put_us;
+};
+
+/* A slot that marks were written to, which is to be touched. */
+struct vv_slot_out {
+    uint8_t shard;
+    int64_t slot_ms;
+    int64_t end_ns; /* of the latest bucket in it */
+};
+
+/* Classes that were told of a tenant which this node doesn't know yet: value and name. */
+struct vv_classes_told {
+    size_t value_size;
+    size_t name_size;
+    char bytes[];
+};
+
+/* What put_blocks wrote last for a span, until the next time. */
+struct vv_span_put {
+    struct vv_span_key key;
+    int64_t seal;
+    struct vv_buffer list; /* the runs that the blocks have in them */
+};
+
+struct vv_cassandra_shared {
+    char region[VV_REGION_SIZE];
+    uint32_t node;
+    const struct vvcql_prepared *read_nodes, *join, *put_beat, *say_slot, *put_definition,
+        *read_definitions, *put_change, *read_changes, *put_plan, *read_plan, *put_ledger,
+        *retire_ledger, *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal;
+
+    struct vv_shard shards[VV_CASSANDRA_SHARDS];
+    struct vv_mark_out *marks; /* not in the ledger yet */
+    size_t n_marks;
+    struct vv_slot_out *slots; /* in the ledger, not touched yet */
+    size_t n_slots;
+    size_t slots_capacity;
+    struct vv_span_put *put;
+    size_t n_put;
+    size_t put_capacity;
+
+    struct vv_buffer told; /* since the last confirm */
+    size_t told_sent;      /* of it */
+    int64_t change_slot;
+    size_t change_bytes; /* written to that slot */
+
+    pthread_mutex_t learning; /* one at a time; what follows */
+    bool has_learnt;
+    struct vv_classes_told **unplaced;
+    size_t n_unplaced;
+    int64_t learnt_at_ns; /* monotonic */
+
+    pthread_mutex_t lock;       /* what follows */
+    struct vv_node_seen *nodes; /* the others, ascending */
+    size_t n_nodes;
+};
+
+/* ---- shared.c ---- */
+
+VV_MUST_CHECK bool vv_shared_init(struct vv_cassandra *store, const char *region);
+void vv_shared_deinit(struct vv_cassandra *store);
+VV_MUST_CHECK bool vv_shared_prepare(struct vv_cassandra *store);
+extern const struct vv_shared_ops vv_cassandra_shared_ops;
+/* recover(): what was under way is forgotten, and told again. */
+void vv_shared_forget(struct vv_cassandra *store);
+
+/* ---- join.c ---- */
+
+/* Finds this node's number, or takes one. VV_IO; and when Cassandra is away but the number is
+ * known, VV_OK. */
+VV_MUST_CHECK enum vv_status vv_shared_join(struct vv_cassandra *store, struct vv_error *error);
+/* The number of an earlier time; 0: it never joined. */
+VV_MUST_CHECK enum vv_status vv_shared_load_node(struct vv_cassandra *store,
+                                                 struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_shared_beat(struct vv_store *base, int64_t flushed_until_ns,
+                                            struct vv_error *error);
+
+/* Says which slot changes are in from now on. */
+VV_MUST_CHECK enum vv_status vv_shared_say_slot(struct vv_cassandra *store, struct vv_error *error);
+
+/* ---- tell.c ---- */
+
+/* The store's own among what is told: which classes a tenant has. */
+#define VV_TOLD_CLASSES 200
+
+VV_MUST_CHECK enum vv_status vv_shared_tell(struct vv_store *base, const struct vv_told *told,
+                                            struct vv_error *error);
+/* Sends what was told and waits for it, so that what is written next comes after it. */
+VV_MUST_CHECK enum vv_status vv_shared_send_told(struct vv_cassandra *store,
+                                                 struct vv_error *error);
+/* The next of what send_told has put into a change; false at the end or where it is damaged. */
+struct vv_reader;
+bool vv_told_next(struct vv_reader *reader, struct vv_told *told_out);
+
+/* ---- learn.c: any thread ---- */
+
+VV_MUST_CHECK enum vv_status vv_shared_learn(struct vv_store *base, vv_told_visit visit,
+                                             void *context, struct vv_error *error);
+size_t vv_shared_peers(struct vv_store *base, struct vv_peer *peers_out, size_t max);
+/* Which shards this node owns: read from the nodes that live. Storage thread. */
+void vv_shared_divide(struct vv_cassandra *store);
+
+/* ---- plans.c ---- */
+
+VV_MUST_CHECK enum vv_status vv_shared_agree_plans(struct vv_store *base,
+                                                   struct vv_first_plan *plans, size_t n,
+                                                   struct vv_error *error);
+
+/* ---- pass.c ---- */
+
+VV_MUST_CHECK enum vv_status vv_shared_begin_seal(struct vv_store *base,
+                                                  const struct vv_mark *marks, size_t n,
+                                                  bool *mine_out, struct vv_error *error);
+/* The stamp to write blocks of these shards with: of a pass that nothing was written with. */
+VV_MUST_CHECK enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
+                                                   const bool shards[VV_CASSANDRA_SHARDS],
+                                                   struct vv_error *error);
+/* Which of the shards have seen no other pass since this node's last one. */
+VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
+                                                    const bool shards[VV_CASSANDRA_SHARDS],
+                                                    bool current_out[VV_CASSANDRA_SHARDS],
+                                                    struct vv_error *error);
+
+/* ---- ledger.c ---- */
+
+VV_MUST_CHECK enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
+                                           struct vv_error *error);
+/* Waits for runs; then marks, and then the slots that they are in, to Cassandra. */
+VV_MUST_CHECK enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_ledger_retire(struct vv_cassandra *store,
+                                              const struct vv_mark *marks, size_t n,
+                                              struct vv_error *error);
+/* Notes in the local store that a node put a mark. */
+VV_MUST_CHECK enum vv_status vv_ledger_note(struct vv_cassandra *store, const struct vv_mark *mark,
+                                            uint32_t node, int64_t put_us, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
+                                            const struct vv_mark *after, vv_mark_visit visit,
+                                            void *context, struct vv_error *error);
+int64_t vv_ledger_slot_ms(int64_t due_ns);
+
+/* ---- ledger_read.c ---- */
+
+/* Reads some of what other nodes, or this one before it owned the shard, have added. */
+VV_MUST_CHECK enum vv_status vv_ledger_read(struct vv_cassandra *store, struct vv_error *error);
+
+#endif
