@@ -108,7 +108,8 @@ struct vv_peer {
 
 /* For a store that several nodes share. Storage thread, unless said otherwise. */
 struct vv_shared_ops {
-    /* This node's number, in its stamps: 1 … VV_STAMP_NODE_MAX, for its life. Any thread. */
+    /* This node's number, in its stamps: 1 … VV_STAMP_NODE_MAX, for its life; 0 until it could ask
+     * for one. Any thread. */
     uint32_t (*node)(struct vv_store *);
     /* Durable with the next confirm; other nodes can learn it before they can see a run that is put
      * after it. `node` is ignored. */

@@ -207,6 +207,11 @@ void vv_cassandra_add_str(struct vvcql_statement *statement, struct vv_str text)
 /* An unsigned stamp as a bigint of the same order, and back. */
 int64_t vv_cassandra_from_stamp(uint64_t stamp);
 uint64_t vv_cassandra_to_stamp(int64_t value);
+/* A stamp given out before this node had joined has no number in it yet. */
+static inline vv_stamp vv_cassandra_own(const struct vv_cassandra *store, vv_stamp run)
+{
+    return (run & VV_STAMP_NODE_MAX) != 0 ? run : run | store->shared.node;
+}
 /* Times of partitions and spans are whole minutes, so ms are exact. */
 static inline int64_t vv_cassandra_ms(int64_t time_ns)
 {

@@ -439,8 +439,8 @@ static enum vv_status visit_mark(void *context, const struct vv_mark *mark)
 }
 
 enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
-                              const struct vv_mark *after, vv_mark_visit visit, void *context,
-                              struct vv_error *error)
+                              const struct vv_mark *after, bool drops, vv_mark_visit visit,
+                              void *context, struct vv_error *error)
 {
     struct scanning *scanning = calloc(1, sizeof *scanning);
     struct vv_store *local = store->local;
@@ -453,7 +453,7 @@ enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
     scanning->now_ns = store->clock->wall_ns(store->clock);
     enum vv_status status =
         local->ops->scan_marks(local, due_until, after, visit_mark, scanning, error);
-    for (size_t i = 0; i < scanning->n_drops && status == VV_OK; i++) {
+    for (size_t i = 0; i < scanning->n_drops && drops && status == VV_OK; i++) {
         status = forget(store, &scanning->drops[i], error);
     }
     free(scanning);

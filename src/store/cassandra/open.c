@@ -378,16 +378,10 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
     }
     if (status == VV_OK && !atomic_load(&store->failed)) {
         status = join(store, error);
-        if (status == VV_IO && store->shared.node != 0) { /* recover() comes to it again */
+        if (status == VV_IO) { /* too few hosts answer: recover() comes to it again */
             atomic_store(&store->failed, true);
             status = VV_OK;
         }
-    }
-    if (status == VV_OK && store->shared.node == 0) {
-        status = vv_error_set(error, VV_IO,
-                              "Cassandra can't be reached, and this data folder is no node of "
-                              "keyspace %s yet: it must be there when a node first starts",
-                              store->keyspace);
     }
     if (status != VV_OK) {
         close_store(&store->base);

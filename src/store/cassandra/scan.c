@@ -10,14 +10,17 @@ enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = VV_OK;
-    if (!atomic_load(&store->failed)) {
+    uintptr_t writer = atomic_load(&store->writer); /* 0: nothing was written yet */
+    bool is_writer = writer == 0 || writer == (uintptr_t)pthread_self();
+    if (is_writer && !atomic_load(&store->failed)) {
         status = vv_cassandra_failed(store, vv_ledger_send(store, error));
         if (status == VV_OK && !after) {
             status = vv_ledger_read(store, error);
         }
     }
-    return status == VV_OK ? vv_ledger_scan(store, due_until, after, visit, context, error)
-                           : status;
+    return status == VV_OK
+               ? vv_ledger_scan(store, due_until, after, is_writer, visit, context, error)
+               : status;
 }
 
 /* ---- metadata ---- */

@@ -45,7 +45,7 @@ static const struct vv_schema_column runs[] = {
     CLUSTERING("run", "bigint", 2, false, "the stamp of the flush (the least one: covers)"),
     CLUSTERING("part", "bigint", 3, false, "of a cover: the seal of the block"),
     REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
-    REGULAR("data", "blob", "a columnar block; of a cover, the runs that a block has in it"),
+    REGULAR("data", "blob", "a columnar block, or of a cover the runs that are in a block"),
     REGULAR("written", "bigint", "tells a run that was written again, with more, from the first"),
 };
 
@@ -173,7 +173,7 @@ static const char buckets_why[] =
     "Which buckets a source has, so that a reader need not look into empty ones. A partition\n"
     "for each period of 512 days, and one that lists the periods.";
 static const char ledger_why[] =
-    "Which spans have runs that are in no block yet. Rows are written again, never deleted; a\n"
+    "Which spans have runs that are in no block yet. Rows are written again, never deleted. A\n"
     "partition for each hour in which spans are due.";
 static const char ledger_slots_why[] = "Which of these partitions there are, and which changed.";
 static const char seals_why[] =

@@ -13,7 +13,7 @@
 
 static uint32_t own_node(struct vv_store *base)
 {
-    return vv_cassandra_of(base)->shared.node;
+    return atomic_load(&vv_cassandra_of(base)->shared.node);
 }
 
 const struct vv_shared_ops vv_cassandra_shared_ops = {

@@ -15,6 +15,7 @@
 #include "store/store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define VV_CASSANDRA_SHARDS 256
 #define VV_REGION_SIZE      49
@@ -36,11 +37,11 @@ struct vv_shard {
     int64_t lease_ns; /* wall time */
     int64_t seal;
     /* This node's passes. */
-    int64_t pass;           /* the stamp of the last one begun; 0: none */
-    bool is_fresh;          /* nothing was written with it yet */
-    int64_t leave_until_ns; /* wall time: another node has the lease */
+    int64_t pass;                   /* the stamp of the last one begun; 0: none */
+    bool is_fresh;                  /* nothing was written with it yet */
+    _Atomic int64_t leave_until_ns; /* wall time: another node has the lease */
     /* The ledger. */
-    bool is_owned;
+    _Atomic bool is_owned;
     int64_t read_at_ns;        /* monotonic: when it is due to be read again */
     struct vv_slot_seen *seen; /* ascending by slot and node */
     size_t n_seen;
@@ -86,7 +87,7 @@ struct vv_span_put {
 
 struct vv_cassandra_shared {
     char region[VV_REGION_SIZE];
-    uint32_t node;
+    _Atomic uint32_t node; /* 0: it has not joined */
     const struct vvcql_prepared *read_nodes, *join, *put_beat, *say_slot, *put_definition,
         *read_definitions, *put_change, *read_changes, *put_plan, *read_plan, *put_ledger,
         *retire_ledger, *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal;
@@ -128,10 +129,9 @@ void vv_shared_forget(struct vv_cassandra *store);
 
 /* ---- join.c ---- */
 
-/* Finds this node's number, or takes one. VV_IO; and when Cassandra is away but the number is
- * known, VV_OK. */
+/* Finds this node's number, or takes one. VV_IO. */
 VV_MUST_CHECK enum vv_status vv_shared_join(struct vv_cassandra *store, struct vv_error *error);
-/* The number of an earlier time; 0: it never joined. */
+/* The number of an earlier time, if there is one. */
 VV_MUST_CHECK enum vv_status vv_shared_load_node(struct vv_cassandra *store,
                                                  struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_shared_beat(struct vv_store *base, int64_t flushed_until_ns,
@@ -195,9 +195,11 @@ VV_MUST_CHECK enum vv_status vv_ledger_retire(struct vv_cassandra *store,
 /* Notes in the local store that a node put a mark. */
 VV_MUST_CHECK enum vv_status vv_ledger_note(struct vv_cassandra *store, const struct vv_mark *mark,
                                             uint32_t node, int64_t put_us, struct vv_error *error);
+/* Any thread; the storage thread also drops the marks of shards that others own now. */
 VV_MUST_CHECK enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
-                                            const struct vv_mark *after, vv_mark_visit visit,
-                                            void *context, struct vv_error *error);
+                                            const struct vv_mark *after, bool drops,
+                                            vv_mark_visit visit, void *context,
+                                            struct vv_error *error);
 int64_t vv_ledger_slot_ms(int64_t due_ns);
 
 /* ---- ledger_read.c ---- */

@@ -52,7 +52,7 @@ static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_
         version = run->version ? run->version : us;
         vv_cassandra_add_str(statement, vv_cassandra_measurement(store, run->key.measurement));
         vvcql_add_timestamp(statement, vv_cassandra_ms(run->key.span_start));
-        vvcql_add_bigint(statement, vv_cassandra_from_stamp(run->run));
+        vvcql_add_bigint(statement, vv_cassandra_from_stamp(vv_cassandra_own(store, run->run)));
         vvcql_add_bigint(statement, run->part);
         vvcql_add_bytes(statement, metrics.data ? metrics.data : (const uint8_t *)"", metrics.size);
         vv_cassandra_add_str(statement, run->bytes);

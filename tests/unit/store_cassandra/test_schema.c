@@ -225,9 +225,12 @@ static void tables_say_what_they_are(void **state)
     (void)state;
     char *text = printed(&usual);
     expect_text(text,
-                "    data blob,              -- a columnar block\n"
-                "    PRIMARY KEY ((tenant, source, bucket, bucket_s, split), measurement, span, "
-                "run, part)\n"
+                "    data blob,              -- a columnar block, or of a cover the runs that are "
+                "in a block\n"
+                "    written bigint,         -- tells a run that was written again, with more, "
+                "from the first\n"
+                "    PRIMARY KEY ((region, tenant, source, bucket, bucket_s, split), measurement, "
+                "span, run, part)\n"
                 ") WITH CLUSTERING ORDER BY (measurement ASC, span ASC, run ASC, part ASC)\n"
                 "  -- 20 to 30 windows: a whole file goes when its window has expired\n"
                 "  AND compaction = {'class': 'TimeWindowCompactionStrategy',\n"
@@ -310,8 +313,10 @@ static void statements_come_one_by_one(void **state)
     assert_string_equal(walk.whats,
                         "keyspace varve,table runs,table blocks_7d,table blocks_30d,"
                         "table blocks_forever,table rows_7d,table rows_30d,table rows_forever,"
-                        "table buckets,table nodes,table varve_schema,version 1,");
-    for (size_t i = 1; i <= 11; i++) {
+                        "table buckets,table ledger,table ledger_slots,table seals,table plans,"
+                        "table definitions,table changes,table nodes,table varve_schema,"
+                        "version 1,");
+    for (size_t i = 1; i <= 17; i++) {
         walk = (struct walk){.stop_after = i};
         assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_CANCELLED);
         assert_int_equal(walk.n, i);
