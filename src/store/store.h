@@ -186,7 +186,8 @@ struct vv_store_ops {
 
     /* Reading. Sees all that was confirmed before the call, and what the calling thread wrote; runs
      * are visited before blocks, so that what is sealed meanwhile is seen at least once. Runs
-     * ascend by span, run, part; then blocks by span, part. */
+     * ascend by span, run, part; then blocks by span, part; then, where spans are being sealed,
+     * perhaps some of their runs (again). */
     enum vv_status (*read)(struct vv_store *, const struct vv_store_read *, vv_piece_visit, void *,
                            struct vv_error *);
     /*

@@ -29,7 +29,7 @@ static void runs_that_wait_for_half_the_slack_are_written_again(void **state)
     struct vv_span_key waits = span_of(TENANT, 1, 10, 3);
     struct vv_span_key sealed = span_of(TENANT, 2, 10, 3);
     int64_t now = now_ns();
-    vv_stamp run = vv_stamp_make((uint64_t)now / 1000, 0);
+    vv_stamp run = vv_stamp_make((uint64_t)now / 1000, 1);
     char before[256];
     put_run(c, &waits, run, 0, "a");
     put_run(c, &waits, run, 1, "b");

@@ -480,6 +480,8 @@ static void rows_are_written_again_after_a_failure(void **state)
     for (int i = 0; i < 500; i++) {
         values_add(&expected, (struct value){START + i * VV_SECOND, 10, (uint64_t)i, STAMP(7)});
     }
+    put_values(c, TENANT, 1, STAMP(7), expected.items, 1); /* what it says of the tenant is there */
+    confirm(c);
     c->backend->break_writes(c);
     put_values(c, TENANT, 1, STAMP(8), expected.items, expected.n);
     assert_int_equal(c->store->ops->confirm(c->store, NULL), VV_IO);

@@ -146,7 +146,7 @@ static const struct vv_schema_column nodes[] = {
     REGION_KEY,
     CLUSTERING("node", "int", 0, false, NULL),
     REGULAR("owner", "uuid", "of its data folder"),
-    REGULAR("beat", "bigint", "changes while it lives; changes written up to here are there"),
+    REGULAR("beat", "bigint", "goes up while it lives. Changes written before are there"),
     REGULAR("flushed_until", "bigint",
             "ns since 1970: what it acknowledged before is in the tables"),
     REGULAR("slot", "bigint", "of its newest changes"),
