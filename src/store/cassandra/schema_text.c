@@ -149,15 +149,21 @@ static void put_column(struct vv_buffer *out, const struct vv_schema_column *col
     vv_buffer_u8(out, '\n');
 }
 
+#define LINE_OF_NAMES 50
+
 /* The names of one kind, with commas. Columns stand in the order of their key. */
 static size_t put_names(struct vv_buffer *out, const struct vv_schema_table *table,
                         const char *kind, const char *joint, bool with_order)
 {
     size_t n = 0;
+    size_t line = out->size;
     for (size_t i = 0; i < table->n_columns; i++) {
         const struct vv_schema_column *column = &table->columns[i];
         if (vv_str_equal(column->kind, vv_str_of(kind))) {
-            vv_buffer_text(out, n++ > 0 ? ", " : joint);
+            bool is_full = out->size - line > LINE_OF_NAMES;
+            line = is_full ? out->size : line;
+            vv_buffer_text(out, is_full ? ",\n    " : n > 0 ? ", " : joint);
+            n++;
             vv_buffer_str(out, column->name);
             vv_buffer_text(out, !with_order ? "" : column->descending ? " DESC" : " ASC");
         }
