@@ -149,8 +149,6 @@ static void put_column(struct vv_buffer *out, const struct vv_schema_column *col
     vv_buffer_u8(out, '\n');
 }
 
-#define LINE_OF_NAMES 50
-
 /* The names of one kind, with commas. Columns stand in the order of their key. */
 static size_t put_names(struct vv_buffer *out, const struct vv_schema_table *table,
                         const char *kind, const char *joint, bool with_order)
@@ -160,7 +158,7 @@ static size_t put_names(struct vv_buffer *out, const struct vv_schema_table *tab
     for (size_t i = 0; i < table->n_columns; i++) {
         const struct vv_schema_column *column = &table->columns[i];
         if (vv_str_equal(column->kind, vv_str_of(kind))) {
-            bool is_full = out->size - line > LINE_OF_NAMES;
+            bool is_full = out->size - line > (with_order ? 75 : 50);
             line = is_full ? out->size : line;
             vv_buffer_text(out, is_full ? ",\n    " : n > 0 ? ", " : joint);
             n++;
