@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#define LIVELY_ROUNDS 40 /* the ledger is read in parts */
+
 /* ---- what happens ---- */
 
 static void move_time(struct fleet_world *world, struct fleet_node *node)
@@ -54,11 +56,26 @@ static void change_faults(struct fleet_world *world)
     vv_sim_cassandra_set_faults(world->cassandra, &faults);
 }
 
+/* The others stand still for so long that this one takes over what they were sealing. */
+static void take_over(struct fleet_world *world, struct fleet_node *node)
+{
+    fleet_tell(world, node, "takes over");
+    fleet_advance(world, VV_MINUTE);
+    (void)fleet_step(node, VV_TASK_LEARN);
+    (void)fleet_step(node, VV_TASK_FLUSH);
+    for (int i = 0; i < 9; i++) { /* the ledger is read in parts */
+        (void)fleet_look(node);
+    }
+    (void)fleet_step(node, VV_TASK_SEAL_ALL);
+}
+
 static void work(struct fleet_world *world, struct fleet_node *node)
 {
     uint64_t dice = vv_random_below(&world->random, 100);
     if (!node->engine) {
         (void)fleet_start(node);
+    } else if (world->depth > 0 && vv_random_below(&world->random, 4) == 0) {
+        take_over(world, node);
     } else if (dice < 40) {
         fleet_write(node);
     } else if (dice < 60) {
@@ -82,6 +99,25 @@ static void work(struct fleet_world *world, struct fleet_node *node)
     }
 }
 
+/* For a while nodes do what they always do, but for sealing: they hear of each other, look at the
+ * ledger and flush. */
+static void live(struct fleet_world *world)
+{
+    for (int i = 0; i < LIVELY_ROUNDS; i++) {
+        fleet_advance(world, 10 * VV_SECOND);
+        for (size_t n = 0; n < world->n_nodes; n++) {
+            struct fleet_node *node = &world->nodes[n];
+            if (!node->engine) {
+                (void)fleet_start(node);
+            }
+            (void)fleet_step(node, VV_TASK_BEAT);
+            (void)fleet_step(node, VV_TASK_LEARN);
+            (void)fleet_step(node, VV_TASK_FLUSH);
+            fleet_look(node);
+        }
+    }
+}
+
 /* Nothing is sealed for a long time: what is only in runs must not expire. */
 static void pass_long_time(struct fleet_world *world)
 {
@@ -89,18 +125,12 @@ static void pass_long_time(struct fleet_world *world)
     vv_sim_cassandra_set_faults(world->cassandra, NULL); /* what can't be written must expire */
     vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
     world->is_calm = true;
-    for (int i = 0; i < 24 && !world->failure[0]; i++) {
-        fleet_advance(world, FLEET_SLACK / 8);
+    for (int i = 0; i < 14 && !world->failure[0]; i++) {
+        fleet_advance(world, FLEET_SLACK / 8 - LIVELY_ROUNDS * 10 * VV_SECOND);
+        live(world);
         for (size_t n = 0; n < world->n_nodes; n++) {
-            struct fleet_node *node = &world->nodes[n];
-            if (!node->engine) {
-                (void)fleet_start(node);
-            }
-            (void)fleet_step(node, VV_TASK_FLUSH);
-            (void)fleet_step(node, VV_TASK_EXPIRE);
-            (void)fleet_step(node, VV_TASK_BEAT);
-            (void)fleet_step(node, VV_TASK_LEARN);
-            fleet_check(node, false);
+            (void)fleet_step(&world->nodes[n], VV_TASK_EXPIRE);
+            fleet_check(&world->nodes[n], false);
         }
     }
 }
@@ -122,7 +152,7 @@ static bool run_seed(uint64_t seed, size_t nodes, bool story)
     for (size_t i = 0; i < actions && !world->failure[0]; i++) {
         work(world, &world->nodes[vv_random_below(&world->random, nodes)]);
     }
-    if (!world->failure[0] && vv_random_below(&world->random, 4) == 0) {
+    if (!world->failure[0] && vv_random_below(&world->random, 8) == 0) {
         pass_long_time(world);
     }
     if (!world->failure[0]) {

@@ -126,8 +126,10 @@ static void between(void *context, uint32_t client)
     if (world->crashes && vv_random_below(&world->random, 3000) == 0) {
         fleet_kill(&world->nodes[client], vv_random_below(&world->random, 2) == 0);
     }
+    /* Of an action's many requests about one lets another node work, whose requests do so, too. */
+    uint64_t rarely = UINT64_C(25) << (2 * world->depth);
     while (world->interleaves && world->depth < world->n_nodes &&
-           vv_random_below(&world->random, 12) == 0) {
+           vv_random_below(&world->random, rarely) == 0) {
         struct fleet_node *other = &world->nodes[vv_random_below(&world->random, world->n_nodes)];
         if (fleet_is_free(other)) {
             world->work(world, other);

@@ -98,6 +98,8 @@ void fleet_advance(struct fleet_world *world, int64_t duration_ns);
 
 /* Asks the node for all points; `all`: it must know of everything that was acknowledged. */
 void fleet_check(struct fleet_node *node, bool all);
+/* Looks at the ledger, as sealing begins; returns how many marks there are for the node. */
+size_t fleet_look(struct fleet_node *node);
 /* Without faults: everything is flushed, told, learnt and sealed. No mark is left, and what runs
  * still had is nowhere missing when they have expired. */
 void fleet_settle(struct fleet_world *world);
