@@ -92,11 +92,11 @@ enum vv_status vv_ledger_note(struct vv_cassandra *store, const struct vv_mark *
             status = local->ops->put_meta(local, VV_LOCAL_RUNS, key_of(mark, room),
                                           (struct vv_str){(char *)runs.data, runs.size}, error);
         }
-        if (status == VV_OK) {
-            struct vv_mark whole = *mark;
-            whole.run = highest(&runs);
-            status = local->ops->put_mark(local, &whole, error);
-        }
+    }
+    if (status == VV_OK) { /* also of what is known: a crash may have come between the two */
+        struct vv_mark whole = *mark;
+        whole.run = highest(&runs);
+        status = local->ops->put_mark(local, &whole, error);
     }
     vv_buffer_deinit(&runs);
     return status;
@@ -366,7 +366,9 @@ static enum vv_status retire(struct vv_cassandra *store, const struct vv_mark *m
 {
     struct vv_buffer runs = {0};
     enum vv_status status = get_runs(store, mark, &runs, error);
-    if (status == VV_OK && runs.size > 0 && highest(&runs) <= mark->run) {
+    if (status == VV_OK && runs.size == 0) { /* a crash took the rest of forgetting it */
+        status = forget(store, mark, error);
+    } else if (status == VV_OK && highest(&runs) <= mark->run) {
         for (size_t at = 0; at + ENTRY_SIZE <= runs.size && status == VV_OK; at += ENTRY_SIZE) {
             status = retire_row(store, mark, source, vv_key_get_u32(runs.data + at),
                                 (int64_t)vv_key_get_u64(runs.data + at + 12), error);

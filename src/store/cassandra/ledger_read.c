@@ -265,11 +265,14 @@ static enum vv_status read_shards(struct reading *reading, const uint8_t *shards
 static size_t choose_shards(struct vv_cassandra *store, int64_t now, bool has_peers,
                             uint8_t list_out[SHARDS_AT_ONCE])
 {
+    struct vv_cassandra_shared *shared = &store->shared;
     size_t n = 0;
     for (uint32_t i = 0; i < VV_CASSANDRA_SHARDS && n < SHARDS_AT_ONCE; i++) {
-        const struct vv_shard *shard = &store->shared.shards[i];
+        _Static_assert(VV_CASSANDRA_SHARDS == UINT8_MAX + 1, "a byte goes around the shards");
+        uint8_t number = shared->read_next++; /* in turn, however seldom this is called */
+        const struct vv_shard *shard = &shared->shards[number];
         if (shard->is_owned && shard->read_at_ns <= now && (has_peers || shard->read_at_ns == 0)) {
-            list_out[n++] = (uint8_t)i;
+            list_out[n++] = number;
         }
     }
     return n;

@@ -93,6 +93,7 @@ struct vv_cassandra_shared {
         *retire_ledger, *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal;
 
     struct vv_shard shards[VV_CASSANDRA_SHARDS];
+    uint8_t read_next;         /* of the shards whose ledger is read in turn */
     struct vv_mark_out *marks; /* not in the ledger yet */
     size_t n_marks;
     struct vv_slot_out *slots; /* in the ledger, not touched yet */

@@ -16,7 +16,7 @@
 #define FLEET_WRITES_MAX 64 /* of one submission */
 #define FLEET_SLACK      (2 * VV_DAY)
 #define FLEET_NODES_MIN  1
-#define FLEET_NODES_MAX  1
+#define FLEET_NODES_MAX  4
 
 struct fleet_world;
 
