@@ -46,7 +46,7 @@ static enum vv_status add_span(struct vv_cassandra *store, struct vvcql_statemen
 static enum vv_status ask_seals(struct vv_cassandra *store, struct replaced *spans, size_t n,
                                 struct vv_error *error)
 {
-    struct vvcql_statement *statements[VV_CASSANDRA_ASK_MAX];
+    struct vvcql_statement *statements[VV_CASSANDRA_ASK_MAX] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_ASK_MAX];
     size_t asked = 0;
     enum vv_status status = VV_OK;

@@ -53,7 +53,7 @@ static void read_seal(struct vv_shard *shard, struct vvcql_result *row)
 static enum vv_status look(struct vv_cassandra *store, const uint8_t *shards, size_t n,
                            struct vv_error *error)
 {
-    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS];
+    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
         statements[i] = vvcql_statement_prepared(store->shared.read_seal);
@@ -117,7 +117,7 @@ static bool is_leased(struct vv_cassandra *store, struct vv_shard *shard)
  * unknown afterwards. */
 static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
 {
-    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS];
+    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_SHARDS];
     int64_t wanted[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
