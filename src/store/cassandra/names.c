@@ -123,13 +123,18 @@ enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store, struct vv_
     return vv_buffer_status(out);
 }
 
-/* As a rule the bytes are this node's own, so the column's own number is tried first. */
+/* As a rule the bytes are this node's own, so the column's own number is tried first. It counts for
+ * this measurement only: one of another tenant may have the same name. */
 static uint32_t number_of(const struct vv_cassandra *store, uint32_t measurement, uint32_t metric,
                           int64_t id)
 {
     int64_t own;
     uint32_t number;
-    if (id_of(store, metric, &own) == VV_OK && own == id) {
+    uint32_t whose;
+    enum vv_value_type type;
+    struct vv_str field = store->names.field(store->names.context, metric, &whose, &type);
+    if (field.size > 0 && whose == measurement && id_of(store, metric, &own) == VV_OK &&
+        own == id) {
         return metric;
     }
     return store->names.metric(store->names.context, measurement, id, &number) ? number

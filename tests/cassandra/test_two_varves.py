@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two nodes of Varve on one cluster, which write the same sources and are killed in turn: what was
+acknowledged is there, once, with its last value, whichever of the two is asked, and all of it is
+sealed."""
+import datetime
+import random
+import subprocess
+import threading
+import time
+
+from cassandra_process import SYNCED, ClusterTest, main
+from expectation import SECOND, Book, Check, Writer
+from varve_process import PROGRAM, Threads, VarveTest, seed_of_this_run, wait_until
+
+BUSY = {
+    "head.flush_bytes": "1MiB",
+    "head.flush_age": "1s",
+    "journal.segment_bytes": "1MiB",
+    "partition.bucket": "1h",
+    "partition.span": "15m",
+    "seal.lateness": "1s",
+    "seal.quiet": "0s",
+    "seal.spread": "1s",
+    "seal.interval": "100ms",
+    "fleet.beat": "500ms",
+    "fleet.poll": "200ms",
+    "cassandra.request_timeout": "5s",
+    "cassandra.rows_tenants": "t1",
+}
+
+PAUSE_S = 0.02
+GONE_S = 120  # until a node that is silent counts as gone, with patience
+
+
+class Campaign:
+    """Writers that go from one node to the other and back; nodes that are killed meanwhile."""
+
+    WRITERS = 4
+
+    def __init__(self, servers, cluster, seed):
+        self.servers = servers
+        self.cluster = cluster
+        self.random = random.Random(seed)
+        self.book = Book()
+        self.check = Check(self.book)
+        self.writers = [Writer(self.book, n, random.Random(seed + n), f"t{n % 2}", wild=False)
+                        for n in range(self.WRITERS)]
+        self.notes = {}
+
+    def run(self):
+        for server in self.servers:
+            server.start()
+        first, second = self.servers
+        self.phase("first one", [first])
+        self.phase("second one", [second])
+        node = self.random.choice(self.cluster.nodes)
+        node.kill()
+        self.phase(f"both, without {node}", self.servers, look=False)
+        node.launch()
+        self.cluster.wait_until_up(node)
+        self.silence(second, first)
+        self.finish()
+        return self
+
+    # ---- parts
+
+    def load(self):
+        stop = threading.Event()
+        return Threads([lambda each=each: self.write(each, stop) for each in self.writers], stop)
+
+    def write(self, writer, stop):
+        """To one node until it is gone, then to the other."""
+        while not stop.is_set():
+            server = self.random.choice(self.servers)
+            address = server.address
+            if server.is_running() and address:
+                burst = threading.Event()
+                timer = threading.Timer(0.5, burst.set)
+                timer.start()
+                writer.run(server, _Either(stop, burst), PAUSE_S)
+                timer.cancel()
+            else:
+                stop.wait(0.05)
+
+    def wait_for(self, threads, batches):
+        acknowledged = self.book.batches_acknowledged + batches
+        threads.wait_until(lambda: self.book.batches_acknowledged >= acknowledged,
+                           f"{batches} batches more")
+
+    def phase(self, name, killed, look=True):
+        began = time.monotonic()
+        with self.load() as threads:
+            self.wait_for(threads, 60)
+            for server in killed:
+                server.kill()
+            if len(killed) < len(self.servers):
+                self.wait_for(threads, 60)
+            for server in killed:
+                server.start()
+            self.wait_for(threads, 60)
+        if look:
+            self.compare(f"after {name} was killed")
+        print(f"{name}: {time.monotonic() - began:.0f} s, {self.book.batches_acknowledged} "
+              f"batches", flush=True)
+
+    def silence(self, silent, other):
+        """One is away for so long that the other tells it, and seals what was its own."""
+        with self.load() as threads:
+            self.wait_for(threads, 60)
+        silent.kill()
+        with self.load() as threads:
+            self.wait_for(threads, 60)
+        wait_until(lambda: facts(other)["nodes_gone"] == 1, "the other one tells it", GONE_S)
+        self.notes["gone"] = facts(other)
+        wait_until(lambda: other.flush(seal=True).status == 204, "what it has is sealed")
+        wait_until(lambda: other.flush(seal=True).status == 204 and not self.open_marks(),
+                   "all that was flushed is sealed")
+        silent.start()
+        wait_until(lambda: facts(other)["nodes_gone"] == 0, "it is heard of again")
+        self.compare("after a silence")
+
+    def compare(self, when):
+        """Both hold the same, and all."""
+        for server in self.servers:
+            wait_until(lambda each=server: each.flush(seal=True).status == 204, f"flushed {when}")
+        now = time.time_ns()
+        for server in self.servers:
+            wait_until(lambda each=server: until_of(facts(each)) >= now, f"it has learnt {when}")
+        for server in self.servers:
+            self.check.rows(server, when)
+
+    def open_marks(self):
+        rows, = self.cluster.execute(
+            f"SELECT put, retired FROM {self.keyspace()}.ledger")
+        return [row for row in rows if row["put"] and row["put"] > (row["retired"] or 0)]
+
+    def keyspace(self):
+        return self.servers[0].settings["cassandra.keyspace"]
+
+    def finish(self):
+        self.compare("at the end")
+        wait_until(lambda: all(each.flush(seal=True).status == 204 for each in self.servers) and
+                   not self.open_marks(), "all is sealed")
+        self.compare("when all is sealed")
+        self.notes["exports"] = [export(each, "t0") for each in self.servers]
+        self.notes["rows"], = self.cluster.execute(
+            f"SELECT metric, value, value_int FROM {self.keyspace()}.rows_forever")
+        for server in self.servers:
+            server.stop()
+
+
+class _Either:
+    """An event that is set when one of two is."""
+
+    def __init__(self, *events):
+        self.events = events
+
+    def is_set(self):
+        return any(event.is_set() for event in self.events)
+
+    def wait(self, seconds):
+        return self.events[0].wait(seconds)
+
+
+def facts(server):
+    """What an answer says of itself."""
+    answer = server.get("/api/v1/query", tenant="t0", metric="*", limit=1, from_="2100-01-01",
+                        to="2100-01-02")
+    return answer.json().get("facts", {}) if answer.status == 200 else {}
+
+
+def until_of(found):
+    """ns since 1970, to the µs."""
+    text = found.get("complete_until")
+    if not text:
+        return 0
+    whole, _, part = text.rstrip("Z").partition(".")
+    at = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
+    return int(at) * SECOND + int((part + "000000000")[:9])
+
+
+def export(server, tenant):
+    """All of a tenant as lines, by the program's own command."""
+    address = f"http://{server.address[0]}:{server.address[1]}"
+    done = subprocess.run([PROGRAM, "export", "--server", address, "--tenant", tenant],
+                          capture_output=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr.decode())
+    return done.stdout
+
+
+class TwoVarves(ClusterTest):
+    """One long run; each test holds one guarantee against it."""
+
+    CLUSTER = {"nodes": 3, "options": SYNCED}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls()
+        VarveTest.setUp(case)
+        cls.addClassCleanup(case.doCleanups)
+        settings = {**cls.store(), **BUSY}
+        servers = [case.server(name, settings) for name in ("first", "second")]
+        cls.campaign = Campaign(servers, cls.cluster, seed_of_this_run()).run()
+
+    def holds(self, *guarantees):
+        self.campaign.check.raise_problems(self, *guarantees)
+
+    def test_acknowledged_is_durable_whichever_node_took_it(self):
+        self.holds("durable")
+
+    def test_idempotent_each_point_once_with_its_last_value(self):
+        self.holds("once", "newest")
+
+    def test_answers_name_a_node_that_is_gone(self):
+        gone = self.campaign.notes["gone"]
+        self.assertEqual((gone["nodes_gone"], len(gone["gone"])), (1, 1), gone)
+        self.assertGreater(until_of(gone), 0)
+
+    def test_both_export_the_same_which_is_all(self):
+        first, second = self.campaign.notes["exports"]
+        self.assertEqual(first, second)
+        keys = [key for key in self.campaign.book.acknowledged if key[0] == "t0"]
+        self.assertEqual(len({(source, at) for _, source, _, at in keys}),
+                         len(first.splitlines()))
+
+    def test_another_client_finds_the_rows(self):
+        expected = sorted((metric, value) for (tenant, _, metric, _), value
+                          in self.campaign.book.acknowledged.items() if tenant == "t1")
+        found = sorted((row["metric"], float(row["value"] if row["value"] is not None
+                                             else row["value_int"]))
+                       for row in self.campaign.notes["rows"])
+        self.assertEqual(found, expected)
+
+
+if __name__ == "__main__":
+    main()
