@@ -16,9 +16,9 @@ from test_cassandra import PATIENCE_S, CassandraTest, Cluster
 PROGRAM = os.environ.get("VARVE", "varve")
 OK, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 4
 
-PARTITION = """tenant text, source uuid, bucket timestamp, bucket_s int, split smallint,
+PARTITION = """region text, tenant text, source uuid, bucket timestamp, bucket_s int, split smallint,
                measurement text, span timestamp,"""
-KEY = "((tenant, source, bucket, bucket_s, split), measurement, span, seal, part)"
+KEY = "((region, tenant, source, bucket, bucket_s, split), measurement, span, seal, part)"
 BLOCKS = f"{PARTITION} seal bigint, part bigint, parts int, metrics blob, data blob"
 ORDER = "CLUSTERING ORDER BY (measurement ASC, span ASC, seal DESC, part ASC)"
 
