@@ -13,6 +13,13 @@
 #define WARNING_INTERVAL_NS     (10 * VV_SECOND)
 #define CLOSING_NS              (VV_SECOND / 4) /* for answers that are ready to leave */
 
+/* libmicrohttpd's threads ask for 128 events at once and, when they get just as many, wait for more
+ * of them before they serve these: clients that all wait for their answers would wait until they
+ * count as idle. A thread with fewer sources of events never gets so many; two of its sources are
+ * the listening socket and its own wake-up. */
+#define MHD_EVENTS             128
+#define CONNECTIONS_PER_THREAD (MHD_EVENTS - 1 - 2)
+
 int64_t vv_http_now_ns(void)
 {
     struct vv_clock *clock = vv_clock_system();
@@ -84,10 +91,17 @@ static unsigned idle_seconds(const struct vv_settings *settings)
     return seconds < 1 ? 1 : seconds > 86400 ? 86400 : (unsigned)seconds;
 }
 
+static unsigned thread_count(const struct vv_settings *settings)
+{
+    int64_t least =
+        (settings->http_connections_max + CONNECTIONS_PER_THREAD - 1) / CONNECTIONS_PER_THREAD;
+    return (unsigned)(settings->http_threads > least ? settings->http_threads : least);
+}
+
 static enum vv_status start_daemon(struct vv_http *http, struct vv_error *error)
 {
     const struct vv_settings *settings = &http->settings;
-    unsigned threads = (unsigned)settings->http_threads;
+    unsigned threads = thread_count(settings);
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, http->listener.fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, NULL},

@@ -64,7 +64,8 @@ const struct vv_setting vv_setting_table[] = {
          "port 0 takes any free port. There is no authentication yet: let only those in who may "
          "read and write everything"),
     INT("http.threads", http_threads, "2", 1, 64, NULL,
-        "Threads that read requests and parse what is written"),
+        "Threads that read requests and parse what is written; more are started when there would "
+        "be less than one for each 125 connections"),
     INT("http.connections_max", http_connections_max, "1000", 1, 100000, NULL,
         "Connections at the same time; further ones wait. Each takes a file descriptor and "
         "up to 256 KiB while it is busy"),

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,8 @@ struct vv_engine {
     atomic_ulong fail_from; /* counted from 0 */
     atomic_bool recovering;
     atomic_bool alone; /* no other nodes */
+    atomic_bool hold;  /* the thread that asks for the health, */
+    atomic_bool held;  /* and it is */
     atomic_int admin_outcome;
     atomic_ulong fail_allocation; /* the k-th one of a thread's part of a request; 0: none */
     atomic_bool allocation_failed;
@@ -350,6 +353,10 @@ enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_er
 
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out)
 {
+    while (atomic_load(&engine->hold)) {
+        atomic_store(&engine->held, true);
+        sched_yield();
+    }
     bool recovering = atomic_load(&engine->recovering);
     bool good = !recovering && atomic_load(&engine->admit) == VV_OK;
     bool in_spite = atomic_load(&engine->in_spite);

@@ -381,6 +381,43 @@ static void test_many_connections(void **state)
     }
 }
 
+/* As many requests at once as libmicrohttpd asks the kernel for in one call, and none after them:
+ * all are answered, though all clients wait. */
+static void test_as_many_requests_as_events(void **state)
+{
+    struct door *door = *state;
+    door->settings.http_threads = 1;
+    door_reopen(door);
+    enum { EVENTS = 128 };
+    static const char request[] = "GET /ping HTTP/1.1\r\nHost: t\r\n\r\n";
+    static struct client clients[EVENTS];
+    for (int i = 0; i < EVENTS; i++) { /* by the same thread, if it may have so many */
+        clients[i] = client_connect(door->address);
+        client_send(&clients[i], request, sizeof request - 1);
+        struct response response = client_receive(&clients[i], true);
+        assert_int_equal(response.code, 204);
+        response_free(&response);
+    }
+    static const char busy[] = "GET /ready HTTP/1.1\r\nHost: t\r\n\r\n";
+    struct client holder = client_connect(door->address);
+    atomic_store(&door->engine->hold, true);
+    client_send(&holder, busy, sizeof busy - 1);
+    while (!atomic_load(&door->engine->held)) {
+        sched_yield();
+    }
+    for (int i = 0; i < EVENTS; i++) {
+        client_send(&clients[i], request, sizeof request - 1);
+    }
+    atomic_store(&door->engine->hold, false);
+    for (int i = 0; i < EVENTS; i++) {
+        struct response response = client_receive(&clients[i], true);
+        assert_int_equal(response.code, 204);
+        response_free(&response);
+        client_close(&clients[i]);
+    }
+    client_close(&holder);
+}
+
 /* Stopping again and again with connections open and requests half sent. */
 static void test_stop_and_start(void **state)
 {
@@ -435,6 +472,7 @@ int main(void)
         door_test(test_huge_headers),
         door_test(test_slow_headers_are_cut_off),
         door_test(test_many_connections),
+        door_test(test_as_many_requests_as_events),
         door_test(test_stop_and_start),
         door_test(test_bad_starts),
     };
