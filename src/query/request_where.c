@@ -240,17 +240,27 @@ static void limit_integers(struct vv_where *where, enum operator operator,
     }
 }
 
+/* value>80 */
+static bool parse_condition(struct vv_str rest, enum operator* operator_out,
+                            struct number *number_out)
+{
+    trim(&rest);
+    if (!take_text(&rest, "value")) {
+        return false;
+    }
+    trim(&rest);
+    if (!take_operator(&rest, operator_out)) {
+        return false;
+    }
+    trim(&rest);
+    return parse_number(rest, number_out);
+}
+
 enum vv_status vv_where_parse(struct vv_where *where, struct vv_str text, struct vv_error *error)
 {
-    struct vv_str rest = text;
     enum operator operator;
     struct number number;
-    trim(&rest);
-    bool valid = take_text(&rest, "value");
-    trim(&rest);
-    valid = valid && take_operator(&rest, &operator);
-    trim(&rest);
-    if (!valid || !parse_number(rest, &number)) {
+    if (!parse_condition(text, &operator, & number)) {
         char shown[VV_SHOWN_SIZE];
         return vv_error_set(error, VV_INVALID,
                             "where '%s' is not a condition: write value>80, with one of > >= < <= "

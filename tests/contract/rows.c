@@ -326,7 +326,7 @@ const char *cql_table_text(uint32_t tenant, const char *table, const char *colum
     text[0] = '\0';
     while (vvcql_next_row(result)) {
         for (size_t i = 0; i < vvcql_result_columns(result); i++) {
-            strncat(text, i > 0 ? "," : text[0] ? " " : "", 1);
+            strcat(text, i > 0 ? "," : text[0] ? " " : "");
             add_field(result, i, text, sizeof text - 2);
         }
     }

@@ -331,8 +331,8 @@ static void pages_go_on_where_they_ended(void **state)
         assert_true(vvcql_result_rows(result) <= 3);
         text[0] = '\0';
         add_rows(result);
-        strncat(whole, whole[0] && text[0] ? "|" : "", sizeof whole - strlen(whole) - 1);
-        strncat(whole, text, sizeof whole - strlen(whole) - 1);
+        size_t size = strlen(whole);
+        snprintf(whole + size, sizeof whole - size, "%s%s", size > 0 && text[0] ? "|" : "", text);
         if (vvcql_result_paging_state(result).size == 0) {
             break;
         }

@@ -8,6 +8,7 @@ enum vv_status vv_rocksdb_cursor_open(struct vv_rocksdb *rocksdb,
                                       struct vv_str upper, struct vv_rocksdb_cursor *cursor_out,
                                       struct vv_error *error)
 {
+    *cursor_out = (struct vv_rocksdb_cursor){0};
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     if (snapshot) {
         rocksdb_readoptions_set_snapshot(options, snapshot);

@@ -100,8 +100,8 @@ static void help_names_each_option_in_short_lines(void **state)
                      option->argument ? option->argument : "");
             assert_non_null(strstr(text, name));
         }
-        const char *examples = strstr(text, "\nexamples\n");
-        for (char *at = text; *at && (!examples || at < examples);) {
+        static const char examples[] = "examples\n";
+        for (const char *at = text; *at && strncmp(at, examples, sizeof examples - 1) != 0;) {
             size_t size = strcspn(at, "\n");
             if (vv_terminal_width((struct vv_str){at, size}) > 92) {
                 fail_msg("too long: %.*s", (int)size, at);

@@ -312,7 +312,7 @@ static void model_replicas(const struct model *model, int64_t token, char *text_
     size_t size = 0;
     text_out[0] = 0;
     while (!has_wrapped || from < token) {
-        size_t host;
+        size_t host = 0;
         if (!next_owner(model, from, &host, &from)) {
             if (has_wrapped) {
                 break;
