@@ -80,8 +80,8 @@ static enum vv_status give(struct reading *reading, struct vv_piece *piece, stru
             (struct vv_str){(const char *)reading->renumbered.data, reading->renumbered.size};
     }
     if (status == VV_NOT_FOUND) { /* left out, its points would be gone when the span is sealed */
-        return vv_error_set(reading->error, VV_CORRUPT,
-                            "a piece has a metric that this node does not know");
+        return vv_error_set(reading->error, VV_OVERLOAD,
+                            "a piece has a metric that this node has not learnt yet: try again");
     }
     if (status != VV_OK) {
         return vv_error_set(reading->error, status,
