@@ -100,6 +100,7 @@ static void test_requests_go_to_the_replica(void **state)
     execute(vvcql_statement_create(
         "CREATE KEYSPACE varve_cql_one WITH replication = {'class': 'NetworkTopologyStrategy', "
         "'dc1': 1}"));
+    assert_int_equal(vvcql_wait_for_schema(session, SCHEMA_WAIT_MS, &error), VVCQL_OK);
     execute(vvcql_statement_create(
         "CREATE TABLE varve_cql_one.t (a int, b text, v int, PRIMARY KEY ((a, b)))"));
     assert_int_equal(vvcql_wait_for_schema(session, SCHEMA_WAIT_MS, &error), VVCQL_OK);
