@@ -483,9 +483,9 @@ class Asking(Served):
 
     def test_nodes(self):
         table = self.expect(self.run_here("nodes"), OK).out
-        self.assertRegex(table, r"(?m)^ *0 +this node +\d{4}-\d\d-\d\dT.*Z +\d")
+        self.assertRegex(table, r"(?m)^ *\d+ +this node +\d{4}-\d\d-\d\dT.*Z +\d")
         nodes = json.loads(self.run_here("nodes", "--format", "json").out)["nodes"]
-        self.assertEqual([(n["node"], n["self"], n["state"]) for n in nodes], [(0, True, "live")])
+        self.assertEqual([(n["self"], n["state"]) for n in nodes], [(True, "live")])
 
     def test_health_and_flush(self):
         self.expect(self.run_here("health", "--wait", "10s"), OK, ": ready")

@@ -120,7 +120,8 @@ static enum vv_status read_covers(struct vv_cassandra *store, struct replaced *s
     struct vvcql_statement *statements[VV_CASSANDRA_ASK_MAX];
     struct vvcql_result *results[VV_CASSANDRA_ASK_MAX];
     size_t asked = 0;
-    enum vv_status status = VV_OK;
+    /* A cover that was just written must be seen, or what replaces it has less in it. */
+    enum vv_status status = vv_flight_wait(&store->flight, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         if (spans[i].made_from != 0) {
             statements[asked++] =

@@ -27,7 +27,8 @@
 
 int64_t vv_ledger_slot_ms(int64_t due_ns)
 {
-    return vv_time_floor(due_ns, SLOT_NS) / VV_MILLISECOND;
+    int64_t due = due_ns < VV_TIME_MIN ? VV_TIME_MIN : due_ns; /* so that rounding is safe */
+    return vv_time_floor(due, SLOT_NS) / VV_MILLISECOND;
 }
 
 /* ---- the local store ---- */
