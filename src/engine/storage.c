@@ -65,6 +65,37 @@ static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *er
     return VV_OK;
 }
 
+/* ---- retentions ---- */
+
+static enum vv_status tell_retentions(struct vv_engine *engine, struct vv_error *error)
+{
+    uint32_t tenants = vv_registry_tenant_count(engine->registry);
+    if (tenants > engine->n_retentions) {
+        int64_t *bigger = realloc(engine->retentions, tenants * sizeof *bigger);
+        if (!bigger) {
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory");
+        }
+        for (uint32_t i = engine->n_retentions; i < tenants; i++) {
+            bigger[i] = -1;
+        }
+        engine->retentions = bigger;
+        engine->n_retentions = tenants;
+    }
+    for (uint32_t i = 0; i < tenants; i++) {
+        int64_t retention = vv_registry_retention(engine->registry, i);
+        if (retention == engine->retentions[i]) {
+            continue;
+        }
+        struct vv_store *store = engine->store;
+        enum vv_status status = store->ops->set_retention(store, i, retention, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        engine->retentions[i] = retention;
+    }
+    return VV_OK;
+}
+
 /* ---- jobs ---- */
 
 static void finish_job(struct vv_engine *engine, struct vv_job *job)
@@ -101,7 +132,11 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
         return status;
     }
     int64_t start = now_of(engine);
-    status = vv_job_store(engine, job, error);
+    /* Where points go may depend on the retention: one that was set before them counts. */
+    status = tell_retentions(engine, error);
+    if (status == VV_OK) {
+        status = vv_job_store(engine, job, error);
+    }
     if (status != VV_OK) {
         atomic_fetch_add(&engine->counters.flush_failures, 1);
         note_failure(engine, "flush_failed", status, error);
@@ -198,35 +233,6 @@ static void seal_on_request(struct vv_engine *engine)
 }
 
 /* ---- retention and space ---- */
-
-static enum vv_status tell_retentions(struct vv_engine *engine, struct vv_error *error)
-{
-    uint32_t tenants = vv_registry_tenant_count(engine->registry);
-    if (tenants > engine->n_retentions) {
-        int64_t *bigger = realloc(engine->retentions, tenants * sizeof *bigger);
-        if (!bigger) {
-            return vv_error_set(error, VV_NO_MEMORY, "out of memory");
-        }
-        for (uint32_t i = engine->n_retentions; i < tenants; i++) {
-            bigger[i] = -1;
-        }
-        engine->retentions = bigger;
-        engine->n_retentions = tenants;
-    }
-    for (uint32_t i = 0; i < tenants; i++) {
-        int64_t retention = vv_registry_retention(engine->registry, i);
-        if (retention == engine->retentions[i]) {
-            continue;
-        }
-        struct vv_store *store = engine->store;
-        enum vv_status status = store->ops->set_retention(store, i, retention, error);
-        if (status != VV_OK) {
-            return status;
-        }
-        engine->retentions[i] = retention;
-    }
-    return VV_OK;
-}
 
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
 {
