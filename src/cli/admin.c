@@ -167,6 +167,59 @@ int vv_metrics_run(const struct vv_arguments *arguments)
     return vv_metrics_list(arguments);
 }
 
+/* ---- lists ---- */
+
+/* What a list of the server is printed as. */
+struct list_table {
+    const struct vv_str *header;
+    size_t columns;
+    enum vv_status (*print_row)(struct vv_table *table, json_t *item);
+};
+
+static enum vv_status print_items(const struct list_table *how, json_t *list)
+{
+    struct vv_table *table;
+    size_t i;
+    json_t *item;
+    const struct vv_table_options options = {
+        .file = stdout, .columns = vv_terminal_is(stdout) ? vv_terminal_columns(stdout) : 0};
+    enum vv_status status = vv_table_create(&options, how->header, how->columns, &table);
+    if (status != VV_OK) {
+        return status;
+    }
+    json_array_foreach(list, i, item)
+    {
+        status = status == VV_OK ? how->print_row(table, item) : status;
+    }
+    status = status == VV_OK ? vv_table_end(table) : status;
+    vv_table_destroy(table);
+    return status;
+}
+
+/* Asks for a list and prints it as a table, or as it came. */
+static int print_list(const struct vv_arguments *arguments, const char *path, const char *name,
+                      const struct list_table *how)
+{
+    struct vv_response response;
+    const struct vv_call call = {.method = "GET", .path = path};
+    const char *format = vv_arguments_text(arguments, "format", "table");
+    int code = call_once(arguments, &call, &response);
+    if (code == VV_EXIT_OK && strcmp(format, "json") == 0) {
+        fwrite(response.body.data, 1, response.body.size, stdout);
+    } else if (code == VV_EXIT_OK) {
+        const char *text = (const char *)response.body.data;
+        json_t *root = json_loadb(text ? text : "", response.body.size, 0, NULL);
+        json_t *list = json_object_get(root, name);
+        if (!json_is_array(list) || print_items(how, list) != VV_OK) {
+            vv_say_error("the answer of the server cannot be read");
+            code = VV_EXIT_FAILED;
+        }
+        json_decref(root);
+    }
+    vv_response_deinit(&response);
+    return code;
+}
+
 /* ---- tenants ---- */
 
 static uint64_t sum_of(json_t *object)
@@ -201,51 +254,9 @@ static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
     return vv_table_row(table, cells);
 }
 
-static enum vv_status print_tenants(json_t *tenants)
-{
-    static const struct vv_str header[] = {{"tenant", 6},   {"retention", 9}, {"stored", 6},
-                                           {"received", 8}, {"refused", 7},   {"unknown", 7}};
-    struct vv_table *table;
-    size_t i;
-    json_t *tenant;
-    const struct vv_table_options options = {
-        .file = stdout, .columns = vv_terminal_is(stdout) ? vv_terminal_columns(stdout) : 0};
-    enum vv_status status = vv_table_create(&options, header, 6, &table);
-    if (status != VV_OK) {
-        return status;
-    }
-    json_array_foreach(tenants, i, tenant)
-    {
-        status = status == VV_OK ? print_tenant(table, tenant) : status;
-    }
-    status = status == VV_OK ? vv_table_end(table) : status;
-    vv_table_destroy(table);
-    return status;
-}
-
-/* Asks for a list and prints it as a table, or as it came. */
-static int print_list(const struct vv_arguments *arguments, const char *path, const char *name,
-                      enum vv_status (*print)(json_t *list))
-{
-    struct vv_response response;
-    const struct vv_call call = {.method = "GET", .path = path};
-    const char *format = vv_arguments_text(arguments, "format", "table");
-    int code = call_once(arguments, &call, &response);
-    if (code == VV_EXIT_OK && strcmp(format, "json") == 0) {
-        fwrite(response.body.data, 1, response.body.size, stdout);
-    } else if (code == VV_EXIT_OK) {
-        const char *text = (const char *)response.body.data;
-        json_t *root = json_loadb(text ? text : "", response.body.size, 0, NULL);
-        json_t *list = json_object_get(root, name);
-        if (!json_is_array(list) || print(list) != VV_OK) {
-            vv_say_error("the answer of the server cannot be read");
-            code = VV_EXIT_FAILED;
-        }
-        json_decref(root);
-    }
-    vv_response_deinit(&response);
-    return code;
-}
+static const struct vv_str tenants_header[] = {{"tenant", 6},   {"retention", 9}, {"stored", 6},
+                                               {"received", 8}, {"refused", 7},   {"unknown", 7}};
+static const struct list_table tenants_table = {tenants_header, 6, print_tenant};
 
 static int set_tenant(const struct vv_arguments *arguments)
 {
@@ -274,7 +285,7 @@ static int set_tenant(const struct vv_arguments *arguments)
 int vv_tenants_run(const struct vv_arguments *arguments)
 {
     if (arguments->n_words == 0 && !vv_arguments_flag(arguments, "retention")) {
-        return print_list(arguments, "/api/v1/tenants", "tenants", print_tenants);
+        return print_list(arguments, "/api/v1/tenants", "tenants", &tenants_table);
     }
     if (arguments->n_words == 2 && strcmp(arguments->words[0], "set") == 0) {
         return set_tenant(arguments);
@@ -306,31 +317,13 @@ static enum vv_status print_node(struct vv_table *table, json_t *node)
     return vv_table_row(table, cells);
 }
 
-static enum vv_status print_nodes(json_t *nodes)
-{
-    static const struct vv_str header[] = {
-        {"node", 4}, {"state", 5}, {"flushed until", 13}, {"age", 3}};
-    struct vv_table *table;
-    size_t i;
-    json_t *node;
-    const struct vv_table_options options = {
-        .file = stdout, .columns = vv_terminal_is(stdout) ? vv_terminal_columns(stdout) : 0};
-    enum vv_status status = vv_table_create(&options, header, 4, &table);
-    if (status != VV_OK) {
-        return status;
-    }
-    json_array_foreach(nodes, i, node)
-    {
-        status = status == VV_OK ? print_node(table, node) : status;
-    }
-    status = status == VV_OK ? vv_table_end(table) : status;
-    vv_table_destroy(table);
-    return status;
-}
+static const struct vv_str nodes_header[] = {
+    {"node", 4}, {"state", 5}, {"flushed until", 13}, {"age", 3}};
+static const struct list_table nodes_table = {nodes_header, 4, print_node};
 
 int vv_nodes_run(const struct vv_arguments *arguments)
 {
-    return print_list(arguments, "/api/v1/nodes", "nodes", print_nodes);
+    return print_list(arguments, "/api/v1/nodes", "nodes", &nodes_table);
 }
 
 /* ---- flush ---- */

@@ -12,7 +12,8 @@
  */
 #include "engine/engine_private.h"
 
-#include "base/log.h"
+static const struct vv_outage beat_outage = {"beat_failed", "beat_again",
+                                             "other nodes hear of this one again"};
 
 int64_t vv_beat_flushed_until(struct vv_engine *engine)
 {
@@ -33,20 +34,6 @@ bool vv_beat_is_due(struct vv_engine *engine)
             vv_beat_flushed_until(engine) < engine->beaten_until_ns);
 }
 
-/* One line when it begins to fail, one when it works again. */
-static void note_outcome(struct vv_engine *engine, enum vv_status status,
-                         const struct vv_error *error)
-{
-    if (status != VV_OK && !engine->beat_failed) {
-        char text[600];
-        vv_log(VV_LOG_WARN, "beat_failed", "status=%s message=%s", vv_status_name(status),
-               vv_log_quote(error->message, strlen(error->message), text, sizeof text));
-    } else if (status == VV_OK && engine->beat_failed) {
-        vv_log(VV_LOG_INFO, "beat_again", "other nodes hear of this one again");
-    }
-    engine->beat_failed = status != VV_OK;
-}
-
 enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_store *store = engine->store;
@@ -61,7 +48,7 @@ enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error)
         return VV_DONE; /* what others know from before the restart still holds */
     }
     enum vv_status status = store->ops->shared->beat(store, until, &own);
-    note_outcome(engine, status, &own);
+    vv_outage_note(&engine->beat_failed, &beat_outage, status, &own);
     if (status != VV_OK) {
         return vv_error_set(error, status, "%s", own.message);
     }

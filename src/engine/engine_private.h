@@ -223,6 +223,16 @@ void *vv_commit_thread(void *engine);
 enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error);
 void vv_job_destroy(struct vv_job *job);
 
+/* ---- outage.c ---- */
+struct vv_outage { /* the log's events, and what the last one says */
+    const char *begins;
+    const char *ends;
+    const char *end_text;
+};
+/* A try has ended so; *failing is whether the one before had failed. */
+void vv_outage_note(bool *failing, const struct vv_outage *outage, enum vv_status status,
+                    const struct vv_error *error);
+
 /* ---- beat.c ---- */
 /* Points from before a restart: when they were accepted is not known. */
 #define VV_BEAT_UNKNOWN INT64_MIN

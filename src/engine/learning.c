@@ -5,7 +5,8 @@
  */
 #include "engine/engine_private.h"
 
-#include "base/log.h"
+static const struct vv_outage learn_outage = {"learn_failed", "learn_again",
+                                              "this node hears of others again"};
 
 #define TELL_SLICE 4096 /* objects, of a store that was not shared before */
 
@@ -20,27 +21,13 @@ bool vv_learning_is_due(const struct vv_engine *engine)
     return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;
 }
 
-/* One line when it begins to fail, one when it works again. */
-static void note_outcome(struct vv_engine *engine, enum vv_status status,
-                         const struct vv_error *error)
-{
-    if (status != VV_OK && !engine->learn_failed) {
-        char text[600];
-        vv_log(VV_LOG_WARN, "learn_failed", "status=%s message=%s", vv_status_name(status),
-               vv_log_quote(error->message, strlen(error->message), text, sizeof text));
-    } else if (status == VV_OK && engine->learn_failed) {
-        vv_log(VV_LOG_INFO, "learn_again", "this node hears of others again");
-    }
-    engine->learn_failed = status != VV_OK;
-}
-
 enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *error)
 {
     if (!engine->fleet) {
         return VV_DONE;
     }
     enum vv_status status = vv_fleet_learn(engine->fleet, error);
-    note_outcome(engine, status, error);
+    vv_outage_note(&engine->learn_failed, &learn_outage, status, error);
     return status;
 }
 
@@ -54,7 +41,7 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
         engine->clock->monotonic_ns(engine->clock) + engine->settings.fleet_poll_ns;
     struct vv_error own = {0};
     enum vv_status learnt = vv_fleet_learn(engine->fleet, &own);
-    note_outcome(engine, learnt, &own);
+    vv_outage_note(&engine->learn_failed, &learn_outage, learnt, &own);
     enum vv_status told = vv_fleet_tell_rest(engine->fleet, TELL_SLICE, error);
     bool news = told == VV_OK || vv_fleet_has_learnt(engine->fleet);
     enum vv_status status = told == VV_DONE ? VV_OK : told;

@@ -8,27 +8,18 @@ import subprocess
 import threading
 import time
 
+import test_cluster
 from cassandra_process import SYNCED, ClusterTest, main
 from expectation import SECOND, Book, Check, Writer
 from varve_process import PROGRAM, Threads, VarveTest, seed_of_this_run, wait_until
 
 BUSY = {
-    "head.flush_bytes": "1MiB",
-    "head.flush_age": "1s",
-    "journal.segment_bytes": "1MiB",
-    "partition.bucket": "1h",
-    "partition.span": "15m",
-    "seal.lateness": "1s",
-    "seal.quiet": "0s",
-    "seal.spread": "1s",
-    "seal.interval": "100ms",
+    **test_cluster.BUSY,
     "fleet.beat": "500ms",
     "fleet.poll": "200ms",
-    "cassandra.request_timeout": "5s",
     "cassandra.rows_tenants": "t1",
 }
 
-PAUSE_S = 0.02
 GONE_S = 120  # until a node that is silent counts as gone, with patience
 
 
@@ -77,7 +68,7 @@ class Campaign:
                 burst = threading.Event()
                 timer = threading.Timer(0.5, burst.set)
                 timer.start()
-                writer.run(server, _Either(stop, burst), PAUSE_S)
+                writer.run(server, _Either(stop, burst), test_cluster.PAUSE_S)
                 timer.cancel()
             else:
                 stop.wait(0.05)

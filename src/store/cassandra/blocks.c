@@ -367,14 +367,6 @@ static enum vv_status take_passes(struct vv_cassandra *store, const struct vv_pi
     return status == VV_OK ? vv_shared_take_passes(store, shards, error) : status;
 }
 
-static void forget_put(struct vv_cassandra_shared *shared)
-{
-    for (size_t i = 0; i < shared->n_put; i++) {
-        vv_buffer_deinit(&shared->put[i].list);
-    }
-    shared->n_put = 0;
-}
-
 enum vv_status vv_cassandra_put_blocks(struct vv_store *base, const struct vv_piece *pieces,
                                        size_t n, struct vv_error *error)
 {
@@ -386,7 +378,7 @@ enum vv_status vv_cassandra_put_blocks(struct vv_store *base, const struct vv_pi
     if (status == VV_OK) {
         status = take_passes(store, pieces, n, error);
     }
-    forget_put(&store->shared);
+    vv_shared_forget_put(&store->shared);
     for (size_t at = 0; at < n && status == VV_OK;) {
         size_t some;
         status = replace_some(store, pieces + at, n - at, &some, error);

@@ -167,9 +167,10 @@ enum vv_status vv_cassandra_status(const struct vvcql_error *from, const char *d
 /* names.c */
 struct vv_str vv_cassandra_tenant(const struct vv_cassandra *store, uint32_t tenant);
 struct vv_str vv_cassandra_measurement(const struct vv_cassandra *store, uint32_t measurement);
-/* false: the number has no name. */
-bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, uint32_t source,
-                            uint8_t uuid_out[16]);
+/* VV_INVALID: a number has no name. */
+VV_MUST_CHECK enum vv_status vv_cassandra_source_id(const struct vv_cassandra *store,
+                                                    uint32_t tenant, uint32_t source,
+                                                    uint8_t uuid_out[16], struct vv_error *error);
 /* Of a source's UUID. */
 static inline uint8_t vv_cassandra_shard_of(const uint8_t source[16])
 {
@@ -204,6 +205,13 @@ VV_MUST_CHECK enum vv_status vv_cassandra_add_partition(const struct vv_cassandr
                                                         const struct vv_partition *partition,
                                                         struct vv_error *error);
 void vv_cassandra_add_str(struct vvcql_statement *statement, struct vv_str text);
+/* The values of a tenant and a source. As vv_cassandra_source_id. */
+VV_MUST_CHECK enum vv_status vv_cassandra_add_source(const struct vv_cassandra *store,
+                                                     struct vvcql_statement *statement,
+                                                     uint32_t tenant, uint32_t source,
+                                                     struct vv_error *error);
+/* Text or bytes of a row, valid as long as the result; "" for null. */
+struct vv_str vv_cassandra_text(const struct vvcql_result *row, size_t column);
 /* An unsigned stamp as a bigint of the same order, and back. */
 int64_t vv_cassandra_from_stamp(uint64_t stamp);
 uint64_t vv_cassandra_to_stamp(int64_t value);

@@ -19,6 +19,27 @@ void vv_cassandra_add_str(struct vvcql_statement *statement, struct vv_str text)
     vvcql_add_bytes(statement, text.size > 0 ? text.data : "", text.size);
 }
 
+struct vv_str vv_cassandra_text(const struct vvcql_result *row, size_t column)
+{
+    struct vvcql_bytes bytes = {0};
+    return vvcql_get_bytes(row, column, &bytes)
+               ? (struct vv_str){(const char *)bytes.data, bytes.size}
+               : (struct vv_str){"", 0};
+}
+
+enum vv_status vv_cassandra_add_source(const struct vv_cassandra *store,
+                                       struct vvcql_statement *statement, uint32_t tenant,
+                                       uint32_t source, struct vv_error *error)
+{
+    uint8_t uuid[16];
+    enum vv_status status = vv_cassandra_source_id(store, tenant, source, uuid, error);
+    if (status == VV_OK) {
+        vv_cassandra_add_str(statement, vv_cassandra_tenant(store, tenant));
+        vvcql_add_uuid(statement, uuid);
+    }
+    return status;
+}
+
 enum vv_status vv_cassandra_add_partition(const struct vv_cassandra *store,
                                           struct vvcql_statement *statement,
                                           const struct vv_partition *partition,
@@ -33,13 +54,11 @@ enum vv_status vv_cassandra_add_rows_partition(const struct vv_cassandra *store,
                                                const struct vv_partition *partition,
                                                struct vv_error *error)
 {
-    uint8_t uuid[16];
-    if (!vv_cassandra_source_id(store, partition->tenant, partition->source, uuid)) {
-        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name",
-                            partition->source, partition->tenant);
+    enum vv_status status =
+        vv_cassandra_add_source(store, statement, partition->tenant, partition->source, error);
+    if (status != VV_OK) {
+        return status;
     }
-    vv_cassandra_add_str(statement, vv_cassandra_tenant(store, partition->tenant));
-    vvcql_add_uuid(statement, uuid);
     vvcql_add_timestamp(statement, vv_cassandra_ms(partition->bucket_start));
     vvcql_add_int(statement, (int32_t)(partition->bucket_ns / VV_SECOND));
     vvcql_add_smallint(statement, (int16_t)partition->split);

@@ -169,14 +169,6 @@ static enum vv_status give(struct learning *learning, const struct vv_told *told
 
 /* ---- all definitions ---- */
 
-static struct vv_str str_of(const struct vvcql_result *row, size_t column)
-{
-    struct vvcql_bytes bytes = {0};
-    return vvcql_get_bytes(row, column, &bytes)
-               ? (struct vv_str){(const char *)bytes.data, bytes.size}
-               : (struct vv_str){"", 0};
-}
-
 static enum vv_status visit_definitions(struct learning *learning, struct vvcql_result *page)
 {
     enum vv_status status = VV_OK;
@@ -184,8 +176,9 @@ static enum vv_status visit_definitions(struct learning *learning, struct vvcql_
     int32_t node;
     struct vv_told told;
     while (status == VV_OK && vvcql_next_row(page)) {
-        told = (struct vv_told){
-            .tenant = str_of(page, 0), .name = str_of(page, 2), .value = str_of(page, 5)};
+        told = (struct vv_told){.tenant = vv_cassandra_text(page, 0),
+                                .name = vv_cassandra_text(page, 2),
+                                .value = vv_cassandra_text(page, 5)};
         if (vvcql_get_int(page, 1, &kind) && vvcql_get_bigint(page, 3, &told.item) &&
             vvcql_get_int(page, 4, &node)) {
             told.kind = (uint8_t)kind;

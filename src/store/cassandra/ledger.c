@@ -338,12 +338,10 @@ enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *m
     struct vv_mark_out *out = &shared->marks[shared->n_marks];
     *out = (struct vv_mark_out){
         .mark = *mark, .slot_ms = vv_ledger_slot_ms(mark->due_ns), .put_us = put_us};
-    if (!vv_cassandra_source_id(store, partition->tenant, partition->source, out->source)) {
-        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name",
-                            partition->source, partition->tenant);
-    }
-    shared->n_marks++;
-    return VV_OK;
+    status =
+        vv_cassandra_source_id(store, partition->tenant, partition->source, out->source, error);
+    shared->n_marks += status == VV_OK;
+    return status;
 }
 
 static enum vv_status retire_row(struct vv_cassandra *store, const struct vv_mark *mark,
@@ -402,7 +400,8 @@ enum vv_status vv_ledger_retire(struct vv_cassandra *store, const struct vv_mark
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         uint8_t source[16];
         const struct vv_partition *partition = &marks[i].key.partition;
-        if (vv_cassandra_source_id(store, partition->tenant, partition->source, source) &&
+        if (vv_cassandra_source_id(store, partition->tenant, partition->source, source, NULL) ==
+                VV_OK &&
             current[vv_cassandra_shard_of(source)]) {
             status = retire(store, &marks[i], source, error);
         }

@@ -28,24 +28,16 @@ struct reading {
 
 /* ---- marks of a slot ---- */
 
-static struct vv_str text_of(const struct vvcql_result *row, size_t column)
-{
-    struct vvcql_bytes bytes = {0};
-    return vvcql_get_bytes(row, column, &bytes)
-               ? (struct vv_str){(const char *)bytes.data, bytes.size}
-               : (struct vv_str){"", 0};
-}
-
 /* False when this node doesn't know one of its names yet. */
 static bool find_names(const struct vv_cassandra *store, const struct vvcql_result *row,
                        struct vv_span_key *key)
 {
     const struct vv_store_names *names = &store->names;
     void *context = names->context;
-    return names->tenant_named(context, text_of(row, 1), &key->partition.tenant) &&
-           names->source_named(context, key->partition.tenant, text_of(row, 2),
+    return names->tenant_named(context, vv_cassandra_text(row, 1), &key->partition.tenant) &&
+           names->source_named(context, key->partition.tenant, vv_cassandra_text(row, 2),
                                &key->partition.source) &&
-           names->measurement_named(context, key->partition.tenant, text_of(row, 6),
+           names->measurement_named(context, key->partition.tenant, vv_cassandra_text(row, 6),
                                     &key->measurement);
 }
 

@@ -42,19 +42,20 @@ static bool hash_names(const char *purpose, struct vv_str first, struct vv_str s
     return done;
 }
 
-bool vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant, uint32_t source,
-                            uint8_t uuid_out[16])
+enum vv_status vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant,
+                                      uint32_t source, uint8_t uuid_out[16], struct vv_error *error)
 {
     struct vv_str name = vv_cassandra_tenant(store, tenant);
     struct vv_str id = store->names.source(store->names.context, source);
     uint8_t hash[32];
     if (name.size == 0 || id.size == 0 || !hash_names("varve source", name, id, hash)) {
-        return false;
+        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name", source,
+                            tenant);
     }
     memcpy(uuid_out, hash, 16);
     uuid_out[6] = (uint8_t)((uuid_out[6] & 0x0f) | 0x80);
     uuid_out[8] = (uint8_t)((uuid_out[8] & 0x3f) | 0x80);
-    return true;
+    return VV_OK;
 }
 
 enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,
@@ -62,13 +63,10 @@ enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,
                                   struct vv_error *error)
 {
     uint8_t uuid[16];
-    *shard_out = 0;
-    if (!vv_cassandra_source_id(store, partition->tenant, partition->source, uuid)) {
-        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name",
-                            partition->source, partition->tenant);
-    }
-    *shard_out = vv_cassandra_shard_of(uuid);
-    return VV_OK;
+    enum vv_status status =
+        vv_cassandra_source_id(store, partition->tenant, partition->source, uuid, error);
+    *shard_out = status == VV_OK ? vv_cassandra_shard_of(uuid) : 0;
+    return status;
 }
 
 bool vv_cassandra_definition_shard(struct vv_str tenant, struct vv_str name, uint8_t *shard_out)

@@ -17,19 +17,6 @@ static int32_t period_of(int64_t time_ns)
     return (int32_t)(vv_time_floor(time_ns, PERIOD_NS) / PERIOD_NS);
 }
 
-static enum vv_status add_source(struct vv_cassandra *store, struct vvcql_statement *statement,
-                                 uint32_t tenant, uint32_t source, struct vv_error *error)
-{
-    uint8_t uuid[16];
-    if (!vv_cassandra_source_id(store, tenant, source, uuid)) {
-        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name", source,
-                            tenant);
-    }
-    vv_cassandra_add_str(statement, vv_cassandra_tenant(store, tenant));
-    vvcql_add_uuid(statement, uuid);
-    return VV_OK;
-}
-
 /* ---- noting ---- */
 
 static enum vv_status put(struct vv_cassandra *store, const struct vv_partition *partition,
@@ -39,7 +26,7 @@ static enum vv_status put(struct vv_cassandra *store, const struct vv_partition 
     struct vvcql_statement *statement = vvcql_statement_prepared(store->put_bucket);
     int64_t us;
     enum vv_status status =
-        add_source(store, statement, partition->tenant, partition->source, error);
+        vv_cassandra_add_source(store, statement, partition->tenant, partition->source, error);
     if (status == VV_OK) {
         status = vv_cassandra_write_us(store, &us, error);
     }
@@ -106,7 +93,7 @@ static enum vv_status ask(struct vv_cassandra *store, uint32_t tenant, uint32_t 
     struct vvcql_statement *statement =
         vvcql_statement_prepared(forward ? store->bucket_after : store->bucket_before);
     struct vvcql_result *result;
-    enum vv_status status = add_source(store, statement, tenant, source, error);
+    enum vv_status status = vv_cassandra_add_source(store, statement, tenant, source, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
         return status;

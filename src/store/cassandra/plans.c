@@ -8,16 +8,11 @@
 static enum vv_status add_key(struct vv_cassandra *store, struct vvcql_statement *statement,
                               const struct vv_first_plan *wish, struct vv_error *error)
 {
-    uint8_t uuid[16];
-    if (!vv_cassandra_source_id(store, wish->tenant, wish->source, uuid)) {
-        return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name", wish->source,
-                            wish->tenant);
-    }
     vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
-    vv_cassandra_add_str(statement, vv_cassandra_tenant(store, wish->tenant));
-    vvcql_add_uuid(statement, uuid);
+    enum vv_status status =
+        vv_cassandra_add_source(store, statement, wish->tenant, wish->source, error);
     vvcql_add_bigint(statement, VV_TIME_MIN);
-    return VV_OK;
+    return status;
 }
 
 static struct vvcql_statement *put_statement(struct vv_cassandra *store,

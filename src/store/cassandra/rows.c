@@ -117,11 +117,9 @@ static enum vv_status prepare(struct writing *writing)
     writing->tenant = vv_cassandra_tenant(store, partition->tenant);
     writing->ttl = vv_cassandra_block_ttl(store, bucket_end, classes.retention_ns,
                                           store->clock->wall_ns(store->clock));
-    if (!vv_cassandra_source_id(store, partition->tenant, partition->source, writing->source)) {
-        return vv_error_set(writing->error, VV_INVALID, "source %u of tenant %u has no name",
-                            partition->source, partition->tenant);
-    }
-    return name_columns(writing);
+    enum vv_status status = vv_cassandra_source_id(store, partition->tenant, partition->source,
+                                                   writing->source, writing->error);
+    return status == VV_OK ? name_columns(writing) : status;
 }
 
 /* ---- rows ---- */

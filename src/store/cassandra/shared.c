@@ -38,7 +38,7 @@ bool vv_shared_init(struct vv_cassandra *store, const char *region)
     return shared->marks != NULL;
 }
 
-static void forget_put(struct vv_cassandra_shared *shared)
+void vv_shared_forget_put(struct vv_cassandra_shared *shared)
 {
     for (size_t i = 0; i < shared->n_put; i++) {
         vv_buffer_deinit(&shared->put[i].list);
@@ -49,7 +49,7 @@ static void forget_put(struct vv_cassandra_shared *shared)
 void vv_shared_deinit(struct vv_cassandra *store)
 {
     struct vv_cassandra_shared *shared = &store->shared;
-    forget_put(shared);
+    vv_shared_forget_put(shared);
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
         free(shared->shards[i].seen);
     }
@@ -73,7 +73,7 @@ void vv_shared_forget(struct vv_cassandra *store)
     shared->n_slots = 0;
     shared->told_sent = 0;
     shared->told.failed = false; /* what could not be added was refused, and comes again */
-    forget_put(shared);
+    vv_shared_forget_put(shared);
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
         shared->shards[i].is_known = false;
         shared->shards[i].is_fresh = false;

@@ -127,6 +127,8 @@ VV_MUST_CHECK bool vv_shared_prepare(struct vv_cassandra *store);
 extern const struct vv_shared_ops vv_cassandra_shared_ops;
 /* recover(): what was under way is forgotten, and told again. */
 void vv_shared_forget(struct vv_cassandra *store);
+/* What put_blocks wrote last is not to be added to any more. */
+void vv_shared_forget_put(struct vv_cassandra_shared *shared);
 
 /* ---- join.c ---- */
 
