@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help build test bench bench-cassandra demo install format lint clean
+.PHONY: help build test bench bench-cassandra bench-pyramid percentiles demo install format lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -22,6 +22,14 @@ bench: ## measure beside VictoriaMetrics and InfluxDB; results in bench/results
 
 bench-cassandra: ## measure Varve on Cassandra; BENCH=--quick for a small run
 	@tools/run-bench.sh cassandra $(BENCH)
+
+bench-pyramid: ## measure what tiers give and cost; BENCH=--quick for a small run
+	@tools/run-bench.sh pyramid $(BENCH)
+
+percentiles: ## write docs/percentiles.md
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target percentile_table
+	@build/release/bench/percentile_table examples/data/*.csv > docs/percentiles.md
 
 demo: build ## load real series, ask five questions, leave a server running
 	@examples/demo.sh

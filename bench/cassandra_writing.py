@@ -33,7 +33,16 @@ PLAIN_TABLES = (
     "WITH CLUSTERING ORDER BY (event_time DESC, nanos DESC, metric ASC) "
     "AND compaction = {'class': 'TimeWindowCompactionStrategy', "
     "'compaction_window_unit': 'DAYS', 'compaction_window_size': 1} "
+    "AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}",
+    "CREATE TABLE IF NOT EXISTS bench.runs (region text, tenant text, source uuid, "
+    "bucket timestamp, bucket_s int, split smallint, measurement text, span timestamp, run bigint, "
+    "part bigint, metrics blob, data blob, written bigint, PRIMARY KEY ((region, tenant, source, "
+    "bucket, bucket_s, split), measurement, span, run, part)) "
+    "WITH compaction = {'class': 'TimeWindowCompactionStrategy', "
+    "'compaction_window_unit': 'HOURS', 'compaction_window_size': 4} "
     "AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}")
+PLAIN_START_S = 1_700_000_000
+RUN_BYTES = 700  # about what 60 reports of 10 metrics take
 
 
 class Case:
@@ -54,7 +63,7 @@ def cases(quick):
     share = 5 if quick else 1
     return [Case("blocks", 1, 60 // share, 1), Case("rows", 1, 60 // share, 1),
             Case("blocks", 6, 400 // share, 1), Case("rows", 6, 150 // share, 1),
-            Case("blocks", 60, 1000 // share, 4), Case("rows", 60, 150 // share, 1)]
+            Case("blocks", 60, 4000 // share, 1), Case("rows", 60, 150 // share, 1)]
 
 
 def start_of(case, repeats):
@@ -139,20 +148,32 @@ def warm_up(node, quick):
                 before = now
 
 
-def plain_rows(node, quick, repeats):
-    """The field's practice without Varve: lib/cql alone, batches of 50 rows of a partition."""
-    node.execute(*PLAIN_TABLES)
-    command = [str(common.BUILD / "bench" / "cql_load"), node.contact_point, "rows", "--sources",
-               "100" if quick else "400", "--reports", "100", "--batch", "50"]
+def plain(node, name, arguments, repeats):
+    """Rows per CPU second that lib/cql alone gets Cassandra to write."""
+    command = [str(common.BUILD / "bench" / "cql_load"), node.contact_point, name, *arguments]
     costs = []
     for repeat in range(repeats + 2):
-        with common.Step(f"plain rows, {repeat + 1} of {repeats + 2}"):
+        with common.Step(f"plain {name}, {repeat + 1} of {repeats + 2}"):
             node.settle()
             took = {}
             with node.measured(took, "write"):
-                done = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+                done = json.loads(subprocess.run(
+                    [*command, "--start", str(PLAIN_START_S + repeat * 16 * DAY_S)], check=True,
+                    capture_output=True).stdout)
         costs.append(took["write"] / done["rows"])
     return 1 / statistics.median(costs[2:])
+
+
+def plain_rows(node, quick, repeats):
+    """The field's practice without Varve: batches of 50 rows of a partition."""
+    return plain(node, "rows", ["--sources", "100" if quick else "400", "--reports", "100",
+                                "--batch", "50"], repeats)
+
+
+def plain_runs(node, quick, repeats):
+    """Nothing but the inserts of runs: what Varve can't be faster than."""
+    return plain(node, "runs", ["--sources", "4000", "--requests", "24000" if quick else "100000",
+                                "--size", str(RUN_BYTES)], repeats)
 
 
 def expire(node, measured):
@@ -175,7 +196,7 @@ def bytes_per_point(case, when):
     return sum(case.figures[when].values()) / case.figures["all_points"]
 
 
-def results(measured, plain):
+def results(measured, rows_alone, runs_alone):
     rows = []
     by_name = {(case.layout, case.reports): case for case in measured}
     for reports in (1, 6, 60):
@@ -198,7 +219,10 @@ def results(measured, plain):
                                per_cpu(blocks, ["varve_write", "varve_seal"]), "rows",
                                per_cpu(other, ["varve_write", "varve_seal"])))
     rows.append(common.row("rows, runs of 6: points per server CPU second, written", "1/s",
-                           per_cpu(by_name["rows", 6], ["write"]), "lib/cql alone", plain, None))
+                           per_cpu(by_name["rows", 6], ["write"]), "lib/cql alone", rows_alone, None))
+    rows.append(common.row("runs of 60: points per server CPU second, written", "1/s",
+                           per_cpu(by_name["blocks", 60], ["write"]), "lib/cql alone",
+                           runs_alone * 60 * METRICS, None))
     rows.append(common.row("rows, runs of 6: points per server CPU second", "1/s",
                            per_cpu(by_name["rows", 6], ["write"]), bar=25000))
     return rows
@@ -207,10 +231,14 @@ def results(measured, plain):
 def run(node, quick, repeats):
     """Returns (rows of results, figures). The node is another process afterwards."""
     warm_up(node, quick)
-    plain = plain_rows(node, quick, repeats)
+    node.execute(*PLAIN_TABLES)
+    rows_alone = plain_rows(node, quick, repeats)
+    runs_alone = plain_runs(node, quick, repeats)
     measured = cases(quick)
     for case in measured:
         measure(node, case, repeats)
     expire(node, measured)
     figures = {case.keyspace: {"points": case.points, **case.figures} for case in measured}
-    return results(measured, plain), {"plain_rows_per_cpu_second": plain, **figures}
+    return (results(measured, rows_alone, runs_alone),
+            {"plain_rows_per_cpu_second": rows_alone, "plain_runs_per_cpu_second": runs_alone,
+             **figures})

@@ -5,6 +5,8 @@
  *   value  one row of a bigint and a double a request
  *   blob   one row of a bigint and a blob of --size random bytes a request
  *   rows   points as the field keeps them, one row each: unlogged batches of one partition
+ *   runs   a row of --size random bytes with the key and the columns of Varve's runs, of --sources
+ *          partitions in turn
  *
  * The tables are there already (bench/cassandra_client.py, bench/cassandra_writing.py). Requests
  * are sent by the main thread, --window of them under way. CPU seconds are of the whole process
@@ -30,8 +32,8 @@
 struct options {
     const char *contact_points;
     const char *mode;
-    size_t requests; /* of value and blob */
-    size_t size;     /* of a blob */
+    size_t requests; /* of value, blob and runs */
+    size_t size;     /* of a blob, a run */
     size_t window;
     size_t sources;
     size_t reports; /* of each source */
@@ -148,6 +150,41 @@ static void send_rows(struct load *load)
     }
 }
 
+static struct vvcql_statement *run_of(struct load *load, size_t source, int64_t number)
+{
+    const uint8_t *data =
+        load->blob + vv_random_below(&load->random, BLOB_MAX - load->options->size);
+    struct vvcql_statement *statement = vvcql_statement_prepared(load->insert);
+    struct vv_random scattered = {source};
+    uint64_t id = vv_random_next(&scattered);
+    uint8_t uuid[16] = {0};
+    memcpy(uuid, &id, sizeof id);
+    vvcql_add_text(statement, "");      /* region */
+    vvcql_add_text(statement, "bench"); /* tenant */
+    vvcql_add_uuid(statement, uuid);
+    vvcql_add_timestamp(statement, load->options->start_s * 1000); /* bucket: 8 days */
+    vvcql_add_int(statement, 8 * 86400);
+    vvcql_add_smallint(statement, 0); /* split */
+    vvcql_add_text(statement, "cpu");
+    vvcql_add_timestamp(statement, load->options->start_s * 1000); /* span */
+    vvcql_add_bigint(statement, number);
+    vvcql_add_bigint(statement, 0);                /* part */
+    vvcql_add_bytes(statement, data, METRICS * 8); /* ids of metrics */
+    vvcql_add_bytes(statement, data, load->options->size);
+    vvcql_add_bigint(statement, number);     /* version */
+    vvcql_add_int(statement, 10 * 86400);    /* TTL */
+    vvcql_add_bigint(statement, number + 1); /* timestamp */
+    return statement;
+}
+
+static void send_runs(struct load *load)
+{
+    for (size_t i = 0; i < load->options->requests; i++) {
+        send_statement(load, run_of(load, i % load->options->sources, (int64_t)i));
+        load->rows++;
+    }
+}
+
 static const struct {
     const char *name;
     const char *insert;
@@ -159,6 +196,12 @@ static const struct {
      "INSERT INTO bench.rows (tenant, source, bucket, split, event_time, nanos, metric, integer) "
      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
      send_rows},
+    {"runs",
+     "INSERT INTO bench.runs (region, tenant, source, bucket, bucket_s, split, measurement, span, "
+     "run, part, metrics, data, written) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL "
+     "? "
+     "AND TIMESTAMP ?",
+     send_runs},
 };
 
 /* ---- the program ---- */
@@ -184,7 +227,7 @@ static double now_seconds(void)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: cql_load HOST:PORT value|blob|rows [--requests N] [--size BYTES] "
+    fprintf(stderr, "usage: cql_load HOST:PORT value|blob|rows|runs [--requests N] [--size BYTES] "
                     "[--window N] [--sources N] [--reports N] [--batch ROWS] [--start UNIX_S]\n");
     exit(2);
 }
@@ -223,8 +266,8 @@ static struct options parse(int argc, char **argv)
             usage();
         }
     }
-    if (options.window < 1 || options.window > 4096 || options.size >= BLOB_MAX ||
-        options.batch < 1 || options.batch > BATCH_MAX) {
+    if (options.sources < 1 || options.window < 1 || options.window > 4096 ||
+        options.size >= BLOB_MAX || options.batch < 1 || options.batch > BATCH_MAX) {
         usage();
     }
     return options;

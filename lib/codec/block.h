@@ -42,6 +42,11 @@ struct vv_column {
     uint8_t *present; /* bitmap, bit i&7 of byte i>>3; NULL = all present */
 };
 
+static inline bool vv_column_has(const struct vv_column *column, size_t row)
+{
+    return !column->present || (column->present[row >> 3] >> (row & 7) & 1) != 0;
+}
+
 /*
  * Rows in ascending (time, stamp); a time may occur several times. The order of the columns is
  * kept. A metric that holds values of both types has one column for each.
@@ -56,7 +61,7 @@ struct vv_rows {
 
 struct vv_block_options {
     int zstd_level; /* 0 = no entropy stage, else 1 to 19: kept per column only where it pays */
-    bool with_stats;
+    bool with_stats; /* some 14 bytes a column, for readers that use them */
 };
 
 /*

@@ -76,6 +76,7 @@ struct vvcql_error {
     int32_t failures; /* READ_FAILURE, WRITE_FAILURE */
     bool data_present;
     enum vvcql_write_type write_type;
+    uint64_t replicas;               /* vvcql_statement_replicas() of what failed; 0: not known */
     char host[VVCQL_HOST_MAX];       /* address:port that answered or was asked last; "" for none */
     char message[VVCQL_MESSAGE_MAX]; /* UTF-8, cut at its end if it is longer */
 };

@@ -2,6 +2,8 @@
 /* The course of an execution: from host to host until it ends; those that wait for room. */
 #include "execution_private.h"
 
+#include "replica_sets.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +84,8 @@ void vvcql_execution_fail(struct vvcql_execution *execution, const struct vvcql_
             execution->is_unknown = true;
     }
     last.outcome_unknown = execution->is_unknown;
+    last.replicas = vvcql_replica_set_of(execution->executor->cluster, execution->statement,
+                                         &execution->executor->key);
     end(execution, NULL, &last);
 }
 
@@ -157,7 +161,9 @@ static void plan_speculation(struct vvcql_execution *execution)
 {
     const struct vvcql_options *options = options_of(execution);
     uint32_t delay_ms = options->speculative_delay_ms;
-    if (!execution->is_idempotent || delay_ms == UINT32_MAX || execution->plan.pinned != NULL ||
+    bool may_be_twice =
+        execution->is_idempotent && (!execution->may_change || options->speculative_writes);
+    if (!may_be_twice || delay_ms == UINT32_MAX || execution->plan.pinned != NULL ||
         execution->speculations >= options->speculative_max || execution->speculative.place_ != 0)
         return;
     /* Without memory there is none. */

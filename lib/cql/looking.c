@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters, hosts and replicas, for any thread. */
+#include "plan.h"
+#include "replica_sets.h"
 #include "session_private.h"
+#include "token.h"
 
 #include <string.h>
 
@@ -59,6 +62,14 @@ size_t vvcql_session_hosts(struct vvcql_session *session, struct vvcql_host_info
     return n;
 }
 
+void vvcql_session_datacenter(struct vvcql_session *session, char datacenter_out[128])
+{
+    struct vvcql_cluster *cluster = &session->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    memcpy(datacenter_out, cluster->local_datacenter, sizeof(cluster->local_datacenter));
+    pthread_mutex_unlock(&cluster->lock);
+}
+
 size_t vvcql_session_replicas(struct vvcql_session *session, const char *keyspace, int64_t token,
                               struct vvcql_host_info *hosts_out, size_t capacity)
 {
@@ -70,4 +81,26 @@ size_t vvcql_session_replicas(struct vvcql_session *session, const char *keyspac
         describe(cluster->hosts[replicas[i]], &hosts_out[i]);
     pthread_mutex_unlock(&cluster->lock);
     return n;
+}
+
+uint64_t vvcql_statement_replicas(struct vvcql_session *session,
+                                  const struct vvcql_statement *statement)
+{
+    const struct vvcql_statement *first = statement != NULL ? vvcql_plan_routed(statement) : NULL;
+    struct vvcql_buffer key = {0};
+    char keyspace[sizeof(first->prepared->keyspace)];
+    uint64_t set = 0;
+    if (first == NULL)
+        return 0;
+    pthread_mutex_lock(&session->prepared.lock);
+    bool is_known = vvcql_prepared_key(first->prepared, first, &key);
+    memcpy(keyspace, first->prepared->keyspace, sizeof(keyspace));
+    pthread_mutex_unlock(&session->prepared.lock);
+    if (is_known) {
+        pthread_mutex_lock(&session->cluster.lock);
+        set = vvcql_replica_set(&session->cluster, keyspace, vvcql_token(key.data, key.size));
+        pthread_mutex_unlock(&session->cluster.lock);
+    }
+    vvcql_buffer_deinit(&key);
+    return set;
 }

@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-/* The statement whose partition counts; NULL: no values to know it by. */
-static const struct vvcql_statement *routed(const struct vvcql_statement *statement)
+const struct vvcql_statement *vvcql_plan_routed(const struct vvcql_statement *statement)
 {
     const struct vvcql_statement *first =
         statement->kind == VVCQL_KIND_BATCH ? statement->parts_first : statement;
@@ -27,7 +26,7 @@ void vvcql_plan_init(struct vvcql_plan *plan, struct vvcql_cluster *cluster,
         plan->pinned = statement->host;
         return;
     }
-    const struct vvcql_statement *first = routed(statement);
+    const struct vvcql_statement *first = vvcql_plan_routed(statement);
     vvcql_buffer_clear(key);
     if (first != NULL && vvcql_prepared_key(first->prepared, first, key)) {
         plan->has_token = true;

@@ -27,6 +27,8 @@ struct vvcql_plan {
     const struct vvcql_host *tried[VVCQL_PLAN_TRIED_MAX];
 };
 
+/* The prepared statement whose partition counts, of a batch its first; NULL: none. */
+const struct vvcql_statement *vvcql_plan_routed(const struct vvcql_statement *statement);
 /* Borrows the statement's texts; `key` is for use during the call. */
 void vvcql_plan_init(struct vvcql_plan *plan, struct vvcql_cluster *cluster,
                      const struct vvcql_statement *statement, struct vvcql_buffer *key);

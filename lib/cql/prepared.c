@@ -97,6 +97,7 @@ static struct vvcql_prepared *find_or_add(struct vvcql_prepared_texts *texts, co
     if (prepared == NULL)
         return NULL;
     struct vvcql_prepared **chain = &texts->chains[hash % texts->n_chains];
+    prepared->lock = &texts->lock;
     prepared->next = *chain;
     *chain = prepared;
     texts->n++;
@@ -123,10 +124,12 @@ bool vvcql_prepared_keep(struct vvcql_prepared *prepared,
     }
     vvcql_buffer_deinit(&prepared->id);
     prepared->id = id;
+    pthread_mutex_lock(prepared->lock);
     prepared->n_key_parts = answer->n_key_parts;
     memcpy(prepared->key_parts, answer->key_parts, sizeof(prepared->key_parts));
     prepared->n_values = answer->n_values;
     memcpy(prepared->keyspace, answer->keyspace, sizeof(prepared->keyspace));
+    pthread_mutex_unlock(prepared->lock);
     return true;
 }
 

@@ -17,8 +17,10 @@
 struct vvcql_prepared {
     char *text;
     struct vvcql_prepared *next; /* in its chain */
-    /* The session's thread only: */
-    struct vvcql_buffer id; /* empty until a host prepared it */
+    pthread_mutex_t *lock;       /* of the texts */
+    /* Changed by the session's thread: */
+    struct vvcql_buffer id; /* empty until a host prepared it; read by that thread only */
+    /* Under the lock; that thread itself reads them without it: */
     size_t n_key_parts;
     uint16_t key_parts[VVCQL_KEY_PARTS_MAX];
     uint32_t n_values;

@@ -51,10 +51,12 @@ struct vvcql_options {
     uint32_t reconnect_last_ms;  /* 30,000, with jitter */
     enum vvcql_consistency consistency; /* VVCQL_LOCAL_QUORUM (0, ANY, can't be a default) */
     uint32_t retries_max;               /* further attempts of one request: 3 */
-    uint32_t speculative_delay_ms; /* UINT32_MAX: never. 0: never. Else an idempotent request is
-                                      sent to the next host too after each such delay, */
-    uint32_t speculative_max;      /* at most this often: 1 */
-    uint64_t seed;                 /* of jitter and of the order of hosts; 0: from the system */
+    uint32_t speculative_delay_ms;      /* UINT32_MAX: never. 0: never. Else an idempotent SELECT is
+                                           sent to the next host too after each such delay, */
+    uint32_t speculative_max;           /* at most this often: 1 */
+    bool speculative_writes; /* what changes something and is idempotent too: where all hosts
+                                are slow, that doubles their work */
+    uint64_t seed;           /* of jitter and of the order of hosts; 0: from the system */
     /* Called in the session's thread when a host or the session changes its state; NULL: never. */
     void (*log)(void *context, const char *event, const char *text);
     void *log_context;
@@ -134,6 +136,8 @@ struct vvcql_host_info {
 /* At most `capacity` hosts; returns how many there are. */
 size_t vvcql_session_hosts(struct vvcql_session *session, struct vvcql_host_info *hosts_out,
                            size_t capacity);
+/* The local data centre; "" until it is known. */
+void vvcql_session_datacenter(struct vvcql_session *session, char datacenter_out[128]);
 /* Waits until all connected hosts report one schema version: after a change of the schema.
  * VVCQL_TIMEOUT when they do not agree in time. */
 VVCQL_MUST_CHECK enum vvcql_status vvcql_wait_for_schema(struct vvcql_session *session,
@@ -143,5 +147,11 @@ VVCQL_MUST_CHECK enum vvcql_status vvcql_wait_for_schema(struct vvcql_session *s
  * token.h), for tests and tools; as vvcql_session_hosts. */
 size_t vvcql_session_replicas(struct vvcql_session *session, const char *keyspace, int64_t token,
                               struct vvcql_host_info *hosts_out, size_t capacity);
+/* Which replica set a prepared statement (or the first one of a batch) belongs to: a hash of the
+ * hosts that keep its partition, of those in the local data centre if there are any; statements of
+ * one set fail together. The values of its partition key are enough. 0: not known, as before the
+ * text was first prepared or while the token map isn't read. Any thread. */
+uint64_t vvcql_statement_replicas(struct vvcql_session *session,
+                                  const struct vvcql_statement *statement);
 
 #endif

@@ -57,8 +57,8 @@ void vvcql_set_serial_consistency(struct vvcql_statement *statement,
                                   enum vvcql_consistency consistency);
 /* The CQL timestamp of its writes, in µs since 1970; negative is refused. */
 void vvcql_set_timestamp(struct vvcql_statement *statement, int64_t microseconds);
-/* Sending it twice does what sending it once does: it may be retried and executed speculatively.
- * Off unless it is said. */
+/* Sending it twice does what sending it once does: it may be retried and, as the session's
+ * options say, executed speculatively. Off unless it is said. */
 void vvcql_set_idempotent(struct vvcql_statement *statement, bool idempotent);
 void vvcql_set_timeout(struct vvcql_statement *statement, uint32_t timeout_ms);
 /* Rows of a page; 0: all at once. */

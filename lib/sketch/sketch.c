@@ -118,6 +118,34 @@ bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from)
     return true;
 }
 
+/* What the bins of one sign stand for; bins reach a little beyond the least and greatest value. */
+static bool absorb_bins(struct vv_sketch *into, const struct vv_sketch *from,
+                        const struct vv_sketch_store *bins, bool negative)
+{
+    bool added = true;
+    for (uint32_t bin = 0; bin < bins->n_bins && added; bin++) {
+        double magnitude = magnitude_of(from, bins->indexes[bin]);
+        double value = negative ? -magnitude : magnitude;
+        value = value < from->min ? from->min : value > from->max ? from->max : value;
+        added = vv_sketch_add(into, value, bins->counts[bin]);
+    }
+    return added;
+}
+
+bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from)
+{
+    if (vv_sketch_count(from) > UINT64_MAX - vv_sketch_count(into)) {
+        return false;
+    }
+    bool added = absorb_bins(into, from, &from->positive, false) &&
+                 absorb_bins(into, from, &from->negative, true) &&
+                 vv_sketch_add(into, 0.0, from->n_zero) &&
+                 vv_sketch_add(into, INFINITY, from->n_infinite_positive) &&
+                 vv_sketch_add(into, -INFINITY, from->n_infinite_negative);
+    extend_range(into, from->min, from->max);
+    return added;
+}
+
 uint64_t vv_sketch_count(const struct vv_sketch *sketch)
 {
     return sketch->positive.total + sketch->negative.total + sketch->n_zero +

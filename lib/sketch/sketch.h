@@ -84,6 +84,13 @@ VV_SKETCH_MUST_CHECK bool vv_sketch_add(struct vv_sketch *sketch, double value, 
 VV_SKETCH_MUST_CHECK bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from);
 
 /*
+ * Adds all of from, of whatever alpha, each value as what its bin stands for: quantiles are then
+ * off by both errors, one upon the other. False: out of memory, or the total count would pass 2^64
+ * - 1; a part may have been added.
+ */
+VV_SKETCH_MUST_CHECK bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from);
+
+/*
  * The value at rank floor(q * (count - 1)) of the sorted values, within the relative error and
  * between the least and the greatest value, which q = 0 and q = 1 give exactly. q is clamped to
  * [0, 1]. NaN when the sketch is empty or q is NaN.

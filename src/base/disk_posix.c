@@ -2,7 +2,8 @@
 /* The disk interface over the real file system. */
 #include "base/disk.h"
 
-#include <dirent.h>
+#include "base/opendir.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -254,7 +255,7 @@ static enum vv_status posix_list(struct vv_disk *disk, const char *path,
                                  void *context, struct vv_error *error)
 {
     (void)disk;
-    DIR *folder = opendir(path);
+    DIR *folder = vv_opendir(path);
     if (!folder) {
         return fail(error, "list the folder", path, errno);
     }

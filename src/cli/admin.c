@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short commands over one or two requests: units, tenants, nodes, flush, health. */
+/* Short commands over one or two requests: units, nodes, flush, health. */
 #include "cli/commands.h"
 
 #include "base/clock.h"
-#include "cli/client.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
+#include "cli/lists.h"
 #include "cli/load_report.h"
-#include "cli/table_print.h"
 #include "cli/terminal.h"
 
 #include <inttypes.h>
@@ -16,45 +15,6 @@
 #include <time.h>
 
 #define FILE_BYTES_MAX (8u << 20)
-
-struct session {
-    struct vv_client_options options;
-    struct vv_client *client;
-};
-
-static enum vv_status open_session(const struct vv_arguments *arguments, struct session *session,
-                                   struct vv_error *error)
-{
-    *session = (struct session){0};
-    vv_interrupt_catch();
-    enum vv_status status = vv_client_configure(arguments, &session->options, error);
-    if (status == VV_OK) {
-        status = vv_client_setup(error);
-    }
-    if (status == VV_OK && vv_client_create(&session->options, &session->client) != VV_OK) {
-        status = vv_error_set(error, VV_NO_MEMORY, "out of memory");
-    }
-    return status;
-}
-
-/* One request of a whole command; *response_out is only for VV_EXIT_OK, and deinited by the caller
- * in any case. */
-static int call_once(const struct vv_arguments *arguments, const struct vv_call *call,
-                     struct vv_response *response_out)
-{
-    struct session session;
-    struct vv_error error = {0};
-    *response_out = (struct vv_response){0};
-    enum vv_status status = open_session(arguments, &session, &error);
-    if (status == VV_OK) {
-        status = vv_client_call(session.client, call, response_out, &error);
-    }
-    int code = status != VV_OK                 ? vv_client_fail(&session.options, status, &error)
-               : response_out->code / 100 != 2 ? vv_response_fail(response_out)
-                                               : VV_EXIT_OK;
-    vv_client_destroy(session.client);
-    return code;
-}
 
 /* "/api/v1/metrics?tenant=…". */
 static enum vv_status tenant_path(const struct vv_arguments *arguments, const char *base, char *out,
@@ -147,7 +107,7 @@ static int set_metrics(const struct vv_arguments *arguments)
         .content_type = file ? "text/csv" : "application/json",
         .body = {(const char *)body.data, body.size},
     };
-    int code = call_once(arguments, &call, &response);
+    int code = vv_call_once(arguments, &call, &response);
     vv_buffer_deinit(&body);
     vv_response_deinit(&response);
     return code;
@@ -167,133 +127,6 @@ int vv_metrics_run(const struct vv_arguments *arguments)
     return vv_metrics_list(arguments);
 }
 
-/* ---- lists ---- */
-
-/* What a list of the server is printed as. */
-struct list_table {
-    const struct vv_str *header;
-    size_t columns;
-    enum vv_status (*print_row)(struct vv_table *table, json_t *item);
-};
-
-static enum vv_status print_items(const struct list_table *how, json_t *list)
-{
-    struct vv_table *table;
-    size_t i;
-    json_t *item;
-    const struct vv_table_options options = {
-        .file = stdout, .columns = vv_terminal_is(stdout) ? vv_terminal_columns(stdout) : 0};
-    enum vv_status status = vv_table_create(&options, how->header, how->columns, &table);
-    if (status != VV_OK) {
-        return status;
-    }
-    json_array_foreach(list, i, item)
-    {
-        status = status == VV_OK ? how->print_row(table, item) : status;
-    }
-    status = status == VV_OK ? vv_table_end(table) : status;
-    vv_table_destroy(table);
-    return status;
-}
-
-/* Asks for a list and prints it as a table, or as it came. */
-static int print_list(const struct vv_arguments *arguments, const char *path, const char *name,
-                      const struct list_table *how)
-{
-    struct vv_response response;
-    const struct vv_call call = {.method = "GET", .path = path};
-    const char *format = vv_arguments_text(arguments, "format", "table");
-    int code = call_once(arguments, &call, &response);
-    if (code == VV_EXIT_OK && strcmp(format, "json") == 0) {
-        fwrite(response.body.data, 1, response.body.size, stdout);
-    } else if (code == VV_EXIT_OK) {
-        const char *text = (const char *)response.body.data;
-        json_t *root = json_loadb(text ? text : "", response.body.size, 0, NULL);
-        json_t *list = json_object_get(root, name);
-        if (!json_is_array(list) || print_items(how, list) != VV_OK) {
-            vv_say_error("the answer of the server cannot be read");
-            code = VV_EXIT_FAILED;
-        }
-        json_decref(root);
-    }
-    vv_response_deinit(&response);
-    return code;
-}
-
-/* ---- tenants ---- */
-
-static uint64_t sum_of(json_t *object)
-{
-    const char *key;
-    json_t *value;
-    uint64_t sum = 0;
-    json_object_foreach(object, key, value)
-    {
-        sum += (uint64_t)json_integer_value(value);
-    }
-    return sum;
-}
-
-static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
-{
-    char numbers[4][24];
-    json_t *account = json_object_get(tenant, "account");
-    const char *name = json_string_value(json_object_get(tenant, "tenant"));
-    const char *retention = json_string_value(json_object_get(tenant, "retention"));
-    const uint64_t counts[] = {
-        (uint64_t)json_integer_value(json_object_get(account, "accepted")),
-        (uint64_t)json_integer_value(json_object_get(account, "received")),
-        sum_of(json_object_get(account, "refused")),
-        (uint64_t)json_integer_value(json_object_get(account, "unknown")),
-    };
-    struct vv_str cells[6] = {vv_str_of(name ? name : ""), vv_str_of(retention ? retention : "")};
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(numbers[i], sizeof numbers[i], "%" PRIu64, counts[i]);
-        cells[2 + i] = vv_str_of(numbers[i]);
-    }
-    return vv_table_row(table, cells);
-}
-
-static const struct vv_str tenants_header[] = {{"tenant", 6},   {"retention", 9}, {"stored", 6},
-                                               {"received", 8}, {"refused", 7},   {"unknown", 7}};
-static const struct list_table tenants_table = {tenants_header, 6, print_tenant};
-
-static int set_tenant(const struct vv_arguments *arguments)
-{
-    struct vv_response response = {0};
-    const char *retention = vv_arguments_text(arguments, "retention", NULL);
-    json_t *object =
-        json_pack("{s:s, s:s*}", "tenant", arguments->words[1], "retention", retention);
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    json_decref(object);
-    if (!text) {
-        vv_say_error("the tenant's name is not UTF-8");
-        return VV_EXIT_USAGE;
-    }
-    const struct vv_call call = {
-        .method = "PUT",
-        .path = "/api/v1/tenants",
-        .content_type = "application/json",
-        .body = vv_str_of(text),
-    };
-    int code = call_once(arguments, &call, &response);
-    free(text);
-    vv_response_deinit(&response);
-    return code;
-}
-
-int vv_tenants_run(const struct vv_arguments *arguments)
-{
-    if (arguments->n_words == 0 && !vv_arguments_flag(arguments, "retention")) {
-        return print_list(arguments, "/api/v1/tenants", "tenants", &tenants_table);
-    }
-    if (arguments->n_words == 2 && strcmp(arguments->words[0], "set") == 0) {
-        return set_tenant(arguments);
-    }
-    return vv_usage_fail(arguments->command, "`varve tenants` takes nothing, or set NAME",
-                         "varve tenants set plant1 --retention 30d");
-}
-
 /* ---- nodes ---- */
 
 static enum vv_status print_node(struct vv_table *table, json_t *node)
@@ -309,7 +142,8 @@ static enum vv_status print_node(struct vv_table *table, json_t *node)
         double seconds = json_number_value(json_object_get(node, "age_seconds"));
         vv_duration_format(seconds < 1e9 ? (int64_t)seconds * VV_SECOND : INT64_MAX, age);
     }
-    const struct vv_str cells[4] = {vv_str_of(number),
+    const char *region = json_string_value(json_object_get(node, "region"));
+    const struct vv_str cells[5] = {vv_str_of(number), vv_str_of(region ? region : ""),
                                     vv_str_of(self    ? "this node"
                                               : state ? state
                                                       : ""),
@@ -318,12 +152,71 @@ static enum vv_status print_node(struct vv_table *table, json_t *node)
 }
 
 static const struct vv_str nodes_header[] = {
-    {"node", 4}, {"state", 5}, {"flushed until", 13}, {"age", 3}};
-static const struct list_table nodes_table = {nodes_header, 4, print_node};
+    {"node", 4}, {"region", 6}, {"state", 5}, {"flushed until", 13}, {"age", 3}};
+static const struct vv_list_table nodes_table = {nodes_header, 5, print_node};
 
 int vv_nodes_run(const struct vv_arguments *arguments)
 {
-    return print_list(arguments, "/api/v1/nodes", "nodes", &nodes_table);
+    return vv_list_print(arguments, "/api/v1/nodes", "nodes", &nodes_table);
+}
+
+/* ---- plans ---- */
+
+static enum vv_status print_plan(struct vv_table *table, json_t *plan)
+{
+    static const char *const names[] = {"from", "bucket", "span"};
+    char splits[24];
+    struct vv_str cells[5];
+    for (size_t i = 0; i < 3; i++) {
+        const char *text = json_string_value(json_object_get(plan, names[i]));
+        cells[i] = vv_str_of(text ? text : "");
+    }
+    snprintf(splits, sizeof splits, "%" JSON_INTEGER_FORMAT,
+             json_integer_value(json_object_get(plan, "splits")));
+    const char *state = json_string_value(json_object_get(plan, "state"));
+    cells[3] = vv_str_of(splits);
+    cells[4] = vv_str_of(state ? state : "");
+    return vv_table_row(table, cells);
+}
+
+static const struct vv_str plans_header[] = {
+    {"from", 4}, {"bucket", 6}, {"span", 4}, {"splits", 6}, {"state", 5}};
+static const struct vv_list_table plans_table = {plans_header, 5, print_plan};
+
+int vv_plan_run(const struct vv_arguments *arguments)
+{
+    static const char *const options[] = {"bucket", "span", "splits"};
+    struct vv_client_options client;
+    struct vv_error error = {0};
+    struct vv_buffer path = {0};
+    bool changes = false;
+    if (vv_client_configure(arguments, &client, &error) != VV_OK) {
+        return vv_usage_fail(arguments->command, error.message, NULL);
+    }
+    vv_buffer_text(&path, "/api/v1/plans?");
+    struct vv_buffer form = {0};
+    vv_form_add(&form, "tenant", vv_str_of(client.tenant));
+    vv_form_add(&form, "source", vv_str_of(arguments->words[0]));
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *value = vv_arguments_text(arguments, options[i], NULL);
+        if (value) {
+            vv_form_add(&form, options[i], vv_str_of(value));
+            changes = true;
+        }
+    }
+    vv_buffer_append(&path, form.data, form.size);
+    vv_buffer_u8(&path, 0);
+    int code = VV_EXIT_FAILED;
+    if (vv_buffer_status(&form) == VV_OK && vv_buffer_status(&path) == VV_OK) {
+        const struct vv_call call = {.method = changes ? "PUT" : "GET",
+                                     .path = (const char *)path.data};
+        code = vv_list_answer(arguments, &call, "plans", &plans_table);
+    } else {
+        vv_say_error("out of memory");
+    }
+    vv_buffer_deinit(&form);
+    vv_buffer_deinit(&path);
+    return code;
 }
 
 /* ---- flush ---- */
@@ -334,7 +227,7 @@ int vv_flush_run(const struct vv_arguments *arguments)
     bool seal = vv_arguments_flag(arguments, "seal");
     const struct vv_call call = {.method = "POST",
                                  .path = seal ? "/api/v1/flush?seal=true" : "/api/v1/flush"};
-    int code = call_once(arguments, &call, &response);
+    int code = vv_call_once(arguments, &call, &response);
     vv_response_deinit(&response);
     return code;
 }
@@ -347,14 +240,15 @@ static int64_t now_ns(void)
     return clock->monotonic_ns(clock);
 }
 
-/* The server's word for how it is, and why, if it is not ready. */
+/* The server's word for how it is, and why, if it is not ready, or ready in spite of something. */
 static void read_health(const struct vv_response *response, struct vv_error *text_out)
 {
     const char *body = (const char *)response->body.data;
     json_t *root = json_loadb(body ? body : "", response->body.size, 0, NULL);
     const char *reason = json_string_value(json_object_get(root, "reason"));
     if (response->code == 200) {
-        (void)vv_error_set(text_out, VV_OK, "ready");
+        (void)vv_error_set(text_out, VV_OK, "ready%s%s", reason ? ", but: " : "",
+                           reason ? reason : "");
     } else if (reason) {
         (void)vv_error_set(text_out, VV_OK, "not ready: %s", reason);
     } else {
@@ -364,7 +258,7 @@ static void read_health(const struct vv_response *response, struct vv_error *tex
 }
 
 /* Asks until it is ready or the time is over. */
-static enum vv_status wait_ready(struct session *session, int64_t wait_ns,
+static enum vv_status wait_ready(struct vv_session *session, int64_t wait_ns,
                                  struct vv_response *response, struct vv_error *error)
 {
     const struct vv_call call = {.method = "GET", .path = "/ready"};
@@ -382,7 +276,7 @@ static enum vv_status wait_ready(struct session *session, int64_t wait_ns,
 
 int vv_health_run(const struct vv_arguments *arguments)
 {
-    struct session session;
+    struct vv_session session;
     struct vv_error error = {0};
     struct vv_error text = {0};
     struct vv_response response = {0};
@@ -390,7 +284,7 @@ int vv_health_run(const struct vv_arguments *arguments)
     if (vv_arguments_duration(arguments, "wait", 0, VV_DAY, &wait_ns, &error) != VV_OK) {
         return vv_usage_fail(arguments->command, error.message, NULL);
     }
-    enum vv_status status = open_session(arguments, &session, &error);
+    enum vv_status status = vv_session_open(arguments, &session, &error);
     if (status == VV_OK) {
         status = wait_ready(&session, wait_ns, &response, &error);
     }

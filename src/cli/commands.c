@@ -89,6 +89,8 @@ static const struct vv_option query_options[] = {
     {"to", 0, "TIME", false, NULL, "Until before this time"},
     {"before", 0, "TIME", false, NULL, "The newest --limit points before this time"},
     {"step", 0, "DURATION", false, NULL, "One row for each step, such as 1m, 1h, 1d"},
+    {"points", 0, "N", false, NULL, "Choose the step so that there are at most so many rows"},
+    {"tier", 0, "TIER", false, "auto|raw|minute|hour|day", "Which tier is to answer"},
     {"agg", 'a', "NAMES", true, NULL,
      "What of each step: count, sum, min, max, mean, stddev, first, last, median, p0 … p100, "
      "rate, increase, delta; several with commas"},
@@ -151,10 +153,37 @@ static const struct vv_option tags_options[] = {LIMIT_OPTION, FORMAT_OPTION};
 static const struct vv_option tenants_options[] = {
     {"retention", 0, "DURATION", false, NULL,
      "set: how long points are kept, such as 30d, or forever"},
+    {"tiers", 0, "TIERS", false, NULL,
+     "set: default, off, or how long each tier is kept: minute=30d,hour=365d,day=forever; hour=off "
+     "switches one off"},
     FORMAT_OPTION,
 };
 
 static const struct vv_option nodes_options[] = {FORMAT_OPTION};
+
+static const struct vv_option plan_options[] = {
+    {"bucket", 0, "DURATION", false, NULL,
+     "From the earliest date that is safe: how long a bucket "
+     "is, such as 1h"},
+    {"span", 0, "DURATION", false, NULL, "How much of it is sealed at once; divides the bucket"},
+    {"splits", 0, "N", false, NULL, "Into how many partitions a bucket is divided"},
+    FORMAT_OPTION,
+};
+
+static const struct vv_option delete_options[] = {
+    {"metric", 'm', "NAME", true, NULL, "Only this metric, or a pattern such as 'pump.*'"},
+    {"measurement", 0, "NAME", true, NULL, "Only this measurement; a pattern for several"},
+    SOURCE_OPTION,
+    TAG_OPTION,
+    {"all", 0, NULL, false, NULL, "Everything of the tenant, instead of the four above"},
+    {"from", 0, "TIME", false, NULL, "From this time on: 2014-02-08T00:00:00Z, -6h, now-7d"},
+    {"to", 0, "TIME", false, NULL, "Until before this time"},
+    {"all-time", 0, NULL, false, NULL, "All of time, instead of --from and --to"},
+    {"epoch", 0, "UNIT", false, "ns|us|ms|s", "The unit of --from and --to as plain numbers"},
+    {"dry-run", 0, NULL, false, NULL, "Only say what would be deleted"},
+    {"yes", 'y', NULL, false, NULL, "Do not ask; needed where nobody can be asked"},
+    {"format", 'f', "FORMAT", false, "text|json", "A line of text, or the server's JSON"},
+};
 
 static const struct vv_option flush_options[] = {
     {"seal", 0, NULL, false, NULL, "Seal every span too, over or not"},
@@ -321,7 +350,8 @@ const struct vv_command vv_commands[] = {
         .words_most = 2,
         .first = "set",
         .summary = "tenants, what they wrote, how long it is kept",
-        .examples = "varve tenants\nvarve tenants set plant1 --retention 30d",
+        .examples = "varve tenants\nvarve tenants set plant1 --retention 30d\n"
+                    "varve tenants set plant1 --tiers default",
         .options = OPTIONS(tenants_options),
         .client = true,
         .run = vv_tenants_run,
@@ -336,6 +366,34 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(nodes_options),
         .client = true,
         .run = vv_nodes_run,
+    },
+    {
+        .name = "plan",
+        .words = "SOURCE",
+        .words_least = 1,
+        .words_most = 1,
+        .summary = "show or change how a source is divided",
+        .about = "Points of a source lie in partitions: buckets of time, perhaps with splits. A "
+                 "source that grows gets shorter ones by itself. A change never touches what is "
+                 "there: it begins ahead, and is listed with its date.",
+        .examples = "varve plan pump-7\nvarve plan pump-7 --bucket 1h --splits 4",
+        .options = OPTIONS(plan_options),
+        .client = true,
+        .run = vv_plan_run,
+    },
+    {
+        .name = "delete",
+        .words = "",
+        .summary = "delete a range of time of sources, metrics or tags",
+        .about = "What was written until now is in no answer any more as soon as the command ends; "
+                 "its bytes go when its spans are sealed again, in the background. What is written "
+                 "afterwards is there, the same times included.",
+        .examples = "varve delete --tag site=north --metric pump.temperature --from 2026-03-01T00:"
+                    "00:00Z --to 2026-03-02T00:00:00Z\n"
+                    "varve delete --source pump-7 --all-time --dry-run",
+        .options = OPTIONS(delete_options),
+        .client = true,
+        .run = vv_delete_run,
     },
     {
         .name = "flush",

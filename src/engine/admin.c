@@ -25,24 +25,11 @@ static void set_outcome(void *context, enum vv_status status, const char *messag
     pthread_mutex_unlock(&outcome->engine->lock);
 }
 
-/* Journals the present version of one object and waits until it is durable. */
-static enum vv_status journal_definition(struct vv_engine *engine, uint32_t tenant,
-                                         enum vv_registry_kind kind, uint32_t number,
-                                         struct vv_error *error)
+enum vv_status vv_engine_journal(struct vv_engine *engine, struct vv_batch *take_batch,
+                                 struct vv_error *error)
 {
-    struct vv_batch *batch;
-    enum vv_status status = vv_batch_create(tenant, &batch);
-    if (status == VV_OK && kind != VV_REGISTRY_TENANT) {
-        status = vv_batch_define(batch, VV_REGISTRY_TENANT, tenant);
-    }
-    if (status == VV_OK) {
-        status = vv_batch_define(batch, (uint8_t)kind, number);
-    }
-    if (status != VV_OK) {
-        return vv_error_set(error, status, "out of memory: try again later");
-    }
     struct outcome outcome = {.engine = engine, .error = error};
-    vv_engine_submit(engine, batch, set_outcome, &outcome);
+    vv_engine_submit(engine, take_batch, set_outcome, &outcome);
     if (engine->manual) {
         vv_commit_round(engine);
     }
@@ -54,13 +41,44 @@ static enum vv_status journal_definition(struct vv_engine *engine, uint32_t tena
     return outcome.status;
 }
 
+static enum vv_status define_tenant(struct vv_engine *engine, uint32_t tenant,
+                                    struct vv_batch *batch)
+{
+    uint32_t numbers[VV_SPACES + 1];
+    size_t n = vv_registry_unsettled(engine->registry, tenant, numbers);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, numbers[i]);
+    }
+    return status;
+}
+
+/* Journals a tenant, if it is new, and a metric of it, or none. */
+static enum vv_status journal_names(struct vv_engine *engine, uint32_t tenant, uint32_t metric,
+                                    struct vv_error *error)
+{
+    struct vv_batch *batch = NULL;
+    enum vv_status status = vv_batch_create(tenant, &batch);
+    if (status == VV_OK) {
+        status = define_tenant(engine, tenant, batch);
+    }
+    if (status == VV_OK && metric != VV_REGISTRY_NONE) {
+        status = vv_batch_define(batch, VV_REGISTRY_METRIC, metric);
+    }
+    if (status != VV_OK) {
+        vv_batch_destroy(batch);
+        return vv_error_set(error, status, "out of memory: try again later");
+    }
+    return vv_engine_journal(engine, batch, error);
+}
+
 enum vv_status vv_engine_create_tenant(struct vv_engine *engine, struct vv_str name,
                                        struct vv_error *error)
 {
     uint32_t tenant;
     enum vv_status status = vv_registry_tenant(engine->registry, name, true, &tenant, error);
     if (status == VV_OK && !vv_registry_settled(engine->registry, VV_REGISTRY_TENANT, tenant)) {
-        status = journal_definition(engine, tenant, VV_REGISTRY_TENANT, tenant, error);
+        status = journal_names(engine, tenant, VV_REGISTRY_NONE, error);
     }
     return status;
 }
@@ -110,23 +128,7 @@ enum vv_status vv_engine_describe(struct vv_engine *engine, struct vv_str tenant
         status = vv_registry_describe(engine->registry, described, unit, description, error);
     }
     if (status == VV_OK) {
-        status = journal_definition(engine, number, VV_REGISTRY_METRIC, described, error);
-    }
-    return status;
-}
-
-enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str tenant,
-                                       int64_t retention_ns, struct vv_error *error)
-{
-    uint32_t number;
-    enum vv_status status = vv_registry_tenant(engine->registry, tenant, true, &number, error);
-    if (status == VV_OK) {
-        int64_t before = vv_registry_retention(engine->registry, number);
-        vv_registry_set_retention(engine->registry, number, retention_ns);
-        status = journal_definition(engine, number, VV_REGISTRY_TENANT, number, error);
-        if (status != VV_OK && status != VV_UNKNOWN) {
-            vv_registry_set_retention(engine->registry, number, before);
-        }
+        status = journal_names(engine, number, described, error);
     }
     return status;
 }
@@ -145,7 +147,13 @@ enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_er
         pthread_cond_wait(&engine->waiters_wake, &engine->lock);
     }
     bool finished = engine->flush_done >= ticket && engine->seal_done >= seal_ticket;
+    bool some_wait = seal && engine->seal_given_up >= seal_ticket;
     pthread_mutex_unlock(&engine->lock);
+    if (finished && some_wait) {
+        return vv_error_set(error, VV_OVERLOAD,
+                            "all is flushed, but some spans wait to be sealed until a part of the "
+                            "store is there again: try again later");
+    }
     if (!finished) {
         return vv_error_set(error, VV_IO,
                             "the flush did not finish: the store cannot be written, or the server "

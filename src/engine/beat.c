@@ -53,5 +53,8 @@ enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error)
         return vv_error_set(error, status, "%s", own.message);
     }
     engine->beaten_until_ns = until;
+    if (vv_engine_parked(engine).n == 0) { /* after `until` was found */
+        atomic_store(&engine->whole_until_ns, until);
+    }
     return VV_OK;
 }

@@ -122,6 +122,23 @@ static bool add_definition(struct vv_engine *engine, struct round *round, vv_sta
            vv_buffer_status(&engine->round_bytes) == VV_OK;
 }
 
+/* The order, and that the next flush stores the markers of its sources. */
+static bool add_deletion(struct vv_engine *engine, struct round *round,
+                         const struct vv_submission *each)
+{
+    const struct vv_deletion_order *order = each->batch->deletion;
+    size_t offset = engine->round_bytes.size;
+    vv_deletion_order_encode(order, &engine->round_bytes);
+    for (size_t i = 0; i < order->n_sources; i++) {
+        if (!vv_definitions_add(&engine->definitions, VV_META_DELETION, order->sources[i])) {
+            return false;
+        }
+    }
+    return vv_buffer_status(&engine->round_bytes) == VV_OK &&
+           engine->round_bytes.size - offset <= VV_JOURNAL_RECORD_BYTES_MAX &&
+           add_record(engine, round, each->stamp, VV_RECORD_DELETION, offset);
+}
+
 static bool add_batch(struct vv_engine *engine, struct round *round, struct vv_submission *each)
 {
     const struct vv_batch *batch = each->batch;
@@ -133,8 +150,11 @@ static bool add_batch(struct vv_engine *engine, struct round *round, struct vv_s
             }
         }
     }
+    if (batch->deletion && !add_deletion(engine, round, each)) {
+        return false;
+    }
     if (batch->points == 0) {
-        return true; /* administration: definitions only */
+        return true; /* administration */
     }
     size_t offset = engine->round_bytes.size;
     vv_batch_encode(batch, &engine->round_bytes);
@@ -153,7 +173,8 @@ static vv_stamp next_stamp(const struct vv_engine *engine)
 static enum vv_status prepare(struct vv_engine *engine, struct round *round,
                               struct vv_submission *each)
 {
-    if (each->batch->points == 0 && each->batch->n_definitions == 0) {
+    const struct vv_deletion_order *deletion = each->batch->deletion;
+    if (each->batch->points == 0 && each->batch->n_definitions == 0 && !deletion) {
         return VV_OK; /* nothing to write: it stands for what came before it */
     }
     struct vv_head_figures head;
@@ -168,6 +189,9 @@ static enum vv_status prepare(struct vv_engine *engine, struct round *round,
     bool encoded = add_batch(engine, round, each);
     enum vv_status status =
         encoded ? vv_head_prepare(engine->head, each->batch, each->stamp) : VV_NO_MEMORY;
+    if (status == VV_OK && deletion) { /* it has no points: the head has nothing to forget */
+        status = vv_deletions_prepare(engine->deletions, deletion, each->stamp);
+    }
     if (status != VV_OK) {
         engine->round_bytes.failed = false; /* content up to `bytes` is whole */
         engine->round_bytes.size = bytes;
@@ -221,6 +245,7 @@ static void accept(struct vv_engine *engine, struct round *round)
             observe_times(engine, each->batch);
         }
     }
+    vv_deletions_publish(engine->deletions);
     vv_head_publish(engine->head);
     if (engine->generation_since_ns == 0 && round->n_records > 0) {
         engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
@@ -290,6 +315,7 @@ static enum vv_status journal(struct vv_engine *engine, struct round *round, str
         vv_journal_commit(engine->journal, round->records, round->n_records, &end, error);
     vv_histogram_add_duration(&engine->counters.commit_duration,
                               engine->clock->monotonic_ns(engine->clock) - start);
+    atomic_store(&engine->journal_full, status == VV_FULL);
     if (status != VV_OK) {
         char text[600];
         vv_log(VV_LOG_ERROR, "commit_failed", "status=%s message=%s", vv_status_name(status),
@@ -316,6 +342,7 @@ enum vv_status vv_commit_round(struct vv_engine *engine)
         accept(engine, &round);
     } else {
         vv_head_forget(engine->head);
+        vv_deletions_forget(engine->deletions);
         if (status != VV_UNKNOWN) { /* unknown: a restart may bring them back */
             engine->definitions.n = definitions;
         }

@@ -15,7 +15,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
         .sources_max = (uint32_t)settings->sources_max,
         .metrics_max = (uint32_t)settings->metrics_max,
         .cache_bytes = (size_t)settings->series_cache_bytes,
-        .retention_ns = settings->retention_raw_ns,
+        .retention_ns = vv_settings_raw_ns(settings),
+        .has_spaces = settings->tiers_default && !engine->store->ops->shared,
     };
     enum vv_status status = vv_registry_create(&registry_options, &engine->registry);
     if (status == VV_OK) {
@@ -31,18 +32,26 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
         }
     }
     if (status == VV_OK) {
+        status = vv_deletions_create((uint64_t)settings->deletion_markers_max, &engine->deletions);
+    }
+    if (status == VV_OK) {
         struct vv_sealer_options sealer_options = {
             .registry = engine->registry,
             .store = engine->store,
             .clock = engine->clock,
+            .deletions = engine->deletions,
             .ledger = {.lateness_ns = settings->seal_lateness_ns,
                        .spread_ns = settings->seal_spread_ns,
                        .quiet_ns = settings->seal_quiet_ns,
                        .overdue_ns = 20 * settings->seal_quiet_ns},
             .block_bytes_max = (size_t)settings->block_bytes_max,
             .zstd_level = (int)settings->zstd_level,
+            .percentile_error = (double)settings->tiers_percentile_error / 10000,
         };
         status = vv_sealer_create(&sealer_options, &engine->sealer);
+    }
+    if (status == VV_OK) {
+        status = vv_load_create(&engine->load);
     }
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory while starting");
@@ -50,7 +59,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     engine->query_context = (struct vv_query_context){.registry = engine->registry,
                                                       .head = engine->head,
                                                       .store = engine->store,
-                                                      .clock = engine->clock};
+                                                      .clock = engine->clock,
+                                                      .deletions = engine->deletions};
     return VV_OK;
 }
 
@@ -59,7 +69,9 @@ static void init_locks(struct vv_engine *engine)
     pthread_condattr_t monotonic;
     vv_invariant(pthread_condattr_init(&monotonic) == 0);
     vv_invariant(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
+    vv_invariant(pthread_mutex_init(&engine->delete_lock, NULL) == 0);
     vv_invariant(pthread_mutex_init(&engine->lock, NULL) == 0);
+    vv_invariant(pthread_mutex_init(&engine->retentions_lock, NULL) == 0);
     vv_invariant(pthread_cond_init(&engine->committer_wakes, &monotonic) == 0);
     vv_invariant(pthread_cond_init(&engine->storage_wakes, &monotonic) == 0);
     vv_invariant(pthread_cond_init(&engine->waiters_wake, &monotonic) == 0);
@@ -90,6 +102,7 @@ static void destroy(struct vv_engine *engine)
         vv_journal_close(engine->journal);
     }
     vv_sealer_destroy(engine->sealer);
+    vv_deletions_destroy(engine->deletions);
     vv_head_destroy(engine->head);
     if (engine->owns_store) {
         engine->store->ops->close(engine->store);
@@ -103,10 +116,13 @@ static void destroy(struct vv_engine *engine)
     vv_buffer_deinit(&engine->round_bytes);
     free(engine->definitions.items);
     free(engine->retentions);
+    vv_load_destroy(engine->load);
     pthread_cond_destroy(&engine->committer_wakes);
     pthread_cond_destroy(&engine->storage_wakes);
     pthread_cond_destroy(&engine->waiters_wake);
     pthread_mutex_destroy(&engine->lock);
+    pthread_mutex_destroy(&engine->delete_lock);
+    pthread_mutex_destroy(&engine->retentions_lock);
     free(engine);
 }
 
@@ -126,6 +142,7 @@ enum vv_status vv_engine_open(const struct vv_engine_options *options,
     engine->manual = options->manual;
     engine->accepted_since_ns = INT64_MAX;
     engine->beaten_until_ns = INT64_MIN;
+    atomic_store(&engine->whole_until_ns, VV_BEAT_UNKNOWN);
     atomic_store(&engine->recovering, true);
     init_locks(engine);
     enum vv_status status = vv_engine_open_store(engine, options, error);
@@ -153,6 +170,9 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     enum vv_status status = vv_recover_metadata(engine, &flushed, error);
     if (status == VV_OK) {
         status = vv_recover_journal(engine, flushed, error);
+    }
+    if (status == VV_OK && engine->fleet) {
+        status = vv_fleet_load_tentative(engine->fleet, error);
     }
     if (status != VV_OK) {
         return status;
@@ -186,6 +206,15 @@ void vv_engine_close(struct vv_engine *engine)
 
 /* ---- queries ---- */
 
+/* A node that could not ask the others for a while does so before it answers. */
+void vv_engine_query_begin(struct vv_engine *engine)
+{
+    int64_t age_ns = vv_settings_hearing_ns(&engine->settings);
+    if (engine->fleet && !vv_fleet_is_current(engine->fleet, age_ns)) {
+        vv_fleet_learn_for_reader(engine->fleet);
+    }
+}
+
 const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine)
 {
     return &engine->query_context;
@@ -216,6 +245,25 @@ void vv_engine_query_done(struct vv_engine *engine, enum vv_request_kind kind,
 
 /* ---- health ---- */
 
+/* What holds writes up although all works, or works again soon; "": nothing. */
+static const char *pressure_of(struct vv_engine *engine)
+{
+    bool failed = atomic_load(&engine->store_failed);
+    if (atomic_load(&engine->journal_full)) {
+        return failed ? "the store cannot be written, and the journal has no room for what waits "
+                        "(journal.bytes_max, or the disk): writes are refused"
+                      : "the journal has no room (journal.bytes_max, or the disk): writes are "
+                        "refused until the store has caught up";
+    }
+    if (vv_engine_is_head_full(engine)) {
+        return failed ? "the store cannot be written, and the memory for points that wait for it "
+                        "is full (head.bytes_max): writes are refused"
+                      : "the memory for points that wait for the store is full "
+                        "(head.bytes_max): writes are refused until it has caught up";
+    }
+    return failed ? "the store cannot be written: what is accepted waits in the journal" : "";
+}
+
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out)
 {
     pthread_mutex_lock(&engine->lock);
@@ -230,10 +278,15 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
         reason = "the disk's free space is below its reserve";
     }
     bool ready = reason[0] == '\0';
-    if (ready && atomic_load(&engine->store_failed)) {
-        ready = engine->outlasts_store;
-        reason = ready ? "the store cannot be written: what is accepted waits in the journal"
-                       : "the store cannot be written";
+    if (ready && atomic_load(&engine->store_failed) && !engine->outlasts_store) {
+        ready = false;
+        reason = "the store cannot be written";
+    } else if (ready) {
+        reason = pressure_of(engine);
+    }
+    struct vv_parked parked = vv_engine_parked(engine);
+    if (ready && !reason[0] && parked.n > 0) {
+        reason = "a part of the store is away: what belongs there waits on this node";
     }
     if (ready && !reason[0] && vv_engine_sum_peers(engine).gone > 0) {
         reason = "another node has not been heard of: answers lack what it took and did not write";
@@ -244,6 +297,9 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
         .recovering = atomic_load(&engine->recovering),
         .reason = reason,
         .replayed_bytes = atomic_load(&engine->replay_done),
+        .parked = parked.n,
+        .parked_bytes = parked.bytes,
+        .parked_since_ns = parked.since_ns,
     };
 }
 
@@ -288,6 +344,12 @@ enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task
         return vv_storage_learn(engine, error);
     case VV_TASK_BEAT:
         return vv_storage_beat(engine, error);
+    case VV_TASK_PLANS:
+        return vv_storage_plans(engine, error);
+    case VV_TASK_DELIVER:
+        return vv_storage_deliver(engine, error);
+    case VV_TASK_SWEEP:
+        return vv_storage_sweep(engine, error);
     }
     vv_invariant(false);
     return VV_INVALID;

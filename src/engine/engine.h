@@ -21,6 +21,7 @@
 #include "ingest/staging.h"
 #include "query/query.h"
 #include "settings/settings.h"
+#include "store/store.h"
 
 struct vv_engine;
 
@@ -66,11 +67,12 @@ typedef void (*vv_write_done)(void *context, enum vv_status status, const char *
 void vv_engine_submit(struct vv_engine *engine, struct vv_batch *take_batch, vv_write_done done,
                       void *context);
 
-/* The same, but VV_OK means: confirmed by the store, so that the loss of this machine does not lose
- * it. The batch is journaled and readable before, and counted as accepted. VV_UNKNOWN with a
- * message when the store has not confirmed it within ack.timeout, or when the engine is closed
- * before: the journal has it. A batch without points waits for all that was completed before it was
- * handed over. vv_engine_close may call `done`, too. */
+/* The same, but VV_OK means: confirmed by the store, with nothing of the tenant parked, so that the
+ * loss of this machine does not lose it. The batch is journaled and readable before, and counted as
+ * accepted. VV_UNKNOWN with a message when the store has not confirmed it within ack.timeout, or
+ * when the engine is closed before: the journal has it, or this node's part of the store. A batch
+ * without points waits for all that was completed before it was handed over. vv_engine_close may
+ * call `done`, too. */
 void vv_engine_submit_to_store(struct vv_engine *engine, struct vv_batch *take_batch,
                                vv_write_done done, void *context);
 
@@ -82,6 +84,8 @@ void vv_engine_account(struct vv_engine *engine, const struct vv_staging *stagin
 
 /* What queries need; valid until close. */
 const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine);
+/* Before a query's result is opened. */
+void vv_engine_query_begin(struct vv_engine *engine);
 void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *limits_out);
 /* For the metrics: a query has ended. */
 void vv_engine_query_done(struct vv_engine *engine, enum vv_request_kind kind,
@@ -96,11 +100,60 @@ VV_MUST_CHECK enum vv_status vv_engine_create_tenant(struct vv_engine *engine, s
 VV_MUST_CHECK enum vv_status vv_engine_describe(struct vv_engine *engine, struct vv_str tenant,
                                                 struct vv_str metric, struct vv_str unit,
                                                 struct vv_str description, struct vv_error *error);
-/* 0: for ever. */
+/* How long a tenant's points and its tiers are kept: ns, 0 for ever; a tier may be off. */
+struct vv_retentions {
+    int64_t raw_ns;
+    int64_t tiers_ns[VV_SPACES]; /* VV_SPACE_OFF_NS: off */
+};
+#define VV_RETENTION_AS_IS INT64_C(-1)
+/* Changes those that are not VV_RETENTION_AS_IS of a tenant, which is made if it is new: all of
+ * them or, with an error other than VV_UNKNOWN, none. A tier is kept of what is written from then
+ * on, and of what is sealed from then on; one that is switched off loses all that it had.
+ * VV_INVALID when what a tier is built from would be gone too early; VV_OVERLOAD when a tier is
+ * switched on again before what it had is gone. */
+VV_MUST_CHECK enum vv_status vv_engine_set_retentions(struct vv_engine *engine,
+                                                      struct vv_str tenant,
+                                                      const struct vv_retentions *retentions,
+                                                      struct vv_error *error);
+/* Only that of the points. */
 VV_MUST_CHECK enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str tenant,
                                                      int64_t retention_ns, struct vv_error *error);
+/* Only those of the tiers. */
+VV_MUST_CHECK enum vv_status vv_engine_set_tiers(struct vv_engine *engine, struct vv_str tenant,
+                                                 const int64_t retention_ns[VV_SPACES],
+                                                 struct vv_error *error);
+/* What a deletion concerns. */
+struct vv_deleted {
+    uint64_t sources;
+    uint64_t metrics; /* that there are now, of those asked for */
+    uint64_t markers;
+    int64_t from;
+    int64_t to;
+    bool dry_run; /* nothing was deleted */
+};
+/* Deletes what a VV_REQUEST_DELETE asks for: VV_OK: it is durable, and in no answer any more.
+ * VV_NOT_FOUND; VV_TOO_LARGE beyond the bounds of markers; as journaling a batch. */
+VV_MUST_CHECK enum vv_status vv_engine_delete(struct vv_engine *engine,
+                                              const struct vv_request *request,
+                                              struct vv_deleted *deleted_out,
+                                              struct vv_error *error);
+/* What a source's plan shall be; 0: as it is, or as it fits the others. */
+struct vv_plan_wish {
+    int64_t bucket_ns;
+    int64_t span_ns;
+    uint16_t splits;
+};
+/* Gives a source another plan from the earliest date that is safe: *plan_out tells it; the present
+ * one when nothing changes. VV_NOT_FOUND, also for a source that has no plan yet; VV_INVALID;
+ * VV_TOO_LARGE: its history is full. */
+VV_MUST_CHECK enum vv_status vv_engine_change_plan(struct vv_engine *engine, struct vv_str tenant,
+                                                   struct vv_str source,
+                                                   const struct vv_plan_wish *wish,
+                                                   struct vv_plan *plan_out,
+                                                   struct vv_error *error);
 /* Flushes the head and waits until the store has confirmed it; with `seal`, also seals every span
- * that has runs, over or not. For tests, backups and benches. */
+ * that has runs, over or not: VV_OVERLOAD when some of them wait for a part of the store that is
+ * away. For tests, backups and benches. */
 VV_MUST_CHECK enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal,
                                              struct vv_error *error);
 
@@ -112,6 +165,9 @@ struct vv_engine_health {
     bool recovering; /* before the end of vv_engine_recover: no queries either */
     const char *reason;      /* a fixed text while not ready, or ready in spite of it, else "" */
     uint64_t replayed_bytes; /* of the journal, so far */
+    uint64_t parked;         /* what waits here for a part of the store that is away */
+    uint64_t parked_bytes;
+    int64_t parked_since_ns; /* wall time; 0: nothing is parked */
 };
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out);
 
@@ -120,7 +176,8 @@ void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer)
 
 /* A node of the store, as this one sees it. */
 struct vv_engine_node {
-    uint32_t node; /* 0: the store is this node's alone */
+    uint32_t node;  /* 0: the store is this node's alone */
+    uint8_t region; /* an index of what vv_engine_read_regions gives */
     bool is_self;
     bool is_gone;             /* not heard of for a while */
     bool is_known;            /* the next one is; not while what was replayed is being flushed */
@@ -129,6 +186,10 @@ struct vv_engine_node {
 /* This node first, then the others, ascending; the caller frees them. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_engine_read_nodes(struct vv_engine *engine,
                                                   struct vv_engine_node **nodes_out, size_t *n_out);
+/* The regions that there are, this node's first; returns how many. 0: the store is this node's
+ * alone. */
+size_t vv_engine_read_regions(struct vv_engine *engine,
+                              struct vv_region regions_out[VV_REGIONS_MAX]);
 
 /* One tenant's account; guarantee 7: received = accepted + refused (sum) + unknown. */
 struct vv_account {
@@ -151,6 +212,9 @@ enum vv_engine_task {
     VV_TASK_EXPIRE,   /* retention */
     VV_TASK_LEARN,    /* learn what the nodes that share the store told */
     VV_TASK_BEAT,     /* tell the nodes that share the store that this one lives */
+    VV_TASK_PLANS,    /* give other plans to sources that have outgrown theirs */
+    VV_TASK_DELIVER,  /* deliver some of what the store has parked */
+    VV_TASK_SWEEP,    /* mark some of the spans in which something is deleted */
 };
 /* Does one step; VV_DONE when there was nothing to do. Only with options.manual. */
 VV_MUST_CHECK enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task,

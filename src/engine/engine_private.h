@@ -9,6 +9,7 @@
 #define VV_ENGINE_ENGINE_PRIVATE_H
 
 #include "base/histogram.h"
+#include "deletion/deletions.h"
 #include "engine/engine.h"
 #include "engine/folder.h"
 #include "engine/names.h"
@@ -22,9 +23,11 @@
 #include <stdatomic.h>
 
 /* Kinds of journal records beside enum vv_registry_kind, and of metadata; both in the formats. */
-#define VV_RECORD_BATCH 16
-#define VV_META_STATE   64
-#define VV_META_ACCOUNT 65
+#define VV_RECORD_BATCH    16
+#define VV_RECORD_DELETION 17
+#define VV_META_STATE      64
+#define VV_META_ACCOUNT    65
+#define VV_META_DELETION   66 /* a source's markers; also among definitions, by source */
 /* Keys of VV_META_STATE: the highest stamp that the store has confirmed, and its last run. */
 #define VV_STATE_FLUSHED "s"
 #define VV_STATE_RUN     "r"
@@ -38,6 +41,10 @@ struct vv_submission {
     bool to_store;     /* done when the store has confirmed it */
     vv_stamp stamp;
     enum vv_status status;
+    uint32_t tenant;
+    /* Of the first in a list of a tenant that has something parked (acks.c). */
+    struct vv_submission *next_list;
+    struct vv_submission *list_last;
 };
 
 /* Records that were journaled since the last cut, to be stored with the next flush. */
@@ -76,6 +83,19 @@ struct vv_account_cell {
 #define VV_ACCOUNT_PAGE  256
 #define VV_ACCOUNT_PAGES 4096
 
+/* Somebody waits for a change of a plan: in a list under the lock until the storage thread takes
+ * it. */
+struct vv_plan_request {
+    struct vv_plan_request *next;
+    uint32_t source;
+    struct vv_plan_wish wish;
+    struct vv_plan plan;
+    enum vv_status status;
+    struct vv_error error;
+    bool taken;
+    bool done;
+};
+
 struct vv_engine_counters {
     struct vv_histogram commit_wait;     /* from submit to done */
     struct vv_histogram commit_duration; /* journal write and sync */
@@ -95,6 +115,35 @@ struct vv_engine_counters {
     _Atomic uint64_t flush_rows;
     _Atomic uint64_t flush_bytes;
     _Atomic uint64_t seal_failures;
+    _Atomic uint64_t deletions;   /* orders that were journaled */
+    _Atomic uint64_t spans_swept; /* marked, since something of them is deleted */
+    _Atomic uint64_t plans_changed;
+    _Atomic uint64_t plans_outgrown; /* of those, since the source had outgrown the one before */
+    _Atomic uint64_t plans_full;     /* not changed, since the history is full */
+};
+
+/* Telling the sealer what is deleted (sweep.c). Storage thread. */
+struct vv_sweep {
+    bool active;
+    uint32_t source;
+    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX]; /* of the source, as they were read */
+    size_t n;
+    size_t at;            /* the marker that is being swept … */
+    uint32_t measurement; /* … in this measurement … */
+    bool in_measurement;
+    int64_t time;       /* … from this time on */
+    int64_t step_at_ns; /* monotonic: when it goes on */
+    int64_t retire_at_ns;
+};
+
+/* What the store has parked (parking.c). */
+struct vv_parking {
+    int64_t deliver_at_ns; /* monotonic: when it is tried again */
+    int64_t settle_at_ns;
+    bool deliver_failed;
+    bool settle_failed;
+    bool is_away; /* something was parked when it was looked at last */
+    bool seal_waits;
 };
 
 struct vv_engine {
@@ -110,6 +159,7 @@ struct vv_engine {
     struct vv_fleet *fleet;         /* NULL: the store is this node's alone */
     struct vv_journal *journal;
     struct vv_sealer *sealer;
+    struct vv_deletions *deletions;
     struct vv_query_context query_context;
     struct vv_engine_counters counters;
     struct vv_seal_figures seal_figures; /* as of the last step; under lock */
@@ -117,6 +167,9 @@ struct vv_engine {
     bool manual;
     bool owns_store;
     bool outlasts_store; /* writes are taken while the store is away, up to the head's bound */
+
+    pthread_mutex_t delete_lock;     /* one order at a time, so that bounds hold; before lock */
+    pthread_mutex_t retentions_lock; /* held while somebody changes some; before `lock` */
 
     pthread_mutex_t lock;
     pthread_cond_t committer_wakes;
@@ -130,13 +183,20 @@ struct vv_engine {
     size_t queue_bytes;
     struct vv_job *job_first;
     struct vv_job *job_last;
-    vv_stamp confirmed_stamp; /* all of this node up to here is in the store */
+    struct vv_plan_request *plan_request; /* the first */
+    vv_stamp confirmed_stamp; /* all of this node up to here is in the store, or parked by it */
+    uint64_t deliveries;      /* times at which something that was parked may have been delivered */
     uint64_t flush_requested; /* tickets: requested ≥ cut ≥ done */
     uint64_t flush_cut;
     uint64_t flush_done;
     uint64_t seal_requested;
     uint64_t seal_done;
-    uint64_t seal_after;       /* the flush that the last seal request came with */
+    uint64_t seal_given_up; /* the last request that ended with spans that wait for the store */
+    uint64_t seal_after;    /* the flush that the last seal request came with */
+    /* Times at which all that had expired was looked for, and freed. */
+    uint64_t expire_begun;
+    uint64_t expire_done;  /* the last one that came to its end */
+    uint64_t expire_after; /* what tiers that are off had is gone once one begun later is done */
     int64_t accepted_since_ns; /* as in a job, of the active generation */
     bool stopping;             /* no new submissions; the committer ends when the queue is empty */
     bool committed; /* the committer has ended; the storage thread ends when no job is left */
@@ -144,7 +204,10 @@ struct vv_engine {
     _Atomic bool recovering;
     _Atomic bool reserve_reached;
     _Atomic bool store_failed;
-    _Atomic uint64_t replay_done; /* bytes or records, for progress */
+    _Atomic bool journal_full;      /* the last commit had no room, and none was made since */
+    _Atomic bool acks_parked;       /* somebody waits for what is parked */
+    _Atomic int64_t whole_until_ns; /* told when nothing was parked last */
+    _Atomic uint64_t replay_done;   /* bytes or records, for progress */
 
     /* Committer. */
     vv_stamp last_stamp;    /* given out */
@@ -153,12 +216,16 @@ struct vv_engine {
     vv_stamp cut_stamp;     /* of the last job */
     struct vv_submission *ack_first; /* published, waiting for the store; by stamp */
     struct vv_submission *ack_last;
+    struct vv_submission *ack_parked; /* job done, but parked: a list for each tenant */
+    uint64_t deliveries_seen;
     int64_t generation_since_ns; /* monotonic time of the active generation's first batch; 0 none */
     struct vv_definition_list definitions;
     struct vv_buffer round_bytes;
     uint64_t bytes_since_cut; /* journaled; a large share of journal.bytes_max also cuts */
 
     /* Storage thread. */
+    _Atomic int64_t
+        expiry_held_ns; /* so far behind the clock nothing expires; any thread reads it */
     int64_t seal_at_ns; /* monotonic: when the ledger is looked at again */
     int64_t expire_at_ns;
     int64_t space_at_ns;
@@ -170,9 +237,12 @@ struct vv_engine {
     bool beat_failed;
     int64_t learn_at_ns; /* monotonic: when the others are asked for their news again */
     bool learn_failed;
+    struct vv_parking parking;
+    struct vv_sweep sweep;
     vv_stamp stored_run;      /* of the last job in the store */
     uint64_t seal_all_ticket; /* the request that is being served; 0: none */
     vv_stamp seal_all_until;
+    struct vv_load *load;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
 };
@@ -190,6 +260,11 @@ enum vv_status vv_engine_open_store(struct vv_engine *engine,
                                     const struct vv_engine_options *options,
                                     struct vv_error *error);
 
+/* ---- admin.c ---- */
+/* Submits a batch and waits for its outcome. Not from a `done`. */
+enum vv_status vv_engine_journal(struct vv_engine *engine, struct vv_batch *take_batch,
+                                 struct vv_error *error);
+
 /* ---- accounts.c ---- */
 /* The tenant's cell; NULL when memory is out or the tenant is out of range. Any thread. */
 struct vv_account_cell *vv_account_of(struct vv_engine *engine, uint32_t tenant);
@@ -198,16 +273,25 @@ void vv_accounts_deinit(struct vv_engine *engine);
 /* ---- acks.c ---- */
 /* Takes a submission that is published, and whose batch is gone. Committer, as the next three. */
 void vv_acks_hold(struct vv_engine *engine, struct vv_submission *take_submission);
-/* Answers those whose generation the store has confirmed, and those that have waited long enough;
- * whether there were any. */
+/* Answers those whose generation the store has confirmed, of tenants that have nothing parked, and
+ * those that have waited long enough; whether there were any. */
 bool vv_acks_answer(struct vv_engine *engine);
 /* Whether the active generation is to be cut for those who wait. Under the lock. */
 bool vv_acks_want_cut(const struct vv_engine *engine);
 /* How long the committer may sleep because of them, at most `most_ns`; 0: not at all. Under the
  * lock. */
 int64_t vv_acks_patience(const struct vv_engine *engine, int64_t most_ns);
+/* What is parked may have been delivered: who waits for that is looked at again. Storage thread. */
+void vv_acks_look_again(struct vv_engine *engine);
 /* When the committer and the storage thread have ended: answers all. */
 void vv_acks_end(struct vv_engine *engine);
+
+/* ---- submit.c ---- */
+/* How old a point may be; 0: as old as it likes. What is older is frozen: a unit of a tier that it
+ * belongs to could not be built again, as some of what it was built of may be gone. Any thread. */
+int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant);
+/* Whether what waits for the store takes all the memory it may: writes are refused. Any thread. */
+bool vv_engine_is_head_full(struct vv_engine *engine);
 
 /* ---- commit.c ---- */
 VV_MUST_CHECK bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind,
@@ -250,17 +334,44 @@ enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error);
 enum vv_status vv_engine_confirm(struct vv_engine *engine, struct vv_error *error);
 /* Learns before the threads run, and keeps nothing yet. */
 enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *error);
+/* Learns, unless it was done a moment ago: before anything is done that moves data. */
+enum vv_status vv_learn_if_old(struct vv_engine *engine, struct vv_error *error);
 bool vv_learning_is_due(const struct vv_engine *engine);
 /* Learns what other nodes told and tells them what is left to be told. VV_DONE when the store is
  * this node's alone, or nothing had to be confirmed. *failed_out: the store failed, so that what
  * was put since the last confirm may be gone; otherwise only asking the others did. */
 enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error);
 
+/* ---- plans.c: storage thread ---- */
+/* Points with earlier times are placed by plans that this node knows. */
+int64_t vv_plans_known_until(struct vv_engine *engine);
+/* How far points may lie ahead of when what was told of plans was heard. */
+int64_t vv_plans_reach(const struct vv_engine *engine);
+/* Gives other plans to sources that have outgrown theirs, and to those that somebody asked for.
+ * VV_DONE when there was nothing to do; else the store has failed. */
+enum vv_status vv_plans_step(struct vv_engine *engine, struct vv_error *error);
+
+/* ---- sweep.c: storage thread ---- */
+/* Marks some of the spans in which something is deleted, so that the sealer writes them anew, and
+ * drops markers that nothing can come back from. VV_DONE when there is nothing to do now; else the
+ * store has failed. */
+enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error);
+bool vv_sweep_is_due(const struct vv_engine *engine);
+
+/* ---- parking.c: storage thread ---- */
+bool vv_parking_is_due(const struct vv_engine *engine);
+/* Delivers some of what is parked, and asks again for plans that are tentative. VV_OK: there is
+ * more to do at once; VV_DONE: not now. That others can't be reached is no failure of the store;
+ * *failed_out: the store failed, so that what was put since the last confirm may be gone. */
+enum vv_status vv_parking_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error);
+/* All that is parked; nothing where the store is one node's. Any thread. */
+struct vv_parked vv_engine_parked(struct vv_engine *engine);
+
 /* ---- nodes.c ---- */
 struct vv_peers_summary {
     size_t n; /* other nodes */
     size_t gone;
-    int64_t flushed_until_ns; /* the least; INT64_MAX: there are none */
+    int64_t flushed_until_ns[VV_REGIONS_MAX]; /* the least, by region; INT64_MAX: there are none */
 };
 /* Any thread. */
 struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine);
@@ -271,12 +382,21 @@ struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine);
 enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
 /* Seals one group; `until` as in vv_sealer_step. */
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
+/* What is due to be sealed, or to be built, is done within so much time, as a rule: what is finer
+ * than a tier lives so much longer than what it is needed for. */
+#define VV_TIERS_SLACK_NS (12 * VV_HOUR)
 /* Retention: tells the store what tenants' retentions are, and lets it expire. */
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
 /* Learns from the other nodes. */
 enum vv_status vv_storage_learn(struct vv_engine *engine, struct vv_error *error);
+/* Changes plans: vv_plans_step. */
+enum vv_status vv_storage_plans(struct vv_engine *engine, struct vv_error *error);
+/* Tells the sealer what is deleted: vv_sweep_step. */
+enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error);
 /* Tells the other nodes that this one lives. */
 enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error);
+/* Delivers some of what is parked; VV_DONE when there is nothing to do now. */
+enum vv_status vv_storage_deliver(struct vv_engine *engine, struct vv_error *error);
 void *vv_storage_thread(void *engine);
 
 /* ---- recover.c ---- */

@@ -3,8 +3,8 @@
 #include "engine/folder.h"
 
 #include "base/bytes.h"
+#include "base/opendir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -38,7 +38,7 @@ static enum vv_status make_folder(const char *path, struct vv_error *error)
 /* VV_NOT_FOUND when the folder has no entry, VV_OK when it has some. */
 static enum vv_status has_entries(const char *path, struct vv_error *error)
 {
-    DIR *folder = opendir(path);
+    DIR *folder = vv_opendir(path);
     if (!folder) {
         return io_error(error, "open folder", path);
     }

@@ -46,8 +46,12 @@ static enum vv_status store_definitions(struct vv_engine *engine, struct vv_job 
         uint8_t key[4];
         vv_registry_key(items[i].number, key);
         vv_buffer_clear(&value);
-        vv_registry_encode(engine->registry, (enum vv_registry_kind)items[i].kind, items[i].number,
-                           &value);
+        if (items[i].kind != VV_META_DELETION) {
+            vv_registry_encode(engine->registry, (enum vv_registry_kind)items[i].kind,
+                               items[i].number, &value);
+        } else if (!vv_deletions_encode(engine->deletions, items[i].number, &value)) {
+            continue; /* retired meanwhile */
+        }
         status = put(engine, items[i].kind, key, sizeof key, &value, error);
     }
     vv_buffer_deinit(&value);
@@ -61,8 +65,10 @@ static enum vv_status tell_definitions(struct vv_engine *engine, const struct vv
     enum vv_status status = VV_OK;
     for (size_t i = 0; engine->fleet && i < job->definitions.n && status == VV_OK; i++) {
         const struct vv_definition *item = &job->definitions.items[i];
-        status =
-            vv_fleet_tell(engine->fleet, (enum vv_registry_kind)item->kind, item->number, error);
+        if (item->kind != VV_META_DELETION) {
+            status = vv_fleet_tell(engine->fleet, (enum vv_registry_kind)item->kind, item->number,
+                                   error);
+        }
     }
     return status;
 }
@@ -122,6 +128,11 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
         .bucket_ns = engine->settings.bucket_ns,
         .span_ns = engine->settings.span_ns,
         .splits = (uint16_t)engine->settings.splits,
+        .plans_known_until_ns = vv_plans_known_until(engine),
+        .plans_reach_ns = vv_plans_reach(engine),
+        .clock = engine->clock,
+        .over_at_ns = vv_sealer_latest_ns(engine->sealer),
+        .load = engine->load,
     };
     struct vv_flush_figures figures;
     enum vv_status status =

@@ -16,6 +16,15 @@ enum vv_status vv_engine_confirm(struct vv_engine *engine, struct vv_error *erro
                          : engine->store->ops->confirm(engine->store, error);
 }
 
+enum vv_status vv_learn_if_old(struct vv_engine *engine, struct vv_error *error)
+{
+    if (!engine->fleet ||
+        vv_fleet_is_current(engine->fleet, vv_settings_hearing_ns(&engine->settings))) {
+        return VV_OK;
+    }
+    return vv_fleet_learn(engine->fleet, error);
+}
+
 bool vv_learning_is_due(const struct vv_engine *engine)
 {
     return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;
@@ -49,6 +58,12 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
         status = vv_engine_confirm(engine, error);
     }
     *failed_out = status != VV_OK;
+    if (status == VV_OK && vv_fleet_has_told_moves(engine->fleet)) {
+        bool is_current =
+            vv_fleet_has_heard_all(engine->fleet, vv_settings_hearing_ns(&engine->settings));
+        status = vv_fleet_settle(engine->fleet, is_current, failed_out, error);
+        status = status == VV_DONE ? VV_OK : status;
+    }
     if (status != VV_OK) {
         return status;
     }

@@ -58,8 +58,8 @@ static void account_lines(struct vv_engine *engine, struct vv_buffer *buffer, co
         struct vv_str tenant = vv_registry_tenant_name(engine->registry, i);
         struct vv_account account;
         vv_engine_read_account(engine, i, &account);
-        if (tenant.size == 0) {
-            continue; /* a number that was never journaled */
+        if (!vv_registry_is_tenant(engine->registry, i)) {
+            continue;
         }
         vv_buffer_format(buffer, "%s{tenant=\"", name);
         label_value(buffer, tenant);
@@ -73,10 +73,11 @@ static void refused_lines(struct vv_engine *engine, struct vv_buffer *buffer)
                "Points refused since the start, by reason.");
     uint32_t tenants = vv_registry_tenant_count(engine->registry);
     for (uint32_t i = 0; i < tenants; i++) {
+        bool is_tenant = vv_registry_is_tenant(engine->registry, i);
         struct vv_str tenant = vv_registry_tenant_name(engine->registry, i);
         struct vv_account account;
         vv_engine_read_account(engine, i, &account);
-        for (size_t reason = 0; reason < VV_REASON_COUNT && tenant.size; reason++) {
+        for (size_t reason = 0; reason < VV_REASON_COUNT && is_tenant; reason++) {
             if (account.refused[reason]) {
                 vv_buffer_text(buffer, "varve_points_refused_total{tenant=\"");
                 label_value(buffer, tenant);
@@ -167,21 +168,54 @@ static void write_head(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)figures.generations);
 }
 
+/* Not below 0; 0 where nobody has told a time. */
+static double age_s(const struct vv_engine *engine, int64_t time_ns)
+{
+    double age = (double)engine->clock->wall_ns(engine->clock) / 1e9 - (double)time_ns / 1e9;
+    return time_ns != INT64_MAX && age > 0 ? age : 0;
+}
+
 static void write_nodes(struct vv_engine *engine, struct vv_buffer *buffer)
 {
     if (!engine->store->ops->shared) {
         return;
     }
     struct vv_peers_summary peers = vv_engine_sum_peers(engine);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    double age = peers.n ? (double)now / 1e9 - (double)peers.flushed_until_ns / 1e9 : 0;
     single(buffer, "varve_nodes_known", "gauge", "Other nodes that share the store.",
            (double)peers.n);
     single(buffer, "varve_nodes_gone", "gauge", "Of those, nodes that have not been heard of.",
            (double)peers.gone);
     single(buffer, "varve_nodes_flushed_age_seconds", "gauge",
-           "How long ago the time is up to which all other nodes have written what they took.",
-           age > 0 ? age : 0);
+           "How long ago the time is up to which all other nodes of this region have written "
+           "what they took.",
+           age_s(engine, peers.flushed_until_ns[0]));
+}
+
+static void write_regions(struct vv_engine *engine, struct vv_buffer *buffer)
+{
+    struct vv_region regions[VV_REGIONS_MAX];
+    size_t n = vv_engine_read_regions(engine, regions);
+    if (n == 0) {
+        return;
+    }
+    vv_buffer_text(buffer,
+                   "# HELP varve_region_readable Whether what a region stores is read here.\n"
+                   "# TYPE varve_region_readable gauge\n");
+    for (size_t i = 0; i < n; i++) {
+        vv_buffer_format(buffer, "varve_region_readable{region=\"%s\"} %d\n", regions[i].name,
+                         regions[i].state == VV_REGION_READABLE);
+    }
+    if (n > 1) {
+        struct vv_peers_summary peers = vv_engine_sum_peers(engine);
+        vv_buffer_text(buffer,
+                       "# HELP varve_region_heard_age_seconds How long ago the time is up to which "
+                       "another region's nodes said that they had written what they took.\n"
+                       "# TYPE varve_region_heard_age_seconds gauge\n");
+        for (size_t i = 1; i < n; i++) {
+            vv_buffer_format(buffer, "varve_region_heard_age_seconds{region=\"%s\"} %.3f\n",
+                             regions[i].name, age_s(engine, peers.flushed_until_ns[i]));
+        }
+    }
 }
 
 static void write_flushes(struct vv_engine *engine, struct vv_buffer *buffer)
@@ -207,17 +241,67 @@ static void write_seals(struct vv_engine *engine, struct vv_buffer *buffer)
     single(buffer, "varve_seals_total", "counter", "Spans sealed.", (double)figures.spans);
     single(buffer, "varve_reseals_total", "counter", "Of those, spans that had a block already.",
            (double)figures.again);
+    single(buffer, "varve_tier_units_total", "counter", "Units of tiers that were built.",
+           (double)figures.units);
     single(buffer, "varve_seal_rows_total", "counter", "Rows in new blocks.", (double)figures.rows);
     single(buffer, "varve_seal_bytes_total", "counter", "Encoded bytes of new blocks.",
            (double)figures.bytes_out);
     single(buffer, "varve_seal_damaged_total", "counter",
            "Spans that cannot be sealed because a stored piece is damaged.",
            (double)figures.damaged);
+    single(buffer, "varve_seals_put_off_total", "counter",
+           "Times that a span was left for later, its part of the store being away.",
+           (double)figures.put_off);
     single(buffer, "varve_seal_failures_total", "counter", "Seals that failed, to be repeated.",
            (double)atomic_load(&engine->counters.seal_failures));
+    single(buffer, "varve_plans_changed_total", "counter", "Sources that were given another plan.",
+           (double)atomic_load(&engine->counters.plans_changed));
+    single(buffer, "varve_plans_outgrown_total", "counter",
+           "Of those, sources that had outgrown the plan before.",
+           (double)atomic_load(&engine->counters.plans_outgrown));
+    single(buffer, "varve_plans_full_total", "counter",
+           "Plans that were not changed, since no more changes of the source can be kept.",
+           (double)atomic_load(&engine->counters.plans_full));
+}
+
+static void write_deletions(struct vv_engine *engine, struct vv_buffer *buffer)
+{
+    struct vv_engine_counters *counters = &engine->counters;
+    struct vv_deletions_figures figures;
+    vv_deletions_read_figures(engine->deletions, &figures);
+    pthread_mutex_lock(&engine->lock);
+    uint64_t hidden = engine->seal_figures.hidden;
+    pthread_mutex_unlock(&engine->lock);
+    single(buffer, "varve_deletions_total", "counter", "Requests that deleted something.",
+           (double)atomic_load(&counters->deletions));
+    single(buffer, "varve_deletion_markers", "gauge", "Markers of deletion that are kept.",
+           (double)figures.markers);
+    single(buffer, "varve_deletion_sources", "gauge", "Sources that have any.",
+           (double)figures.sources);
+    single(buffer, "varve_deletion_spans_marked_total", "counter",
+           "Spans that are to be sealed again, since something of them is deleted.",
+           (double)atomic_load(&counters->spans_swept));
+    single(buffer, "varve_deletion_values_removed_total", "counter",
+           "Deleted values that sealing left out.", (double)hidden);
 }
 
 /* ---- the rest ---- */
+
+static void write_parked(struct vv_engine *engine, struct vv_buffer *buffer)
+{
+    if (!engine->store->ops->shared) {
+        return;
+    }
+    struct vv_parked parked = vv_engine_parked(engine);
+    int64_t since = parked.since_ns;
+    double age = since ? (double)(engine->clock->wall_ns(engine->clock) - since) / 1e9 : 0;
+    single(buffer, "varve_store_parked", "gauge",
+           "What waits here for a part of the store that is away: pieces, marks, definitions.",
+           (double)parked.n);
+    single(buffer, "varve_store_parked_bytes", "gauge", "Their bytes.", (double)parked.bytes);
+    single(buffer, "varve_store_parked_age_seconds", "gauge",
+           "How long the oldest of it has waited.", age > 0 ? age : 0);
+}
 
 static void write_store(struct vv_engine *engine, struct vv_buffer *buffer)
 {
@@ -229,6 +313,9 @@ static void write_store(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)figures.memory_bytes);
     single(buffer, "varve_store_files", "gauge", "The store's files.", (double)figures.files);
     single(buffer, "varve_store_eras", "gauge", "Eras that exist.", (double)figures.eras);
+    single(buffer, "varve_expiry_held_seconds", "gauge",
+           "How far behind the clock nothing expires, since what is older waits to be sealed.",
+           (double)atomic_load(&engine->expiry_held_ns) / (double)VV_SECOND);
     single(buffer, "varve_store_eras_expired_total", "counter", "Eras dropped.",
            (double)figures.eras_expired);
     single(buffer, "varve_store_pending_bytes", "gauge", "Compaction that is not done yet.",
@@ -238,6 +325,10 @@ static void write_store(struct vv_engine *engine, struct vv_buffer *buffer)
            atomic_load(&engine->store_failed) ? 0 : 1);
     single(buffer, "varve_store_recoveries_total", "counter", "Recoveries after failed writes.",
            (double)figures.recoveries);
+    if (engine->store->ops->write_metrics) {
+        engine->store->ops->write_metrics(engine->store, buffer);
+    }
+    write_parked(engine, buffer);
 }
 
 static void write_registry(struct vv_engine *engine, struct vv_buffer *buffer)
@@ -314,7 +405,9 @@ void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer)
     write_commits(engine, buffer);
     write_flushes(engine, buffer);
     write_seals(engine, buffer);
+    write_deletions(engine, buffer);
     write_nodes(engine, buffer);
+    write_regions(engine, buffer);
     write_registry(engine, buffer);
     write_queries(engine, buffer);
 }

@@ -189,7 +189,7 @@ static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint3
 static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
 {
     struct vv_names *names = context;
-    return vv_registry_tenant(names->registry, name, false, tenant_out, NULL) == VV_OK;
+    return vv_registry_space_named(names->registry, name, false, tenant_out, NULL) == VV_OK;
 }
 
 static bool find_source(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out)

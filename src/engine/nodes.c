@@ -4,6 +4,14 @@
 
 #include <stdlib.h>
 
+/* What this node acknowledged before is with the others; of what is parked, as the last beat said
+ * before. */
+static int64_t own_flushed_until(struct vv_engine *engine)
+{
+    int64_t until = vv_beat_flushed_until(engine);
+    return vv_engine_parked(engine).n == 0 ? until : atomic_load(&engine->whole_until_ns);
+}
+
 /* All others; *n_out of them. The caller frees them; NULL when there are none, or no memory. */
 static struct vv_peer *read_peers(struct vv_engine *engine, size_t *n_out)
 {
@@ -29,13 +37,14 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
         free(peers);
         return VV_NO_MEMORY;
     }
-    int64_t own = vv_beat_flushed_until(engine);
+    int64_t own = own_flushed_until(engine);
     nodes[0] = (struct vv_engine_node){.node = vv_engine_node(engine),
                                        .is_self = true,
                                        .is_known = own != VV_BEAT_UNKNOWN,
                                        .flushed_until_ns = own};
     for (size_t i = 0; i < n; i++) {
         nodes[i + 1] = (struct vv_engine_node){.node = peers[i].node,
+                                               .region = peers[i].region,
                                                .is_gone = peers[i].is_gone,
                                                .is_known = true,
                                                .flushed_until_ns = peers[i].flushed_until_ns};
@@ -46,15 +55,25 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
     return VV_OK;
 }
 
+size_t vv_engine_read_regions(struct vv_engine *engine,
+                              struct vv_region regions_out[VV_REGIONS_MAX])
+{
+    const struct vv_shared_ops *shared = engine->store->ops->shared;
+    return shared && shared->regions ? shared->regions(engine->store, regions_out) : 0;
+}
+
 struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine)
 {
-    struct vv_peers_summary summary = {.flushed_until_ns = INT64_MAX};
+    struct vv_peers_summary summary = {0};
     struct vv_peer *peers = read_peers(engine, &summary.n);
+    for (size_t i = 0; i < VV_REGIONS_MAX; i++) {
+        summary.flushed_until_ns[i] = INT64_MAX;
+    }
     for (size_t i = 0; i < summary.n; i++) {
-        int64_t until = peers[i].flushed_until_ns;
+        int64_t *until = &summary.flushed_until_ns[peers[i].region];
         summary.gone += peers[i].is_gone;
-        if (until < summary.flushed_until_ns) {
-            summary.flushed_until_ns = until;
+        if (peers[i].flushed_until_ns < *until) {
+            *until = peers[i].flushed_until_ns;
         }
     }
     free(peers);

@@ -76,13 +76,13 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
     char password[VV_SETTING_TEXT_MAX];
     int64_t classes[VV_SETTINGS_CLASSES_MAX];
     struct vv_cassandra_options options = {
-        .keyspace = settings->cassandra_keyspace,
         .classes_ns = classes,
         .rows_tenants = settings->cassandra_rows_tenants,
         .slack_ns = settings->cassandra_slack_ns,
-        .region = settings->cassandra_region,
+        .lead_ns = vv_settings_lead_ns(settings),
         .requests_max = (uint32_t)settings->cassandra_requests_max,
         .bytes_max = (size_t)settings->cassandra_bytes_max,
+        .parked_max = (uint64_t)settings->cassandra_parked_max,
     };
     enum vv_status status = vv_settings_classes(settings, classes, &options.n_classes, error);
     if (status == VV_OK) {
@@ -101,6 +101,12 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
     }
     options.cql.log = log_event;
     options.schema = &engine->schema->options;
+    options.own_region = engine->schema->regions.own;
+    options.n_regions = engine->schema->regions.n;
+    for (size_t i = 0; i < options.n_regions; i++) {
+        const struct vv_settings_region *one = &engine->schema->regions.regions[i];
+        options.regions[i] = (struct vv_cassandra_region){one->name, one->keyspace};
+    }
     struct vv_store_names names = vv_names_of_store(engine->names);
     status =
         vv_store_cassandra_open(&options, take_local, &names, engine->clock, &engine->store, error);
@@ -121,8 +127,7 @@ static enum vv_status open_own(struct vv_engine *engine, struct vv_store *take_l
 }
 
 enum vv_status vv_engine_open_store(struct vv_engine *engine,
-                                    const struct vv_engine_options *options,
-                                    struct vv_error *error)
+                                    const struct vv_engine_options *options, struct vv_error *error)
 {
     if (options->store) {
         engine->store = options->store;

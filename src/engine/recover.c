@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 
+#include <stdlib.h>
+
 /* ---- metadata ---- */
 
 struct loading {
@@ -45,6 +47,18 @@ static enum vv_status load_account(void *context, struct vv_str key, struct vv_s
     atomic_store(&cell->accepted, accepted);
     cell->stored_until = stored_until;
     return VV_OK;
+}
+
+static enum vv_status load_deletions(void *context, struct vv_str key, struct vv_str value)
+{
+    struct loading *loading = context;
+    struct vv_reader number = vv_reader_of(key.data, key.size);
+    uint32_t source = vv_reader_be32(&number);
+    if (number.failed || source == VV_REGISTRY_NONE) {
+        return vv_error_set(loading->error, VV_CORRUPT,
+                            "markers of deletion in the store are damaged");
+    }
+    return vv_deletions_apply(loading->engine->deletions, source, value, loading->error);
 }
 
 static enum vv_status load_stamp(struct vv_engine *engine, const char *key, vv_stamp *stamp_out,
@@ -86,6 +100,11 @@ enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_o
     if (status == VV_OK) {
         struct loading loading = {engine, VV_META_ACCOUNT, error};
         status = store->ops->scan_meta(store, VV_META_ACCOUNT, (struct vv_str){0}, load_account,
+                                       &loading, error);
+    }
+    if (status == VV_OK) {
+        struct loading loading = {engine, VV_META_DELETION, error};
+        status = store->ops->scan_meta(store, VV_META_DELETION, (struct vv_str){0}, load_deletions,
                                        &loading, error);
     }
     if (status == VV_OK && engine->fleet) {
@@ -240,6 +259,32 @@ static enum vv_status replay_batch(struct replaying *replaying,
     return status;
 }
 
+/* Whatever its stamp: applying it again changes nothing. */
+static enum vv_status replay_deletion(struct vv_engine *engine,
+                                      const struct vv_journal_record *record,
+                                      struct vv_error *error)
+{
+    struct vv_deletion_order *order;
+    struct vv_str bytes = {record->bytes, record->size};
+    enum vv_status status = vv_deletion_order_decode(bytes, &order, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_deletions_prepare(engine->deletions, order, record->stamp);
+    if (status == VV_OK) {
+        vv_deletions_publish(engine->deletions);
+    }
+    for (size_t i = 0; i < order->n_sources && status == VV_OK; i++) {
+        bool noted = vv_definitions_add(&engine->definitions, VV_META_DELETION, order->sources[i]);
+        status = noted ? VV_OK : VV_NO_MEMORY;
+    }
+    free(order);
+    return status == VV_OK ? status
+                           : vv_error_set(error, status,
+                                          "out of memory while replaying the "
+                                          "journal");
+}
+
 static enum vv_status replay(void *context, const struct vv_journal_record *record,
                              struct vv_journal_position position)
 {
@@ -255,6 +300,9 @@ static enum vv_status replay(void *context, const struct vv_journal_record *reco
     if (is_definition(record->kind)) {
         enum vv_status status = replay_definition(engine, record, replaying->error);
         return status == VV_CORRUPT ? lose(replaying) : status;
+    }
+    if (record->kind == VV_RECORD_DELETION) {
+        return replay_deletion(engine, record, replaying->error);
     }
     if (record->kind != VV_RECORD_BATCH) {
         return vv_error_set(replaying->error, VV_NEWER,

@@ -11,6 +11,7 @@ struct vv_schema_setup {
     struct vv_schema_options options;
     struct vv_schema_replicas replication[VV_SETTINGS_REPLICAS_MAX];
     int64_t classes_ns[VV_SETTINGS_CLASSES_MAX];
+    struct vv_settings_regions regions; /* with the keyspaces' names; the options are of the own */
 };
 
 /* VV_INVALID with a message. The settings outlive what is filled. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The storage thread: the only one that changes the store. Jobs come first, so that the head stays
- * small; between them it seals in slices, expires what is over, and looks at the free space.
+ * small; between them it delivers what is parked and seals, in slices, expires what is over, and
+ * looks at the free space.
  */
 #include "engine/engine_private.h"
 
@@ -10,7 +11,9 @@
 #include <stdlib.h>
 
 #define SEAL_SPANS        64
+#define SEAL_SPANS_SHARED 512 /* a group costs an agreement for each of its shards */
 #define SEAL_SLICE_NS     (100 * VV_MILLISECOND)
+#define STOP_DELIVERY_NS  (2 * VV_SECOND)
 #define RETRY_FIRST_NS    (250 * VV_MILLISECOND)
 #define RETRY_LAST_NS     (5 * VV_SECOND) /* an attempt costs little */
 #define EXPIRE_WORK_BYTES (16u << 20)
@@ -105,6 +108,7 @@ static void finish_job(struct vv_engine *engine, struct vv_job *job)
         vv_head_drop(engine->head, job->generation);
     }
     enum vv_status status = vv_journal_release(engine->journal, job->position, &error);
+    atomic_store(&engine->journal_full, false); /* as far as is known */
     if (status != VV_OK) { /* harmless: replay skips what the store has, the next release retries */
         log_failure("journal_release_failed", status, &error);
     }
@@ -132,6 +136,7 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
         return status;
     }
     int64_t start = now_of(engine);
+    (void)!vv_learn_if_old(engine, NULL); /* what must be known of plans is looked at later */
     /* Where points go may depend on the retention: one that was set before them counts. */
     status = tell_retentions(engine, error);
     if (status == VV_OK) {
@@ -154,13 +159,31 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
 
 /* ---- sealing ---- */
 
+static const struct vv_outage seal_outage = {"seal_waits", "seal_again", "all spans can be sealed"};
+
+/* What was removed and retired. */
+static enum vv_status confirm_seals(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = engine->seal_unconfirmed ? vv_engine_confirm(engine, error) : VV_OK;
+    if (status != VV_OK) {
+        note_failure(engine, "seal_failed", status, error);
+    } else {
+        engine->seal_unconfirmed = false;
+    }
+    return status;
+}
+
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error)
 {
     enum vv_status status = ensure_store(engine, error);
+    if (status == VV_OK) { /* else it would miss what others have put elsewhere */
+        status = vv_learn_if_old(engine, error);
+    }
     if (status != VV_OK) {
         return status;
     }
-    status = vv_sealer_step(engine->sealer, until, SEAL_SPANS, error);
+    size_t spans_max = engine->store->ops->shared ? SEAL_SPANS_SHARED : SEAL_SPANS;
+    status = vv_sealer_step(engine->sealer, until, spans_max, error);
     pthread_mutex_lock(&engine->lock);
     vv_sealer_read_figures(engine->sealer, &engine->seal_figures);
     pthread_mutex_unlock(&engine->lock);
@@ -169,23 +192,19 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct 
         engine->retry_wait_ns = 0;
         return VV_OK;
     }
-    if (status == VV_DONE) {
-        if (engine->seal_unconfirmed) { /* what was removed and retired */
-            enum vv_status confirmed = vv_engine_confirm(engine, error);
-            if (confirmed != VV_OK) {
-                note_failure(engine, "seal_failed", confirmed, error);
-                return confirmed;
-            }
-            engine->seal_unconfirmed = false;
-        }
-        return VV_DONE;
+    bool waits = status == VV_OVERLOAD && engine->store->ops->shared;
+    if (status == VV_DONE || waits) { /* for a part of the store that is away, the rest is sealed */
+        vv_outage_note(&engine->parking.seal_waits, &seal_outage, waits ? status : VV_OK, error);
+        enum vv_status confirmed = confirm_seals(engine, error);
+        return confirmed == VV_OK ? status : confirmed;
     }
     atomic_fetch_add(&engine->counters.seal_failures, 1);
     note_failure(engine, "seal_failed", status, error);
     return status;
 }
 
-/* Seals for a slice of time; VV_DONE when nothing was left. */
+/* Seals for a slice of time; VV_DONE when nothing was left, VV_OVERLOAD when only what waits for a
+ * part of the store. */
 static enum vv_status seal_slice(struct vv_engine *engine, vv_stamp until)
 {
     struct vv_error error = {0};
@@ -216,23 +235,85 @@ static bool seal_is_requested(const struct vv_engine *engine)
  * when it began: runs that come in meanwhile cannot keep it from ending. */
 static void seal_on_request(struct vv_engine *engine)
 {
+    struct vv_error error = {0};
+    pthread_mutex_lock(&engine->lock);
+    bool begins = !engine->seal_all_ticket && seal_is_requested(engine);
+    pthread_mutex_unlock(&engine->lock);
+    if (begins && vv_storage_sweep(engine, &error) == VV_OK) {
+        return; /* what is deleted is to be sealed, too: there may be more of it */
+    }
     pthread_mutex_lock(&engine->lock);
     if (!engine->seal_all_ticket && seal_is_requested(engine)) {
         engine->seal_all_ticket = engine->seal_requested;
         engine->seal_all_until = engine->stored_run;
     }
     pthread_mutex_unlock(&engine->lock);
-    if (!engine->seal_all_ticket || seal_slice(engine, engine->seal_all_until) != VV_DONE) {
+    enum vv_status status =
+        engine->seal_all_ticket ? seal_slice(engine, engine->seal_all_until) : VV_OK;
+    if (status != VV_DONE && (status != VV_OVERLOAD || atomic_load(&engine->store_failed))) {
         return;
     }
     pthread_mutex_lock(&engine->lock);
     engine->seal_done = engine->seal_all_ticket;
+    engine->seal_given_up = status == VV_OVERLOAD ? engine->seal_done : engine->seal_given_up;
     engine->seal_all_ticket = 0;
     pthread_cond_broadcast(&engine->waiters_wake);
     pthread_mutex_unlock(&engine->lock);
 }
 
 /* ---- retention and space ---- */
+
+/* Since when the oldest mark that is long overdue could have been sealed. */
+struct backlog {
+    const struct vv_sealer *sealer;
+    int64_t since_ns;
+};
+
+/* History that is loaded was due long before it came. */
+static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
+{
+    struct backlog *backlog = context;
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
+    int64_t since_ns = mark->due_ns > run_ns ? mark->due_ns : run_ns;
+    if (since_ns < backlog->since_ns && !vv_sealer_is_damaged(backlog->sealer, mark)) {
+        backlog->since_ns = since_ns;
+    }
+    return VV_OK;
+}
+
+static void note_held(struct vv_engine *engine, int64_t held_ns)
+{
+    bool was_held = atomic_exchange(&engine->expiry_held_ns, held_ns) > 0;
+    if (was_held != (held_ns > 0)) {
+        char text[VV_TIME_TEXT_SIZE];
+        vv_duration_format(held_ns, text);
+        vv_log(held_ns > 0 ? VV_LOG_WARN : VV_LOG_INFO,
+               held_ns > 0 ? "expiry_held" : "expiry_goes_on", "held=%s message=\"%s\"", text,
+               held_ns > 0 ? "data stays beyond its retention until what waits has been sealed"
+                           : "all that was due has been sealed");
+    }
+}
+
+/* What waits to be sealed, or to be built into tiers, and is long overdue holds time up: nothing
+ * goes that was there when it was due. */
+static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
+                                  struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t overdue = now - VV_TIERS_SLACK_NS;
+    struct backlog backlog = {engine->sealer, INT64_MAX};
+    enum vv_status status = VV_OK;
+    if (!store->ops->shared) { /* there what is not sealed is written again */
+        status = store->ops->scan_marks(store, overdue, NULL, look_at_mark, &backlog, error);
+    }
+    bool is_held = backlog.since_ns < overdue;
+    if (status == VV_OK) {
+        note_held(engine, is_held ? now - backlog.since_ns : 0);
+    }
+    *now_out = is_held ? backlog.since_ns : now;
+    return status;
+}
 
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
 {
@@ -241,14 +322,24 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     if (status != VV_OK) {
         return status;
     }
+    pthread_mutex_lock(&engine->lock);
+    uint64_t round = ++engine->expire_begun;
+    pthread_mutex_unlock(&engine->lock);
     status = tell_retentions(engine, error);
     if (status == VV_OK) {
+        int64_t now;
         struct vv_store *store = engine->store;
-        int64_t now = engine->clock->wall_ns(engine->clock);
-        status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
+        status = expiry_time(engine, &now, error);
+        if (status == VV_OK) {
+            status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
+        }
     }
     if (status != VV_OK) {
         note_failure(engine, "expire_failed", status, error);
+    } else if (!*more_out) {
+        pthread_mutex_lock(&engine->lock);
+        engine->expire_done = round;
+        pthread_mutex_unlock(&engine->lock);
     }
     return status;
 }
@@ -339,6 +430,77 @@ static void beat_when_due(struct vv_engine *engine)
     }
 }
 
+/* ---- plans ---- */
+
+enum vv_status vv_storage_plans(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = ensure_store(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_plans_step(engine, error);
+    if (status != VV_OK && status != VV_DONE) {
+        note_failure(engine, "plan_change_failed", status, error);
+    }
+    return status;
+}
+
+/* ---- what is deleted ---- */
+
+enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = ensure_store(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_sweep_step(engine, error);
+    if (status != VV_OK && status != VV_DONE) {
+        note_failure(engine, "sweep_failed", status, error);
+    }
+    return status;
+}
+
+static void sweep_when_due(struct vv_engine *engine)
+{
+    struct vv_error error = {0};
+    if (vv_sweep_is_due(engine)) {
+        (void)!vv_storage_sweep(engine, &error); /* tried again, and logged by it */
+    }
+}
+
+/* ---- what is parked ---- */
+
+enum vv_status vv_storage_deliver(struct vv_engine *engine, struct vv_error *error)
+{
+    bool failed = false;
+    enum vv_status status = ensure_store(engine, error);
+    if (status == VV_OK) {
+        status = vv_parking_step(engine, &failed, error);
+    }
+    if (failed) {
+        note_failure(engine, "plans_not_settled", status, error);
+    }
+    return status;
+}
+
+static void deliver_when_due(struct vv_engine *engine)
+{
+    struct vv_error error = {0};
+    if (vv_parking_is_due(engine)) {
+        (void)!vv_storage_deliver(engine, &error); /* tried again, and logged by it */
+    }
+}
+
+/* Stopping: what can be delivered soon is. */
+static void deliver_last(struct vv_engine *engine)
+{
+    struct vv_error error = {0};
+    int64_t start = now_of(engine);
+    while (engine->fleet && vv_storage_deliver(engine, &error) == VV_OK &&
+           now_of(engine) - start < STOP_DELIVERY_NS) {
+    }
+}
+
 /* ---- the thread ---- */
 
 /* Waits for a job, a request or the next tick. Returns false when the thread shall end. */
@@ -353,7 +515,8 @@ static bool wait_for_storage_work(struct vv_engine *engine, bool busy)
     bool requested = engine->seal_all_ticket || seal_is_requested(engine);
     bool finished = engine->committed && !engine->job_first;
     bool blocked = atomic_load(&engine->store_failed); /* only time helps */
-    if (!finished && !busy && (blocked || (!engine->job_first && !requested))) {
+    bool is_asked = (requested && !engine->learn_failed) || engine->plan_request;
+    if (!finished && !busy && (blocked || (!engine->job_first && !is_asked))) {
         pthread_cond_timedwait(&engine->storage_wakes, &engine->lock, &until);
     }
     pthread_mutex_unlock(&engine->lock);
@@ -371,7 +534,10 @@ static void background_work(struct vv_engine *engine)
         return; /* a store that failed is tried again even when nothing waits for it */
     }
     learn_when_due(engine);
+    deliver_when_due(engine);
     beat_when_due(engine);
+    (void)!vv_storage_plans(engine, &error); /* who waits is told, and it is logged */
+    sweep_when_due(engine);
     seal_on_request(engine);
     seal_when_due(engine);
     if (retention_changed(engine)) {
@@ -395,11 +561,12 @@ void *vv_storage_thread(void *context)
             vv_log(VV_LOG_WARN, "stopped_without_flush", "status=%s", vv_status_name(status));
         }
         background_work(engine);
-        bool seal_is_due = now_of(engine) >= engine->seal_at_ns;
-        busy = status == VV_OK || (seal_is_due && !atomic_load(&engine->store_failed));
+        bool more = now_of(engine) >= engine->seal_at_ns || vv_parking_is_due(engine);
+        busy = status == VV_OK || (more && !atomic_load(&engine->store_failed));
     }
     struct vv_error error = {0};
     if (!give_up) { /* all is flushed: it holds as long as this node is away */
+        deliver_last(engine);
         (void)!vv_storage_beat(engine, &error);
     }
     return NULL;

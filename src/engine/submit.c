@@ -2,7 +2,16 @@
 /* The way in: whether a write may begin, its staging, and the queue to the committer. */
 #include "engine/engine_private.h"
 
+#include "tier/unit.h"
+
 #include <stdlib.h>
+
+bool vv_engine_is_head_full(struct vv_engine *engine)
+{
+    struct vv_head_figures head;
+    vv_head_read_figures(engine->head, &head);
+    return head.bytes >= (uint64_t)engine->settings.head_bytes_max;
+}
 
 enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
 {
@@ -25,14 +34,39 @@ enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
     if (atomic_load(&engine->store_failed) && !engine->outlasts_store) {
         return vv_error_set(error, VV_IO, "the store cannot be written: see the server's log");
     }
-    struct vv_head_figures head;
-    vv_head_read_figures(engine->head, &head);
-    if (crowded || head.bytes >= (uint64_t)engine->settings.head_bytes_max) {
+    if (crowded || vv_engine_is_head_full(engine)) {
         return vv_error_set(error, VV_OVERLOAD,
                             "the memory for points that wait for the store is full "
                             "(head.bytes_max): send again later");
     }
     return VV_OK;
+}
+
+/* 0 is for ever, which is longest. */
+static int64_t longer_of(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
+}
+
+/* A unit of any tier must find all that it is built of, at its start, too. */
+int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant)
+{
+    int64_t age_ns = vv_registry_retention(engine->registry, tenant);
+    int64_t finer_ns = age_ns;
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, tenant);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        if (tiers.spaces[tier] == VV_REGISTRY_NONE) {
+            continue;
+        }
+        if (finer_ns > 0) {
+            int64_t left_ns =
+                finer_ns - vv_tier_unit_ns_max((enum vv_space)tier) - VV_TIERS_SLACK_NS;
+            left_ns = left_ns > 1 ? left_ns : 1;
+            age_ns = age_ns == 0 || left_ns < age_ns ? left_ns : age_ns;
+        }
+        finer_ns = longer_of(finer_ns, vv_registry_retention(engine->registry, tiers.spaces[tier]));
+    }
+    return age_ns;
 }
 
 enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
@@ -49,7 +83,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
         .now_ns = engine->clock->wall_ns(engine->clock),
         .future_ns_max = engine->settings.future_ns_max,
         .past_ns_max = engine->settings.past_ns_max,
-        .retention_ns = vv_registry_retention(engine->registry, number),
+        .retention_ns = vv_engine_accepted_age(engine, number),
         .fields_max = (uint32_t)engine->settings.fields_max,
         .line_bytes_max = (uint32_t)engine->settings.line_bytes_max,
     };
@@ -89,8 +123,11 @@ static void submit(struct vv_engine *engine, struct vv_batch *take_batch, bool t
     struct vv_submission *submission = calloc(1, sizeof *submission);
     enum vv_status status = VV_NO_MEMORY;
     if (submission) {
-        *submission = (struct vv_submission){
-            .batch = take_batch, .to_store = to_store, .done = done, .context = context};
+        *submission = (struct vv_submission){.batch = take_batch,
+                                             .tenant = take_batch->tenant,
+                                             .to_store = to_store,
+                                             .done = done,
+                                             .context = context};
         submission->queued_ns = engine->clock->monotonic_ns(engine->clock);
         status = enqueue(engine, submission);
     }

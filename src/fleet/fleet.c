@@ -7,6 +7,21 @@
 #include <stdlib.h>
 
 #define READER_WAIT_NS (200 * VV_MILLISECOND)
+
+/*
+ * After a break in what is heard: whoever could not tell something meanwhile, since a part of the
+ * store was away, has told it so long after that part is back. What is parked is tried again within
+ * 8 s, which takes a request's time (12 s, unless that was set); and what was noted of hosts that
+ * are away, which keeps others from trying, ends after 40 s when nothing renews it.
+ */
+#define TELLING_NS (60 * VV_SECOND)
+/* After a start nobody knows whether there was a break before it. What others have parked by then
+ * they try again all the time. */
+#define TELLING_NS_AT_START (20 * VV_SECOND)
+/* Whoever was not heard for less has told long before anybody needs it; some request or other
+ * always fails. */
+#define BREAK_NS (10 * VV_SECOND)
+
 #define RECORD_KEY     VV_STR_LITERAL("told")
 #define RECORD_VERSION 1 /* then: u32 this node's number */
 
@@ -27,6 +42,8 @@ enum vv_status vv_fleet_create(struct vv_registry *registry, struct vv_store *st
     fleet->registry = registry;
     fleet->store = store;
     fleet->clock = clock;
+    atomic_init(&fleet->heard_wall_ns, INT64_MIN);
+    atomic_init(&fleet->heard_kept_ns, INT64_MIN);
     vv_invariant(pthread_mutex_init(&fleet->lock, NULL) == 0);
     vv_invariant(pthread_mutex_init(&fleet->learning, NULL) == 0);
     vv_registry_share(registry, stamp_now, fleet);
@@ -42,15 +59,20 @@ void vv_fleet_destroy(struct vv_fleet *fleet)
         vv_known_deinit(&fleet->known);
         free(fleet->learnt);
         free(fleet->unconfirmed);
+        free(fleet->pending);
+        free(fleet->moves);
+        free(fleet->told_moves);
+        free(fleet->asking);
         free(fleet);
     }
 }
 
 bool vv_fleet_note(struct vv_fleet_object **list, size_t *n, size_t *capacity,
-                   enum vv_registry_kind kind, uint32_t number)
+                   enum vv_registry_kind kind, uint32_t number, bool is_far)
 {
-    const struct vv_fleet_object *last = *n ? &(*list)[*n - 1] : NULL;
+    struct vv_fleet_object *last = *n ? &(*list)[*n - 1] : NULL;
     if (last && last->kind == (uint8_t)kind && last->number == number) {
+        last->is_far &= is_far;
         return true;
     }
     if (*n == *capacity) {
@@ -62,7 +84,8 @@ bool vv_fleet_note(struct vv_fleet_object **list, size_t *n, size_t *capacity,
         *list = bigger;
         *capacity = larger;
     }
-    (*list)[(*n)++] = (struct vv_fleet_object){.kind = (uint8_t)kind, .number = number};
+    (*list)[(*n)++] =
+        (struct vv_fleet_object){.kind = (uint8_t)kind, .is_far = is_far, .number = number};
     return true;
 }
 
@@ -131,7 +154,7 @@ static bool note_known(struct vv_fleet *fleet, enum vv_registry_kind kind, uint3
         source = vv_known_source(&fleet->known, number);
         if (source && vv_registry_source_id(fleet->registry, number).size > 0) {
             size_t plans = vv_registry_source_plans(fleet->registry, number).n;
-            *source = (struct vv_known_source){true, (uint8_t)plans};
+            *source = (struct vv_known_source){.itself = true, .plans = (uint8_t)plans};
         }
         return source;
     case VV_REGISTRY_TIMES:
@@ -178,7 +201,8 @@ enum vv_status vv_fleet_note_loaded(struct vv_fleet *fleet, struct vv_error *err
             }
         }
     }
-    return VV_OK;
+    status = vv_fleet_load_far(fleet, error);
+    return status == VV_OK && found ? vv_fleet_load_heard(fleet, error) : status;
 }
 
 void vv_fleet_note_replayed(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number)
@@ -203,7 +227,8 @@ void vv_fleet_note_replayed(struct vv_fleet *fleet, enum vv_registry_kind kind, 
         break;
     case VV_REGISTRY_SOURCE:
         if (number < known->sources.capacity) {
-            *vv_known_source(known, number) = (struct vv_known_source){0};
+            *vv_known_source(known, number) =
+                (struct vv_known_source){.is_tentative = vv_fleet_is_tentative(fleet, number)};
         }
         vv_registry_forget_known(fleet->registry, number);
         break;
@@ -236,6 +261,7 @@ enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *erro
 {
     enum vv_status status = VV_OK;
     size_t n = fleet->n_unconfirmed;
+    fleet->n_pending = 0; /* whoever wanted them asks again */
     for (size_t i = 0; i < n; i++) {
         const struct vv_fleet_object *object = &fleet->unconfirmed[i];
         vv_fleet_note_replayed(fleet, (enum vv_registry_kind)object->kind, object->number);
@@ -255,7 +281,7 @@ static enum vv_status take_agreed(struct vv_fleet *fleet, const struct vv_first_
 {
     pthread_mutex_lock(&fleet->lock);
     enum vv_status status =
-        vv_registry_learn_plans(fleet->registry, agreed->source, &agreed->plan, 1, error);
+        vv_registry_learn_plans(fleet->registry, agreed->source, 0, &agreed->plan, 1, error);
     pthread_mutex_unlock(&fleet->lock);
     if (status == VV_CORRUPT) { /* another plan was told meanwhile, against what was agreed */
         struct vv_str id = vv_registry_source_id(fleet->registry, agreed->source);
@@ -272,6 +298,10 @@ enum vv_status vv_fleet_agree(struct vv_fleet *fleet, struct vv_first_plan *plan
 {
     enum vv_status status = vv_fleet_ops(fleet)->agree_plans(fleet->store, plans, n, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
+        if (plans[i].is_tentative) {
+            status = vv_fleet_note_pending(fleet, &plans[i], error);
+            continue;
+        }
         status = take_agreed(fleet, &plans[i], error);
         if (status == VV_OK) {
             status = vv_fleet_tell(fleet, VV_REGISTRY_SOURCE, plans[i].source, error);
@@ -282,12 +312,70 @@ enum vv_status vv_fleet_agree(struct vv_fleet *fleet, struct vv_first_plan *plan
 
 /* ---- learning ---- */
 
+/* How long it takes until all has been told that could not be told before, if there is any. */
+static int64_t telling_ns(const struct vv_fleet *fleet, int64_t begun_ns)
+{
+    int64_t last = atomic_load_explicit(&fleet->learnt_ns, memory_order_relaxed);
+    if (fleet->has_failed) {
+        return last == 0 || begun_ns - last > BREAK_NS ? TELLING_NS : 0;
+    }
+    int64_t before = atomic_load_explicit(&fleet->heard_wall_ns, memory_order_relaxed);
+    return last == 0 && before != INT64_MIN ? TELLING_NS_AT_START : 0;
+}
+
+/* Under `learning`. */
+static void note_learning(struct vv_fleet *fleet, int64_t begun_ns, int64_t begun_wall_ns)
+{
+    int64_t telling = telling_ns(fleet, begun_ns);
+    if (telling > 0) {
+        fleet->held_until_ns = fleet->clock->monotonic_ns(fleet->clock) + telling;
+    }
+    atomic_store_explicit(&fleet->learnt_ns, begun_ns, memory_order_release);
+    if (begun_ns >= fleet->held_until_ns) {
+        atomic_store_explicit(&fleet->heard_ns, begun_ns, memory_order_release);
+        atomic_store_explicit(&fleet->heard_wall_ns, begun_wall_ns, memory_order_release);
+    }
+}
+
 enum vv_status vv_fleet_learn(struct vv_fleet *fleet, struct vv_error *error)
 {
     pthread_mutex_lock(&fleet->learning);
+    int64_t begun = fleet->clock->monotonic_ns(fleet->clock);
+    int64_t begun_wall = fleet->clock->wall_ns(fleet->clock);
     enum vv_status status = vv_fleet_ops(fleet)->learn(fleet->store, vv_fleet_take, fleet, error);
+    if (status == VV_OK) {
+        note_learning(fleet, begun ? begun : 1, begun_wall);
+    }
+    fleet->has_failed = status != VV_OK;
     pthread_mutex_unlock(&fleet->learning);
     return status;
+}
+
+/* By the clock as it is now: one that was set meanwhile changes nothing of what was heard. */
+int64_t vv_fleet_heard_wall_ns(const struct vv_fleet *fleet)
+{
+    int64_t heard = atomic_load_explicit(&fleet->heard_ns, memory_order_acquire);
+    if (heard == 0) { /* by an earlier process, or never */
+        return atomic_load_explicit(&fleet->heard_wall_ns, memory_order_acquire);
+    }
+    int64_t age = fleet->clock->monotonic_ns(fleet->clock) - heard;
+    return fleet->clock->wall_ns(fleet->clock) - age;
+}
+
+static bool is_younger(const struct vv_fleet *fleet, const _Atomic int64_t *time_ns, int64_t age_ns)
+{
+    int64_t time = atomic_load_explicit(time_ns, memory_order_acquire);
+    return time != 0 && fleet->clock->monotonic_ns(fleet->clock) - time <= age_ns;
+}
+
+bool vv_fleet_is_current(const struct vv_fleet *fleet, int64_t age_ns)
+{
+    return is_younger(fleet, &fleet->learnt_ns, age_ns);
+}
+
+bool vv_fleet_has_heard_all(const struct vv_fleet *fleet, int64_t age_ns)
+{
+    return is_younger(fleet, &fleet->heard_ns, age_ns);
 }
 
 void vv_fleet_learn_for_reader(struct vv_fleet *fleet)
@@ -307,7 +395,8 @@ void vv_fleet_learn_for_reader(struct vv_fleet *fleet)
 
 bool vv_fleet_has_learnt(struct vv_fleet *fleet)
 {
-    return atomic_load_explicit(&fleet->unkept, memory_order_acquire) > 0;
+    return atomic_load_explicit(&fleet->unkept, memory_order_acquire) > 0 ||
+           vv_fleet_heard_is_old(fleet);
 }
 
 /* ---- confirming ---- */
@@ -332,6 +421,8 @@ static void sort_learnt(struct vv_fleet *fleet)
     for (size_t i = 0; i < fleet->n_learnt; i++) {
         if (kept == 0 || compare_learnt(&fleet->learnt[kept - 1], &fleet->learnt[i]) != 0) {
             fleet->learnt[kept++] = fleet->learnt[i];
+        } else {
+            fleet->learnt[kept - 1].is_far &= fleet->learnt[i].is_far;
         }
     }
     fleet->n_learnt = kept;
@@ -347,7 +438,8 @@ static enum vv_status put(struct vv_fleet *fleet, uint8_t kind, struct vv_str ke
     return fleet->store->ops->put_meta(fleet->store, kind, key, bytes, error);
 }
 
-/* What it has of this node's own is told with it: who settles a version tells its news. */
+/* What it has of this node's own is told with it: who settles a version tells its news. What came
+ * from another region has none: that is settled by its own job. */
 static enum vv_status put_learnt(struct vv_fleet *fleet, struct vv_error *error)
 {
     struct vv_buffer value = {0};
@@ -362,7 +454,8 @@ static enum vv_status put_learnt(struct vv_fleet *fleet, struct vv_error *error)
         status =
             put(fleet, learnt->kind, (struct vv_str){(const char *)key, sizeof key}, &value, error);
         if (status == VV_OK) {
-            status = vv_fleet_tell(fleet, kind, learnt->number, error);
+            status = learnt->is_far ? vv_fleet_put_far(fleet, kind, learnt->number, error)
+                                    : vv_fleet_tell(fleet, kind, learnt->number, error);
         }
     }
     vv_buffer_deinit(&value);
@@ -382,9 +475,11 @@ static enum vv_status put_record(struct vv_fleet *fleet, struct vv_error *error)
     return status;
 }
 
-static bool note_owner(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number)
+static bool note_owner(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,
+                       bool is_far)
 {
-    return vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind, number);
+    return vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind, number,
+                         is_far);
 }
 
 /* Whom an object belongs to may be in the journal only, which is read after the metadata. */
@@ -399,14 +494,14 @@ static bool add_owners(struct vv_fleet *fleet)
         if (object.kind == VV_REGISTRY_METRIC) {
             vv_registry_metric_info(fleet->registry, object.number, &info);
             tenant = info.tenant;
-            added = note_owner(fleet, VV_REGISTRY_MEASUREMENT, info.measurement);
+            added = note_owner(fleet, VV_REGISTRY_MEASUREMENT, info.measurement, object.is_far);
         } else if (object.kind == VV_REGISTRY_MEASUREMENT) {
             tenant = vv_registry_measurement_tenant(fleet->registry, object.number);
         } else if (object.kind == VV_REGISTRY_SOURCE) {
             tenant = vv_registry_source_tenant(fleet->registry, object.number);
         }
         if (tenant != VV_REGISTRY_NONE) {
-            added = added && note_owner(fleet, VV_REGISTRY_TENANT, tenant);
+            added = added && note_owner(fleet, VV_REGISTRY_TENANT, tenant, object.is_far);
         }
     }
     return added;
@@ -423,6 +518,10 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
     if (status == VV_OK) {
         status = put_record(fleet, error);
     }
+    int64_t heard;
+    if (status == VV_OK) {
+        status = vv_fleet_put_heard(fleet, &heard, error);
+    }
     if (status == VV_OK) {
         status = fleet->store->ops->confirm(fleet->store, error);
     }
@@ -430,6 +529,7 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
         return status; /* all of it may be gone: the next confirm puts it again */
     }
     fleet->record_due &= fleet->rest.kind != 0;
+    atomic_store_explicit(&fleet->heard_kept_ns, heard, memory_order_relaxed);
     for (size_t i = 0; i < fleet->n_learnt; i++) {
         vv_registry_settle(fleet->registry, (enum vv_registry_kind)fleet->learnt[i].kind,
                            fleet->learnt[i].number, fleet->learnt[i].version);
@@ -445,7 +545,7 @@ enum vv_status vv_fleet_confirm(struct vv_fleet *fleet, struct vv_error *error)
     pthread_mutex_lock(&fleet->learning);
     enum vv_status status = confirm(fleet, error);
     pthread_mutex_unlock(&fleet->learning);
-    return status;
+    return status == VV_OK ? vv_fleet_take_pending(fleet, error) : status;
 }
 
 void vv_fleet_read_figures(struct vv_fleet *fleet, struct vv_fleet_figures *figures_out)

@@ -13,7 +13,8 @@
 
 struct vv_fleet;
 
-/* Metadata of this kind says that this node has told all that it knows. Part of the format. */
+/* Metadata of this kind says that this node has told all that it knows, and what only another
+ * region has told (far.c). Part of the format. */
 #define VV_META_FLEET 72
 
 /* All borrowed; store->ops->shared is not NULL. The registry is shared from now on: before other
@@ -40,14 +41,64 @@ VV_MUST_CHECK enum vv_status vv_fleet_tell_rest(struct vv_fleet *fleet, uint32_t
  * Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *error);
 /* First plans for sources that have none: agrees on them with the others, takes what was agreed
- * into the registry and tells it. Confirm before a record that holds them is stored. Storage
- * thread. */
+ * into the registry and tells it. A tentative plan is taken with the next confirm, and not told.
+ * Confirm before a record that holds them is stored. Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_agree(struct vv_fleet *fleet, struct vv_first_plan *plans,
                                             size_t n, struct vv_error *error);
+
+/* Whether the source's plans need not be doubted for points until then: they were asked for no
+ * longer ago than points may lie ahead (reach_ns) of what is known of them, or what is put of the
+ * source is parked anyway. Storage thread. */
+bool vv_fleet_trusts_plans(struct vv_fleet *fleet, uint32_t source, int64_t until_ns,
+                           int64_t reach_ns);
+/* Asks the store for the plans of sources that have some, of which this node has not heard for too
+ * long: `source` and `until_ns` of each are given. As vv_fleet_agree: some may be tentative with
+ * the next confirm. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_doubt(struct vv_fleet *fleet, struct vv_plan_doubt *doubts,
+                                            size_t n, struct vv_error *error);
+
+/* Something of this object is about to be stored: it is told if only another region has told it.
+ * Storage thread; cheap where there is no such object. */
+VV_MUST_CHECK enum vv_status vv_fleet_use(struct vv_fleet *fleet, enum vv_registry_kind kind,
+                                          uint32_t number, struct vv_error *error);
+/* After the journal's replay, before anybody reads: which plans are tentative, and which of them
+ * were agreed in the moment in which the process ended. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_fleet_load_tentative(struct vv_fleet *fleet,
+                                                     struct vv_error *error);
+/* Whether nobody could be asked for the source's first plan yet. Any thread. */
+bool vv_fleet_waits_for_plan(struct vv_fleet *fleet, uint32_t source);
+/* Ends what readers wait for (below). When all has just been heard (is_current), asks again
+ * for some of the plans that are tentative, and settles those that are agreed now; else none is:
+ * what is parked of them is placed by what is known, and stays. What cannot be done holds up
+ * nothing else, and is tried again. VV_OK: there may be more to do at once; VV_DONE: not now.
+ * *failed_out: the store failed, so that what was put since the last confirm may be gone. Storage
+ * thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_settle(struct vv_fleet *fleet, bool is_current,
+                                             bool *failed_out, struct vv_error *error);
+
+/* Whether readers of some source wait for vv_fleet_settle, since others told of a plan for it while
+ * its own one was tentative. Any thread. */
+bool vv_fleet_has_told_moves(const struct vv_fleet *fleet);
+/* The same, or a vv_fleet_settle that failed has left something. Storage thread. */
+bool vv_fleet_has_moves(const struct vv_fleet *fleet);
+
+/* A plan that the source is to have from plan->from_ns on, which lies ahead of all that any node
+ * has taken: agrees on it with the others, takes what was agreed into the registry and tells it.
+ * *plan: what was agreed. Storage thread; as vv_fleet_agree. */
+VV_MUST_CHECK enum vv_status vv_fleet_change_plan(struct vv_fleet *fleet, uint32_t source,
+                                                  struct vv_plan *plan, struct vv_error *error);
 
 /* Learns what others have told. What cannot be taken is left out and counted. VV_IO, VV_OVERLOAD …
  * of the store; VV_NEWER; VV_NO_MEMORY: what was learnt stays, the rest comes again. Any thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_learn(struct vv_fleet *fleet, struct vv_error *error);
+/* Whether all that others told until `age_ns` ago has been learnt. Any thread. */
+bool vv_fleet_is_current(const struct vv_fleet *fleet, int64_t age_ns);
+/* The same, and nobody has anything left to tell of the time before: the others could be heard
+ * without a break for so long that whoever could not tell before has done it since. Any thread. */
+bool vv_fleet_has_heard_all(const struct vv_fleet *fleet, int64_t age_ns);
+/* The wall time, by the clock of now, until which all has been heard in this sense, also by an
+ * earlier process; INT64_MIN: nothing has. Any thread. */
+int64_t vv_fleet_heard_wall_ns(const struct vv_fleet *fleet);
 /* The same for a reader that met something unknown; nothing if it was done a moment ago. */
 void vv_fleet_learn_for_reader(struct vv_fleet *fleet);
 /* Whether something was learnt that is not in the metadata yet. Any thread. */

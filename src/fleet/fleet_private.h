@@ -19,8 +19,9 @@ struct vv_known_metric {
 };
 
 struct vv_known_source {
-    bool itself;
-    uint8_t plans; /* how many of them; which tags, the registry notes */
+    bool itself : 1;
+    bool is_tentative : 1; /* its plan: nobody is told of it */
+    uint8_t plans;         /* how many of them; which tags, the registry notes */
 };
 _Static_assert(VV_PLANS_MAX <= UINT8_MAX, "the number of plans fits");
 _Static_assert(sizeof(struct vv_known_source) == 2, "there may be millions");
@@ -36,6 +37,7 @@ struct vv_known {
     struct vv_known_list measurements; /* bool */
     struct vv_known_list metrics;      /* struct vv_known_metric */
     struct vv_known_list sources;      /* struct vv_known_source */
+    struct vv_known_list asked;        /* uint32_t: see doubt.c; there only while it is used */
 };
 
 void vv_known_deinit(struct vv_known *known);
@@ -44,6 +46,7 @@ uint64_t *vv_known_tenant(struct vv_known *known, uint32_t number);
 bool *vv_known_measurement(struct vv_known *known, uint32_t number);
 struct vv_known_metric *vv_known_metric(struct vv_known *known, uint32_t number);
 struct vv_known_source *vv_known_source(struct vv_known *known, uint32_t number);
+uint32_t *vv_known_asked(struct vv_known *known, uint32_t number);
 /* Never 0. */
 uint64_t vv_known_hash(struct vv_str text, uint64_t seed);
 uint64_t vv_known_retention(int64_t retention_ns, vv_stamp stamp);
@@ -54,6 +57,7 @@ struct vv_known_metric vv_known_metric_of(enum vv_value_type type,
 
 struct vv_fleet_object {
     uint8_t kind;
+    bool is_far; /* learnt from other regions only */
     uint32_t number;
     uint64_t version; /* that was put into the metadata */
 };
@@ -64,6 +68,13 @@ struct vv_fleet_rest {
     uint32_t number;
 };
 
+/* A tentative plan that has been agreed, perhaps as another one. */
+struct vv_fleet_move {
+    struct vv_first_plan from;
+    struct vv_plan to;
+    bool is_growth; /* not agreed, but others have told what follows it */
+};
+
 struct vv_fleet {
     struct vv_registry *registry;
     struct vv_store *store;
@@ -71,21 +82,40 @@ struct vv_fleet {
 
     pthread_mutex_t lock; /* known */
     struct vv_known known;
+    struct vv_fleet_move *told_moves; /* under lock, too: told against tentative plans, … */
+    size_t told_moves_capacity;
+    _Atomic size_t n_told_moves; /* … and not yet taken by the storage thread */
 
     pthread_mutex_t learning;       /* one learns, or confirms; before lock */
     struct vv_fleet_object *learnt; /* not in the metadata yet */
     size_t n_learnt;
     size_t learnt_capacity;
     uint32_t refusals_logged; /* by status */
+    bool has_failed;          /* since the last learning that succeeded */
+    int64_t held_until_ns;    /* monotonic: before it nothing counts as heard; 0: now it does */
     _Atomic size_t unkept;
+    _Atomic bool has_far;             /* there is something that only other regions have told */
     _Atomic int64_t reader_learnt_ns; /* monotonic; 0: never */
+    _Atomic int64_t learnt_ns;        /* when the last one that succeeded began; as above */
+    _Atomic int64_t heard_ns;         /* the same of those that count as heard (fleet.c) */
+    _Atomic int64_t heard_wall_ns;    /* the same, or of an earlier time; INT64_MIN: never */
+    _Atomic int64_t heard_kept_ns;    /* of it, what the metadata says; as above */
 
     /* Storage thread. */
     struct vv_fleet_object *unconfirmed; /* told since the last confirm */
     size_t n_unconfirmed;
     size_t unconfirmed_capacity;
     struct vv_fleet_rest rest;
-    bool record_due; /* that all is told */
+    bool record_due;               /* that all is told */
+    struct vv_first_plan *pending; /* tentative plans that the store has not confirmed */
+    size_t n_pending;
+    size_t pending_capacity;
+    struct vv_fleet_move *moves; /* plans that are agreed, and not settled with the store */
+    size_t n_moves;
+    size_t moves_capacity;
+    struct vv_first_plan *asking; /* the tentative plans of this round … */
+    size_t n_asking;
+    size_t asked; /* … and how many of them were asked for again */
 
     _Atomic uint64_t told;
     _Atomic uint64_t taken;
@@ -99,7 +129,44 @@ static inline const struct vv_shared_ops *vv_fleet_ops(const struct vv_fleet *fl
 
 /* Appends to a list of objects; false when memory is out. Nothing when it was the last appended. */
 bool vv_fleet_note(struct vv_fleet_object **list, size_t *n, size_t *capacity,
-                   enum vv_registry_kind kind, uint32_t number);
+                   enum vv_registry_kind kind, uint32_t number, bool is_far);
+
+/* ---- far.c: the storage thread ---- */
+
+/* Notes in the metadata that only another region has told of the object, if that is so. */
+VV_MUST_CHECK enum vv_status vv_fleet_put_far(struct vv_fleet *fleet, enum vv_registry_kind kind,
+                                              uint32_t number, struct vv_error *error);
+/* What was noted is not known in this region; at start. */
+VV_MUST_CHECK enum vv_status vv_fleet_load_far(struct vv_fleet *fleet, struct vv_error *error);
+
+/* ---- heard.c ---- */
+
+/* Whether what is kept of it is worth a confirm of its own. */
+bool vv_fleet_heard_is_old(const struct vv_fleet *fleet);
+/* Puts it when it is time; heard_out: what is kept once that is confirmed. While nobody learns. */
+VV_MUST_CHECK enum vv_status vv_fleet_put_heard(struct vv_fleet *fleet, int64_t *heard_out,
+                                                struct vv_error *error);
+/* At start. */
+VV_MUST_CHECK enum vv_status vv_fleet_load_heard(struct vv_fleet *fleet, struct vv_error *error);
+
+/* ---- tentative.c: storage thread ---- */
+/* Whether nobody may be told of the source's plan. Under the lock. */
+bool vv_fleet_is_tentative(struct vv_fleet *fleet, uint32_t source);
+/* Notes a tentative plan until the store has confirmed it. */
+VV_MUST_CHECK enum vv_status vv_fleet_note_pending(struct vv_fleet *fleet,
+                                                   const struct vv_first_plan *plan,
+                                                   struct vv_error *error);
+/* Another node has told of another first plan for a source whose own is tentative: that one holds,
+ * and readers wait until the store has placed by it what is parked. Any thread, under the lock. */
+VV_MUST_CHECK enum vv_status vv_fleet_begin_told_move(struct vv_fleet *fleet, uint32_t source,
+                                                      const struct vv_plan *to,
+                                                      struct vv_error *error);
+/* Others are about to be found to follow a tentative plan with later ones: before those are taken.
+ * The same. */
+VV_MUST_CHECK enum vv_status vv_fleet_begin_told_growth(struct vv_fleet *fleet, uint32_t source,
+                                                        struct vv_error *error);
+/* The store has confirmed them: they hold from now on. */
+VV_MUST_CHECK enum vv_status vv_fleet_take_pending(struct vv_fleet *fleet, struct vv_error *error);
 
 /* ---- learn.c: for shared->learn; under `learning` ---- */
 enum vv_status vv_fleet_take(void *fleet, const struct vv_told *told);

@@ -13,6 +13,7 @@ void vv_known_deinit(struct vv_known *known)
     free(known->measurements.items);
     free(known->metrics.items);
     free(known->sources.items);
+    free(known->asked.items);
     *known = (struct vv_known){0};
 }
 
@@ -52,6 +53,11 @@ struct vv_known_metric *vv_known_metric(struct vv_known *known, uint32_t number)
 struct vv_known_source *vv_known_source(struct vv_known *known, uint32_t number)
 {
     return item_at(&known->sources, number, sizeof(struct vv_known_source));
+}
+
+uint32_t *vv_known_asked(struct vv_known *known, uint32_t number)
+{
+    return item_at(&known->asked, number, sizeof(uint32_t));
 }
 
 uint64_t vv_known_hash(struct vv_str text, uint64_t seed)

@@ -16,15 +16,27 @@ struct taking {
     struct vv_error *error;
 };
 
-/* Notes that the object is not in the metadata as it is now. */
-static enum vv_status note_learnt(struct vv_fleet *fleet, enum vv_registry_kind kind,
+/* Told in another region: that this one knows it is not said by that. */
+static bool is_far(const struct taking *taking)
+{
+    return taking->told->region != 0;
+}
+
+/* Notes that the object is not in the metadata as it is now. What this node itself has told then
+ * was told by halves, perhaps, when it died: it tells it again. */
+static enum vv_status note_learnt(const struct taking *taking, enum vv_registry_kind kind,
                                   uint32_t number)
 {
+    struct vv_fleet *fleet = taking->fleet;
     if (vv_registry_settled(fleet->registry, kind, number)) {
         return VV_OK;
     }
-    if (!vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind, number)) {
+    if (!vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind, number,
+                       is_far(taking))) {
         return VV_NO_MEMORY;
+    }
+    if (!is_far(taking) && taking->told->node == vv_fleet_ops(fleet)->node(fleet->store)) {
+        vv_fleet_note_replayed(fleet, kind, number);
     }
     atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
     return VV_OK;
@@ -47,7 +59,7 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
     int64_t retention_ns;
     vv_stamp stamp;
     vv_registry_stamped_retention(fleet->registry, number, &retention_ns, &stamp);
-    if (status == VV_OK && retention_ns == content->retention_ns &&
+    if (status == VV_OK && !is_far(taking) && retention_ns == content->retention_ns &&
         stamp == content->retention_stamp) {
         pthread_mutex_lock(&fleet->lock);
         uint64_t *known = vv_known_tenant(&fleet->known, number);
@@ -57,7 +69,7 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
         pthread_mutex_unlock(&fleet->lock);
         status = known ? VV_OK : VV_NO_MEMORY;
     }
-    return first_of(note_learnt(fleet, VV_REGISTRY_TENANT, number), status);
+    return first_of(note_learnt(taking, VV_REGISTRY_TENANT, number), status);
 }
 
 /* ---- measurements and metrics ---- */
@@ -71,6 +83,9 @@ static enum vv_status take_measurement(struct taking *taking, uint32_t tenant, s
     if (status != VV_OK) {
         return status;
     }
+    if (is_far(taking)) {
+        return note_learnt(taking, VV_REGISTRY_MEASUREMENT, *measurement_out);
+    }
     pthread_mutex_lock(&fleet->lock);
     bool *known = vv_known_measurement(&fleet->known, *measurement_out);
     if (known) {
@@ -78,7 +93,7 @@ static enum vv_status take_measurement(struct taking *taking, uint32_t tenant, s
     }
     pthread_mutex_unlock(&fleet->lock);
     return first_of(known ? VV_OK : VV_NO_MEMORY,
-                    note_learnt(fleet, VV_REGISTRY_MEASUREMENT, *measurement_out));
+                    note_learnt(taking, VV_REGISTRY_MEASUREMENT, *measurement_out));
 }
 
 /* What of the metric is now as it was told, others know. */
@@ -129,10 +144,10 @@ static enum vv_status take_metric(struct taking *taking, uint32_t tenant)
         status = vv_registry_learn_described(fleet->registry, metric, &content->described,
                                              taking->error);
     }
-    if (status == VV_OK) {
+    if (status == VV_OK && !is_far(taking)) {
         status = note_metric(taking, metric);
     }
-    return first_of(note_learnt(fleet, VV_REGISTRY_METRIC, metric), status);
+    return first_of(note_learnt(taking, VV_REGISTRY_METRIC, metric), status);
 }
 
 /* ---- sources ---- */
@@ -148,19 +163,63 @@ static enum vv_status note_source(struct vv_fleet *fleet, uint32_t source)
     return known ? VV_OK : VV_NO_MEMORY;
 }
 
+/* What others tell of a source's plans while this node's own first one is tentative: theirs was
+ * agreed. It is taken at once, since what they have flushed lies where it says, and the next beat
+ * that is learnt says that this node can read it. */
+static enum vv_status take_against(struct taking *taking, uint32_t source)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    enum vv_status status =
+        vv_fleet_begin_told_move(fleet, source, &content->plans[0], taking->error);
+    return status == VV_OK ? vv_registry_learn_plans(fleet->registry, source, 0, content->plans,
+                                                     content->n, taking->error)
+                           : status;
+}
+
+/* Whether what is known goes on with a plan from a time on from which none is known. */
+static bool has_more(const struct vv_plans *known, const struct vv_told_content *content)
+{
+    size_t at = 0;
+    if (known->n == 0 || !vv_plan_divides_alike(&known->plans[0], &content->plans[0])) {
+        return false; /* it takes the place of what is known */
+    }
+    for (size_t i = 0; i < content->n; i++) {
+        while (at < known->n && known->plans[at].from_ns < content->plans[i].from_ns) {
+            at++;
+        }
+        if (at == known->n || known->plans[at].from_ns != content->plans[i].from_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Under the lock, like the plans that are agreed: so that none of this node's own comes between. */
 static enum vv_status take_plans(struct taking *taking, uint32_t source)
 {
     struct vv_fleet *fleet = taking->fleet;
     const struct vv_told_content *content = &taking->content;
+    uint8_t region = taking->told->region;
+    if (region != 0) { /* nothing is agreed or told of them here */
+        return vv_registry_learn_plans(fleet->registry, source, region, content->plans, content->n,
+                                       taking->error);
+    }
     pthread_mutex_lock(&fleet->lock);
     struct vv_known_source *known = vv_known_source(&fleet->known, source);
-    size_t before = vv_registry_source_plans(fleet->registry, source).n;
-    enum vv_status status = known ? vv_registry_learn_plans(fleet->registry, source, content->plans,
-                                                            content->n, taking->error)
-                                  : VV_NO_MEMORY;
+    struct vv_plans before = vv_registry_source_plans(fleet->registry, source);
+    enum vv_status status = known ? VV_OK : VV_NO_MEMORY;
+    if (known && known->is_tentative && has_more(&before, content)) {
+        status = vv_fleet_begin_told_growth(fleet, source, taking->error);
+    }
+    if (status == VV_OK) {
+        status = vv_registry_learn_plans(fleet->registry, source, 0, content->plans, content->n,
+                                         taking->error);
+    }
     size_t now = vv_registry_source_plans(fleet->registry, source).n;
-    if (status == VV_OK && (content->n == now || known->plans == before)) {
+    if (status == VV_CORRUPT && known->is_tentative) {
+        status = take_against(taking, source);
+    } else if (status == VV_OK && (content->n == now || known->plans == before.n)) {
         known->plans = (uint8_t)now;
     }
     pthread_mutex_unlock(&fleet->lock);
@@ -178,7 +237,7 @@ static enum vv_status take_source(struct taking *taking, uint32_t tenant)
     if (status != VV_OK) {
         return status;
     }
-    status = note_source(fleet, source);
+    status = is_far(taking) ? VV_OK : note_source(fleet, source);
     if (status == VV_OK && content->kind == VV_TOLD_TAGS) {
         struct vv_tag_version version = {taking->told->item, content->n, content->tags};
         status = vv_registry_learn_tags(fleet->registry, source, &version, taking->error);
@@ -186,7 +245,7 @@ static enum vv_status take_source(struct taking *taking, uint32_t tenant)
     if (status == VV_OK && content->kind == VV_TOLD_PLAN) {
         status = take_plans(taking, source);
     }
-    return first_of(note_learnt(fleet, VV_REGISTRY_SOURCE, source), status);
+    return first_of(note_learnt(taking, VV_REGISTRY_SOURCE, source), status);
 }
 
 /* ---- all kinds ---- */
@@ -198,11 +257,11 @@ static enum vv_status take(struct taking *taking)
     uint32_t measurement;
     enum vv_status status = vv_told_decode(taking->told, &taking->content, taking->error);
     if (status == VV_OK) {
-        status =
-            vv_registry_tenant(fleet->registry, taking->told->tenant, true, &tenant, taking->error);
+        status = vv_registry_space_named(fleet->registry, taking->told->tenant, true, &tenant,
+                                         taking->error);
     }
     if (status == VV_OK) {
-        status = note_learnt(fleet, VV_REGISTRY_TENANT, tenant);
+        status = note_learnt(taking, VV_REGISTRY_TENANT, tenant);
     }
     if (status != VV_OK) {
         return status;

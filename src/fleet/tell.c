@@ -27,7 +27,7 @@ static enum vv_status tell(struct telling *telling, enum vv_told_kind kind, int6
     enum vv_status status = vv_buffer_status(&value);
     if (status != VV_OK ||
         !vv_fleet_note(&fleet->unconfirmed, &fleet->n_unconfirmed, &fleet->unconfirmed_capacity,
-                       telling->object, telling->number)) {
+                       telling->object, telling->number, false)) {
         status = no_memory(telling->error);
     } else {
         struct vv_told told = {.kind = (uint8_t)kind,
@@ -198,6 +198,9 @@ static enum vv_status tell_source(struct telling *telling, uint32_t number)
     if (!place) {
         return no_memory(telling->error);
     }
+    if (!known.itself) { /* its tags may have been learnt, but not in this region */
+        vv_registry_forget_known(fleet->registry, number);
+    }
     enum vv_status status = known.itself ? VV_OK : tell(telling, VV_TOLD_SOURCE, 0);
     if (!known.itself && status == VV_OK) {
         pthread_mutex_lock(&fleet->lock);
@@ -207,7 +210,8 @@ static enum vv_status tell_source(struct telling *telling, uint32_t number)
     if (status == VV_OK) {
         status = tell_tags(telling, number);
     }
-    return status == VV_OK ? tell_plans(telling, number, known.plans) : status;
+    return status == VV_OK && !known.is_tentative ? tell_plans(telling, number, known.plans)
+                                                  : status;
 }
 
 enum vv_status vv_fleet_tell(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,

@@ -3,12 +3,14 @@
 #include "flush/flush.h"
 
 #include "model/piece.h"
+#include "seal/stale.h"
 
 #include <string.h>
 
 #define RUN_ROWS_MAX  4096 /* of a part: bounds what a merge of many runs holds at once */
 #define RUN_BYTES_MAX (256u << 10)
 #define PLANS_AT_ONCE 256
+#define SOON_NS       VV_HOUR /* by then a flush has landed, as a rule; else the sealer looks */
 
 /* What one flush carries from series to series. */
 struct flush {
@@ -23,6 +25,10 @@ struct flush {
     struct vv_span_key span;
     uint32_t parts[VV_SPLITS_MAX];
     bool span_open;
+    struct vv_stale_options stale_options;
+    struct vv_stale stale;      /* of the series that is being written */
+    struct vv_stale_list later; /* where other nodes may build units meanwhile */
+    int64_t over_at;            /* units of tiers that end by then are over, or soon will be */
 };
 
 /* ---- plans ---- */
@@ -78,6 +84,7 @@ struct agreeing {
     size_t n;
     uint32_t source; /* the last one that was looked at */
     bool agreed;     /* on any */
+    int64_t last_ns; /* the latest of all points */
 };
 
 static enum vv_status agree(struct agreeing *agreeing)
@@ -99,6 +106,7 @@ static enum vv_status look_at_series(void *context, uint32_t source, uint64_t ro
 {
     struct agreeing *agreeing = context;
     struct vv_registry *registry = agreeing->flush->options->registry;
+    agreeing->last_ns = last > agreeing->last_ns ? last : agreeing->last_ns;
     if (source == agreeing->source || vv_registry_source_plans(registry, source).n > 0) {
         return VV_OK;
     }
@@ -111,6 +119,63 @@ static enum vv_status look_at_series(void *context, uint32_t source, uint64_t ro
     return agreeing->n == PLANS_AT_ONCE ? agree(agreeing) : VV_OK;
 }
 
+/* Sources with points that lie behind what was heard of plans. */
+struct doubting {
+    struct flush *flush;
+    struct vv_plan_doubt doubts[PLANS_AT_ONCE];
+    size_t n;
+    bool any_tentative;
+};
+
+static enum vv_status doubt(struct doubting *doubting)
+{
+    struct flush *flush = doubting->flush;
+    size_t n = doubting->n;
+    doubting->n = 0;
+    if (n == 0) {
+        return VV_OK;
+    }
+    enum vv_status status =
+        vv_fleet_doubt(flush->options->fleet, doubting->doubts, n, flush->error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        doubting->any_tentative |= doubting->doubts[i].is_tentative;
+    }
+    return status;
+}
+
+static enum vv_status doubt_series(void *context, uint32_t source, uint64_t rows, int64_t first,
+                                   int64_t last)
+{
+    (void)rows;
+    (void)first;
+    struct doubting *doubting = context;
+    const struct vv_flush_options *options = doubting->flush->options;
+    if (last < options->plans_known_until_ns ||
+        vv_fleet_trusts_plans(options->fleet, source, last, options->plans_reach_ns)) {
+        return VV_OK;
+    }
+    struct vv_plan_doubt *before = doubting->n > 0 ? &doubting->doubts[doubting->n - 1] : NULL;
+    if (before && before->source == source) {
+        before->until_ns = last > before->until_ns ? last : before->until_ns;
+        return VV_OK;
+    }
+    enum vv_status status = doubting->n == PLANS_AT_ONCE ? doubt(doubting) : VV_OK;
+    doubting->doubts[doubting->n++] = (struct vv_plan_doubt){.source = source, .until_ns = last};
+    return status;
+}
+
+static enum vv_status doubt_plans(struct flush *flush, struct vv_generation *generation)
+{
+    struct doubting doubting = {.flush = flush};
+    enum vv_status status = vv_generation_glance(generation, doubt_series, &doubting);
+    if (status == VV_OK) {
+        status = doubt(&doubting);
+    }
+    return status == VV_OK && doubting.any_tentative
+               ? vv_fleet_confirm(flush->options->fleet, flush->error)
+               : status;
+}
+
 /* Confirmed before any record that holds such a plan: else a restart could find the plan here, and
  * nobody would have told it. */
 static enum vv_status agree_on_plans(struct flush *flush, struct vv_generation *generation)
@@ -118,14 +183,16 @@ static enum vv_status agree_on_plans(struct flush *flush, struct vv_generation *
     if (!flush->options->fleet) {
         return VV_OK;
     }
-    struct agreeing agreeing = {.flush = flush, .source = VV_REGISTRY_NONE};
+    struct agreeing agreeing = {.flush = flush, .source = VV_REGISTRY_NONE, .last_ns = VV_TIME_MIN};
     enum vv_status status = vv_generation_glance(generation, look_at_series, &agreeing);
     if (status == VV_OK) {
         status = agree(&agreeing);
     }
-    return status == VV_OK && agreeing.agreed
-               ? vv_fleet_confirm(flush->options->fleet, flush->error)
-               : status;
+    if (status == VV_OK && agreeing.agreed) {
+        status = vv_fleet_confirm(flush->options->fleet, flush->error);
+    }
+    bool is_known = agreeing.last_ns < flush->options->plans_known_until_ns;
+    return status == VV_OK && !is_known ? doubt_plans(flush, generation) : status;
 }
 
 /* ---- a source ---- */
@@ -209,11 +276,34 @@ static enum vv_status write_run(struct flush *flush, const struct vv_span_key *k
     return status;
 }
 
+static void count(struct flush *flush, const struct vv_bucket *bucket,
+                  const struct vv_span_key *key, const struct vv_rows *rows, size_t first,
+                  size_t end, uint64_t bytes)
+{
+    struct vv_store *store = flush->options->store;
+    if (flush->options->load) {
+        const struct vv_load_rows written = {
+            .source = key->partition.source,
+            .bucket = *bucket,
+            .first_ns = rows->times[first],
+            .last_ns = rows->times[end - 1],
+            .rows = end - first,
+            .values = (uint64_t)(end - first) * rows->n_columns,
+            .bytes = bytes,
+            .values_max =
+                store->ops->values_max ? store->ops->values_max(store, key->partition.tenant) : 0,
+        };
+        vv_load_add(flush->options->load, &written);
+    }
+}
+
 /* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes. */
 static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t measurement,
                                  const struct vv_rows *rows)
 {
     struct vv_plans plans = vv_registry_source_plans(flush->options->registry, source);
+    vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
+    flush->stale.later = flush->options->fleet ? &flush->later : NULL;
     struct vv_span_key key = {.measurement = measurement};
     key.partition.tenant = vv_registry_source_tenant(flush->options->registry, source);
     key.partition.source = source;
@@ -232,7 +322,13 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
             (bucket.splits == 1 || vv_split_of(&bucket, rows->times[end]) == key.partition.split)) {
             end++;
         }
+        uint64_t bytes = flush->figures->bytes;
         status = write_run(flush, &key, bucket.span_ns, rows, first, end);
+        count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);
+        if (status == VV_OK && flush->stale.tiers.any) {
+            status = vv_stale_times(&flush->stale, rows->times + first, end - first, flush->over_at,
+                                    flush->error);
+        }
         first = end;
     }
     return status;
@@ -250,32 +346,13 @@ static bool is_ascending(const struct vv_rows *rows)
     return true;
 }
 
-static enum vv_status copy_rows(const struct vv_rows *rows, struct vv_rows *copy_out)
-{
-    enum vv_status status = vv_rows_alloc(rows->n_rows, rows->n_columns, copy_out);
-    if (status != VV_OK) {
-        return status;
-    }
-    memcpy(copy_out->times, rows->times, rows->n_rows * sizeof *rows->times);
-    memcpy(copy_out->stamps, rows->stamps, rows->n_rows * sizeof *rows->stamps);
-    for (size_t i = 0; i < rows->n_columns; i++) {
-        struct vv_column *to = &copy_out->columns[i];
-        const struct vv_column *from = &rows->columns[i];
-        to->metric = from->metric;
-        to->type = from->type;
-        memcpy(to->values, from->values, rows->n_rows * sizeof *to->values);
-        memcpy(to->present, from->present, (rows->n_rows + 7) / 8);
-    }
-    return VV_OK;
-}
-
 /* Rows out of order, or several for one time: through the merge, which resolves them. */
 static enum vv_status write_merged(struct flush *flush, uint32_t source, uint32_t measurement,
                                    const struct vv_rows *rows)
 {
     struct vv_merge_options options = {.from = VV_TIME_MIN, .to = INT64_MAX, .join_times = false};
     struct vv_rows copy;
-    enum vv_status status = copy_rows(rows, &copy);
+    enum vv_status status = vv_rows_copy(rows, &copy);
     if (status == VV_OK && !flush->merge) {
         status = vv_merge_create(&options, &flush->merge);
         if (status != VV_OK) {
@@ -297,6 +374,34 @@ static enum vv_status write_merged(struct flush *flush, uint32_t source, uint32_
     return status == VV_DONE ? VV_OK : status;
 }
 
+/* Other nodes of this region are to know them before they can see the runs. */
+static enum vv_status use_names(struct flush *flush, uint32_t source, uint32_t measurement,
+                                const struct vv_rows *rows)
+{
+    struct vv_fleet *fleet = flush->options->fleet;
+    if (!fleet) {
+        return VV_OK;
+    }
+    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
+    struct vv_tiers tiers = vv_registry_tiers(flush->options->registry, tenant);
+    enum vv_status status = vv_fleet_use(fleet, VV_REGISTRY_TENANT, tenant, flush->error);
+    for (size_t i = 0; i < VV_SPACES && tiers.any && status == VV_OK; i++) {
+        status = tiers.spaces[i] == VV_REGISTRY_NONE
+                     ? VV_OK
+                     : vv_fleet_use(fleet, VV_REGISTRY_TENANT, tiers.spaces[i], flush->error);
+    }
+    if (status == VV_OK) {
+        status = vv_fleet_use(fleet, VV_REGISTRY_SOURCE, source, flush->error);
+    }
+    if (status == VV_OK) {
+        status = vv_fleet_use(fleet, VV_REGISTRY_MEASUREMENT, measurement, flush->error);
+    }
+    for (size_t i = 0; i < rows->n_columns && status == VV_OK; i++) {
+        status = vv_fleet_use(fleet, VV_REGISTRY_METRIC, rows->columns[i].metric, flush->error);
+    }
+    return status;
+}
+
 static enum vv_status flush_series(void *context, uint32_t source, uint32_t measurement,
                                    struct vv_rows *rows)
 {
@@ -309,8 +414,8 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
         }
     }
     flush->span_open = false;
-    enum vv_status status = VV_OK;
-    if (source != flush->source) {
+    enum vv_status status = use_names(flush, source, measurement, rows);
+    if (status == VV_OK && source != flush->source) {
         flush->source = source;
         status = begin_source(flush, source, rows);
     }
@@ -323,6 +428,28 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
     return status;
 }
 
+/* ---- tiers ---- */
+
+/* A clock that was set back is no reason to take a unit for one that is not over. */
+static int64_t over_at(const struct flush *flush)
+{
+    struct vv_clock *clock = flush->options->clock;
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(flush->run) * VV_MICROSECOND;
+    int64_t now_ns = clock->wall_ns(clock);
+    now_ns = now_ns > flush->options->over_at_ns ? now_ns : flush->options->over_at_ns;
+    return now_ns > run_ns ? now_ns : run_ns;
+}
+
+/* Where other nodes build units, too, only what has landed makes one stale: else they could build
+ * it without that, and take it for done. So it is known only then which units are over. */
+static enum vv_status make_stale(struct flush *flush)
+{
+    enum vv_status status = vv_fleet_confirm(flush->options->fleet, flush->error);
+    return status == VV_OK ? vv_stale_put_list(&flush->stale_options, &flush->later, over_at(flush),
+                                               flush->error)
+                           : status;
+}
+
 enum vv_status vv_flush_generation(const struct vv_flush_options *options,
                                    struct vv_generation *generation, vv_stamp run,
                                    struct vv_flush_figures *figures_out, struct vv_error *error)
@@ -333,15 +460,22 @@ enum vv_status vv_flush_generation(const struct vv_flush_options *options,
                           .source = VV_REGISTRY_NONE,
                           .figures = figures_out,
                           .error = error};
+    flush.over_at = over_at(&flush) + (options->fleet ? SOON_NS : 0);
+    flush.stale_options =
+        (struct vv_stale_options){options->registry, options->store, options->ledger};
     flush.encoder.rows_max = RUN_ROWS_MAX;
     flush.encoder.bytes_max = RUN_BYTES_MAX;
     enum vv_status status = agree_on_plans(&flush, generation);
     if (status == VV_OK) {
         status = vv_generation_walk(generation, flush_series, &flush);
     }
+    if (status == VV_OK && flush.later.n > 0) {
+        status = make_stale(&flush);
+    }
     if (status == VV_NO_MEMORY) {
         vv_error_set(error, status, "out of memory while flushing; it is tried again");
     }
+    vv_stale_list_deinit(&flush.later);
     vv_piece_encoder_deinit(&flush.encoder);
     vv_merge_destroy(flush.merge);
     return status;

@@ -13,6 +13,7 @@
 #define VV_FLUSH_FLUSH_H
 
 #include "fleet/fleet.h"
+#include "flush/load.h"
 #include "head/head.h"
 #include "registry/registry.h"
 #include "seal/ledger.h"
@@ -26,6 +27,14 @@ struct vv_flush_options {
     int64_t bucket_ns; /* plan of new sources; 0: chosen from what is seen */
     int64_t span_ns;   /* 0: chosen */
     uint16_t splits;   /* 0: 1 */
+    /* With a fleet: points before it are placed by plans that this node knows of. For others the
+     * store is asked for plans, and what it said holds for points that lie less than the reach
+     * ahead of when it was asked. */
+    int64_t plans_known_until_ns;
+    int64_t plans_reach_ns;
+    struct vv_clock *clock; /* by its wall time, what is over is stale in the tiers above … */
+    int64_t over_at_ns;     /* … and by this one: what has been built by then */
+    struct vv_load *load;   /* counts what is written; NULL: nothing does */
 };
 
 struct vv_flush_figures {

@@ -57,9 +57,18 @@ extern const struct vv_handler vv_tenants_handler;
 extern const struct vv_handler vv_set_tenants_handler;
 extern const struct vv_handler vv_flush_handler;
 extern const struct vv_handler vv_nodes_handler;
+extern const struct vv_handler vv_plans_handler;
+extern const struct vv_handler vv_set_plan_handler;
+extern const struct vv_handler vv_delete_handler; /* kind: VV_REQUEST_DELETE */
+extern const struct vv_handler vv_influx_delete_handler;
 
 enum vv_write_kind { VV_WRITE_V1, VV_WRITE_V2, VV_WRITE_JSON };
 
+/* What the URL and the body (a form, or a JSON object) ask for, of the kind that the route names.
+ * When the body has come. */
+VV_MUST_CHECK enum vv_status vv_exchange_parse_request(struct vv_exchange *exchange,
+                                                       struct vv_request **request_out,
+                                                       struct vv_error *error);
 /* Hands the answer to libmicrohttpd: in the first call, which closes the connection afterwards, or
  * when the body has come. For libmicrohttpd's callback to return. */
 enum MHD_Result vv_exchange_deliver(struct vv_exchange *exchange);

@@ -21,10 +21,9 @@ static void write_databases(const struct vv_exchange *exchange, struct vv_buffer
     vv_buffer_text(body, ",\"series\":[{\"name\":\"databases\",\"columns\":[\"name\"]");
     bool first = true;
     for (uint32_t tenant = 0; tenant < n; tenant++) {
-        struct vv_str name = vv_registry_tenant_name(registry, tenant);
-        if (name.size > 0) { /* else a number that was never journaled */
+        if (vv_registry_is_tenant(registry, tenant)) {
             vv_buffer_text(body, first ? ",\"values\":[[" : ",[");
-            vv_json_text(body, name);
+            vv_json_text(body, vv_registry_tenant_name(registry, tenant));
             vv_buffer_text(body, "]");
             first = false;
         }

@@ -4,10 +4,16 @@
 
 #include <stdlib.h>
 
-static void write_node(const struct vv_engine_node *node, int64_t now, struct vv_buffer *body)
+/* Names of regions need no escapes. */
+static void write_node(const struct vv_engine_node *node, const char *region, int64_t now,
+                       struct vv_buffer *body)
 {
-    vv_buffer_format(body, "{\"node\":%u,\"self\":%s,\"state\":\"%s\"", node->node,
-                     node->is_self ? "true" : "false", node->is_gone ? "gone" : "live");
+    vv_buffer_format(body, "{\"node\":%u", node->node);
+    if (region) {
+        vv_buffer_format(body, ",\"region\":\"%s\"", region);
+    }
+    vv_buffer_format(body, ",\"self\":%s,\"state\":\"%s\"", node->is_self ? "true" : "false",
+                     node->is_gone ? "gone" : "live");
     int64_t until = node->flushed_until_ns;
     if (!node->is_known || until < VV_TIME_MIN || until > VV_TIME_MAX) {
         vv_buffer_text(body, ",\"flushed_until\":null,\"age_seconds\":null}");
@@ -20,11 +26,27 @@ static void write_node(const struct vv_engine_node *node, int64_t now, struct vv
                      age > 0 ? age : 0);
 }
 
+static void write_regions(const struct vv_region *regions, size_t n, struct vv_buffer *body)
+{
+    static const char *const states[] = {[VV_REGION_UNKNOWN] = "unknown",
+                                         [VV_REGION_ABSENT] = "absent",
+                                         [VV_REGION_READABLE] = "readable"};
+    vv_buffer_text(body, ",\n\"regions\":[");
+    for (size_t i = 0; i < n; i++) {
+        vv_buffer_format(body, "%s{\"region\":\"%s\",\"self\":%s,\"state\":\"%s\"}",
+                         i > 0 ? ",\n" : "\n", regions[i].name, i == 0 ? "true" : "false",
+                         states[regions[i].state]);
+    }
+    vv_buffer_text(body, "]");
+}
+
 static void finish_nodes(struct vv_exchange *exchange)
 {
     struct vv_engine *engine = exchange->http->engine;
     struct vv_engine_node *nodes;
+    struct vv_region regions[VV_REGIONS_MAX];
     size_t n;
+    size_t n_regions = vv_engine_read_regions(engine, regions);
     if (vv_engine_read_nodes(engine, &nodes, &n) != VV_OK) {
         vv_exchange_fail(exchange, VV_NO_MEMORY, "out of memory: try again later");
         return;
@@ -36,9 +58,14 @@ static void finish_nodes(struct vv_exchange *exchange)
     vv_buffer_text(body, "{\"nodes\":[");
     for (size_t i = 0; i < n; i++) {
         vv_buffer_text(body, i > 0 ? ",\n" : "\n");
-        write_node(&nodes[i], now, body);
+        const char *region = nodes[i].region < n_regions ? regions[nodes[i].region].name : NULL;
+        write_node(&nodes[i], region, now, body);
     }
-    vv_buffer_text(body, "]}\n");
+    vv_buffer_text(body, "]");
+    if (n_regions > 0) {
+        write_regions(regions, n_regions, body);
+    }
+    vv_buffer_text(body, "}\n");
     free(nodes);
 }
 

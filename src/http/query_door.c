@@ -78,6 +78,15 @@ static enum vv_status parse_with(struct vv_exchange *exchange, struct vv_paramet
                : status;
 }
 
+enum vv_status vv_exchange_parse_request(struct vv_exchange *exchange,
+                                         struct vv_request **request_out, struct vv_error *error)
+{
+    struct vv_parameters parameters = {0};
+    enum vv_status status = parse_with(exchange, &parameters, request_out, error);
+    vv_parameters_deinit(&parameters);
+    return status;
+}
+
 static const char *const types[] = {
     [VV_FORMAT_JSON] = VV_TYPE_JSON,
     [VV_FORMAT_CSV] = VV_TYPE_CSV,
@@ -88,10 +97,8 @@ static const char *const types[] = {
 static enum vv_status open_stream(struct vv_exchange *exchange, struct vv_stream **stream_out,
                                   struct vv_error *error)
 {
-    struct vv_parameters parameters = {0};
     struct vv_request *request = NULL;
-    enum vv_status status = parse_with(exchange, &parameters, &request, error);
-    vv_parameters_deinit(&parameters);
+    enum vv_status status = vv_exchange_parse_request(exchange, &request, error);
     if (status != VV_OK) {
         return status;
     }

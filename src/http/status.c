@@ -32,6 +32,22 @@ static void finish_ping(struct vv_exchange *exchange)
     vv_reply_header(&exchange->reply, "X-Varve-Version", "%s", VARVE_VERSION);
 }
 
+/* What waits here for a part of the store that is away. */
+static void write_parked(const struct vv_engine_health *health, struct vv_buffer *body)
+{
+    char since[VV_TIME_TEXT_SIZE];
+    if (health->parked == 0) {
+        return;
+    }
+    vv_buffer_format(body, ",\"parked\":{\"count\":%llu,\"bytes\":%llu",
+                     (unsigned long long)health->parked, (unsigned long long)health->parked_bytes);
+    if (health->parked_since_ns != 0) {
+        vv_time_format(health->parked_since_ns / VV_SECOND * VV_SECOND, since);
+        vv_buffer_format(body, ",\"since\":\"%s\"", since);
+    }
+    vv_buffer_text(body, "}");
+}
+
 static void finish_health(struct vv_exchange *exchange)
 {
     struct vv_engine_health health;
@@ -43,6 +59,7 @@ static void finish_health(struct vv_exchange *exchange)
                      health.live ? "pass" : "fail", health.ready ? "true" : "false");
     vv_json_text(body, health.reason[0] ? vv_str_of(health.reason)
                                         : VV_STR_LITERAL("ready for queries and writes"));
+    write_parked(&health, body);
     vv_buffer_text(body, ",\"version\":\"" VARVE_VERSION "\"}\n");
 }
 
@@ -70,6 +87,7 @@ static void finish_ready(struct vv_exchange *exchange)
                              (unsigned long long)health.replayed_bytes);
         }
     }
+    write_parked(&health, body);
     vv_buffer_text(body, "}\n");
     if (!ready) {
         vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_RETRY_AFTER, "1");

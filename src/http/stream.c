@@ -70,6 +70,7 @@ static enum vv_status open_result(struct vv_stream *stream)
 {
     struct vv_engine *engine = stream->http->engine;
     struct vv_query_limits limits;
+    vv_engine_query_begin(engine);
     vv_engine_query_limits(engine, &limits);
     struct vv_request *request = stream->request;
     stream->request = NULL;

@@ -9,6 +9,8 @@
  */
 #include "ingest/decimal.h"
 
+#include "base/bits.h"
+
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
@@ -130,10 +132,7 @@ static const uint64_t powers_of_five[FIVES_MAX + 1] = {
 
 static double power_of_two(int64_t exponent)
 {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return vv_bits_double((uint64_t)(exponent + 1023) << 52);
 }
 
 /* mantissa × 5^exponent × 2^exponent, the product in 128 bits. mantissa > 0. */
@@ -252,7 +251,7 @@ static const char *finish_float(const struct parts *parts, const char *at,
     }
     value = parts->negative ? -value : value;
     number->kind = VV_DECIMAL_FLOAT;
-    memcpy(&number->bits, &value, sizeof value);
+    number->bits = vv_bits_of_double(value);
     return at;
 }
 

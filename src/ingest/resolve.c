@@ -110,6 +110,23 @@ static enum vv_status define(struct vv_staging *staging, enum vv_registry_kind k
     return vv_batch_define(staging->batch, (uint8_t)kind, number);
 }
 
+/* With the tiers that it begins with. */
+static enum vv_status define_tenant(struct vv_staging *staging)
+{
+    struct vv_registry *registry = staging->options.registry;
+    uint32_t tenant = staging->options.tenant;
+    if (vv_registry_settled(registry, VV_REGISTRY_TENANT, tenant)) {
+        return VV_OK;
+    }
+    uint32_t numbers[VV_SPACES + 1];
+    size_t n = vv_registry_unsettled(registry, tenant, numbers);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_batch_define(staging->batch, VV_REGISTRY_TENANT, numbers[i]);
+    }
+    return status;
+}
+
 static enum vv_status begin_batch(struct vv_staging *staging)
 {
     if (staging->batch) {
@@ -120,7 +137,7 @@ static enum vv_status begin_batch(struct vv_staging *staging)
         return status;
     }
     staging->row->batch_serial++;
-    return define(staging, VV_REGISTRY_TENANT, staging->options.tenant);
+    return define_tenant(staging);
 }
 
 static enum vv_status define_metrics(struct vv_staging *staging, const uint32_t *metrics,

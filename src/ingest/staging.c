@@ -2,6 +2,8 @@
 /* Staging: its life, the life of a row, and the account. */
 #include "ingest/staging_private.h"
 
+#include "base/bits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -146,10 +148,8 @@ void vv_staging_float(struct vv_staging *staging, struct vv_str field, double va
                       uint32_t column)
 {
     struct vv_slot *slot = vv_row_slot(staging, field);
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
     if (slot) {
-        vv_row_put(staging, slot, VV_FIELD_FLOAT, bits, column);
+        vv_row_put(staging, slot, VV_FIELD_FLOAT, vv_bits_of_double(value), column);
     }
 }
 

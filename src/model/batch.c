@@ -48,6 +48,7 @@ void vv_batch_destroy(struct vv_batch *batch)
     }
     free(batch->frames);
     free(batch->definitions);
+    free(batch->deletion);
     free(batch->order.slots);
     free(batch->frame_slots.slots);
     free(batch->definition_slots.slots);

@@ -63,8 +63,11 @@ struct vv_batch_order {
     size_t capacity; /* 0: no measurement has two frames */
 };
 
+struct vv_deletion_order;
+
 struct vv_batch {
     uint32_t tenant;
+    struct vv_deletion_order *deletion; /* NULL: none; freed with the batch */
     size_t n_frames;
     struct vv_frame *frames;
     size_t n_definitions;

@@ -11,10 +11,10 @@
 #ifndef VV_MODEL_MERGE_H
 #define VV_MODEL_MERGE_H
 
+#include "base/bits.h"
 #include "base/status.h"
 #include "codec/block.h"
-
-#include <string.h>
+#include "model/deletion.h"
 
 /* ---- rows that own their memory ---- */
 
@@ -23,18 +23,9 @@
 VV_MUST_CHECK enum vv_status vv_rows_alloc(size_t n_rows, size_t n_columns,
                                            struct vv_rows *rows_out);
 void vv_rows_free(struct vv_rows *rows); /* zeroed rows are allowed */
+/* A copy that owns its memory. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_rows_copy(const struct vv_rows *rows, struct vv_rows *copy_out);
 
-static inline bool vv_column_has(const struct vv_column *column, size_t row)
-{
-    return !column->present || (column->present[row >> 3] >> (row & 7) & 1) != 0;
-}
-/* The bits of a float64 for those of an int64: the nearest one. */
-static inline uint64_t vv_int_as_float(uint64_t bits)
-{
-    double value = (double)(int64_t)bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 static inline void vv_column_mark(struct vv_column *column, size_t row)
 {
     column->present[row >> 3] = (uint8_t)(column->present[row >> 3] | 1u << (row & 7));
@@ -58,7 +49,13 @@ struct vv_merge_options {
      * false: values keep their stamps: rows ascend by (time, stamp), a value stands only in the
      * row whose stamp won (what is written into blocks). */
     bool join_times;
-    size_t memory_max; /* of opened pieces; beyond it VV_TOO_LARGE; 0: no limit */
+    size_t memory_max;  /* of opened pieces; beyond it VV_TOO_LARGE; 0: no limit */
+    size_t chunk_bytes; /* pieces are opened until a chunk has about so many bytes of times, stamps
+                           and values, also where some rows are complete before: for who writes
+                           chunks again; 0: chunks come as soon as they can */
+    /* What hides rows of the series, borrowed for the merge's life, or until it is set anew; NULL:
+     * nothing. A row loses the values that are hidden, and is left out when it has none left. */
+    const struct vv_deletion_list *deletions;
 };
 
 VV_MUST_CHECK enum vv_status vv_merge_create(const struct vv_merge_options *options,
@@ -80,12 +77,15 @@ VV_MUST_CHECK enum vv_status vv_merge_next(struct vv_merge *merge, const struct 
                                            struct vv_error *error);
 /* Forgets all input and starts again with another range; keeps the memory. */
 void vv_merge_reset(struct vv_merge *merge, int64_t from, int64_t to);
+/* Before the first rows are asked for: other deletions than those of the options. */
+void vv_merge_set_deletions(struct vv_merge *merge, const struct vv_deletion_list *deletions);
 
 struct vv_merge_figures {
     uint64_t pieces_added;
     uint64_t pieces_opened;
     uint64_t bytes_opened; /* encoded */
     uint64_t rows_opened;
+    uint64_t values_hidden; /* of the wanted metrics, by deletions */
 };
 void vv_merge_read_figures(const struct vv_merge *merge, struct vv_merge_figures *figures_out);
 

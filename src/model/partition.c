@@ -10,7 +10,6 @@
 #define CHOOSE_ROWS_MIN      8
 #define CHOOSE_RANGE_MIN     (10 * VV_SECOND) /* a burst says little about an hour */
 #define BUCKET_ROWS_MAX      16384 /* the aim; neighbours on the ladder differ by 3 at most */
-#define SPLIT_ROWS_MAX       65536 /* what an hour's bucket may hold before it is split */
 #define HOUR_SPAN_ROWS_MIN   60
 #define DEFAULT_BUCKET_LIMIT (360 * VV_DAY)
 
@@ -140,7 +139,8 @@ int vv_span_key_compare(const struct vv_span_key *a, const struct vv_span_key *b
     order = order ? order : compare_i64(p->bucket_ns, q->bucket_ns);
     order = order ? order : compare_i64(p->split, q->split);
     order = order ? order : compare_i64(a->measurement, b->measurement);
-    return order ? order : compare_i64(a->span_start, b->span_start);
+    order = order ? order : compare_i64(a->span_start, b->span_start);
+    return order ? order : compare_i64(p->region, q->region);
 }
 
 /* Rows that `length` will hold when `rows` came in `range`; at most 2^62. */
@@ -160,7 +160,13 @@ static size_t ladder_index(int64_t limit)
     return index;
 }
 
-struct vv_plan vv_plan_choose(uint64_t rows, int64_t range_ns, int64_t bucket_ns_max)
+const int64_t *vv_bucket_lengths(size_t *n_out)
+{
+    *n_out = LADDER_COUNT;
+    return bucket_ladder;
+}
+
+struct vv_plan vv_plan_fit(uint64_t rows, uint64_t load, int64_t range_ns, int64_t bucket_ns_max)
 {
     int64_t limit = bucket_ns_max > 0 ? bucket_ns_max : DEFAULT_BUCKET_LIMIT;
     struct vv_plan plan = {.from_ns = VV_TIME_MIN, .splits = 1};
@@ -173,16 +179,34 @@ struct vv_plan vv_plan_choose(uint64_t rows, int64_t range_ns, int64_t bucket_ns
     size_t index = ladder_index(limit);
     /* Not below an hour for the sake of size: its steps are made by one seal. Splits help there. */
     while (bucket_ladder[index] > VV_HOUR &&
-           rows_expected(rows, range, bucket_ladder[index]) > BUCKET_ROWS_MAX) {
+           rows_expected(load, range, bucket_ladder[index]) > BUCKET_ROWS_MAX) {
         index--;
     }
     plan.bucket_ns = bucket_ladder[index];
-    uint64_t bucket_rows = rows_expected(rows, range, plan.bucket_ns);
-    while (bucket_rows / plan.splits > SPLIT_ROWS_MAX && plan.splits < VV_SPLITS_MAX) {
+    while (vv_plan_load(&plan, load, range) > VV_SPLIT_LOAD_MAX && plan.splits < VV_SPLITS_MAX) {
         plan.splits = (uint16_t)(plan.splits * 2);
     }
     bool slow = rows_expected(rows, range, VV_HOUR) < HOUR_SPAN_ROWS_MIN;
     int64_t span = slow && plan.bucket_ns >= VV_DAY ? VV_DAY : VV_HOUR;
     plan.span_ns = plan.bucket_ns < span ? plan.bucket_ns : span;
     return plan;
+}
+
+struct vv_plan vv_plan_choose(uint64_t rows, int64_t range_ns, int64_t bucket_ns_max)
+{
+    return vv_plan_fit(rows, rows, range_ns, bucket_ns_max);
+}
+
+uint64_t vv_plan_load(const struct vv_plan *plan, uint64_t load, int64_t range_ns)
+{
+    return rows_expected(load, range_ns > 0 ? range_ns : 1, plan->bucket_ns) / plan->splits;
+}
+
+int64_t vv_plan_begin(int64_t bucket_ns, int64_t time)
+{
+    if (time > VV_TIME_MAX - bucket_ns) {
+        return INT64_MAX;
+    }
+    int64_t begin = vv_time_floor(time, bucket_ns);
+    return begin < time ? begin + bucket_ns : begin;
 }

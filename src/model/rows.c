@@ -3,6 +3,7 @@
 #include "model/merge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum vv_status vv_rows_alloc(size_t n_rows, size_t n_columns, struct vv_rows *rows_out)
 {
@@ -36,4 +37,28 @@ void vv_rows_free(struct vv_rows *rows)
     }
     free(rows->columns);
     *rows = (struct vv_rows){0};
+}
+
+enum vv_status vv_rows_copy(const struct vv_rows *rows, struct vv_rows *copy_out)
+{
+    size_t bitmap_size = (rows->n_rows + 7) / 8;
+    enum vv_status status = vv_rows_alloc(rows->n_rows, rows->n_columns, copy_out);
+    if (status != VV_OK) {
+        return status;
+    }
+    memcpy(copy_out->times, rows->times, rows->n_rows * sizeof *rows->times);
+    memcpy(copy_out->stamps, rows->stamps, rows->n_rows * sizeof *rows->stamps);
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        struct vv_column *to = &copy_out->columns[i];
+        const struct vv_column *from = &rows->columns[i];
+        to->metric = from->metric;
+        to->type = from->type;
+        memcpy(to->values, from->values, rows->n_rows * sizeof *to->values);
+        if (from->present) {
+            memcpy(to->present, from->present, bitmap_size);
+        } else {
+            memset(to->present, 0xff, bitmap_size);
+        }
+    }
+    return VV_OK;
 }

@@ -174,6 +174,7 @@ static enum vv_status open_export(struct vv_result *result, struct vv_error *err
         result->layout.n_columns = sizeof columns / sizeof columns[0];
     }
     result->facts.has_peers = false; /* nothing is said of others: points alone make its bytes */
+    result->facts.n_regions = 0;
     /* It is meant to be long: its memory is bounded, its time and its series are not. */
     result->limits.time_ns_max = 0;
     result->limits.series_max = UINT64_MAX;

@@ -163,8 +163,9 @@ static enum vv_status open_source(struct vv_result *result, struct vv_error *err
         .where = &request->where,
         .memory_max = vv_result_memory_left(result),
     };
-    enum vv_status status = vv_walk_open(&answer->walk, &result->context, &options, &answer->steps,
-                                         (request->needs & VV_NEED_CHANGE) != 0, &result->facts);
+    struct vv_walk_plan plan = vv_result_walk_plan(result, &answer->steps);
+    enum vv_status status =
+        vv_walk_open(&answer->walk, &result->context, &options, &plan, &result->facts);
     return status == VV_OK ? status : vv_result_no_memory(error);
 }
 
@@ -180,8 +181,10 @@ static enum vv_status fold_event(struct vv_result *result, const struct vv_walk_
         vv_rate_add(answer->spec.type, &event->segment, &fold->rate);
         return VV_OK;
     }
-    enum vv_status status =
-        vv_fold_add(&answer->spec, fold, event->part.times, event->part.values, event->part.n);
+    enum vv_status status = event->kind == VV_WALK_MERGED
+                                ? vv_fold_merge(&answer->spec, fold, event->merged, event->sketch)
+                                : vv_fold_add(&answer->spec, fold, event->part.times,
+                                              event->part.values, event->part.n);
     if (status != VV_OK) {
         return vv_result_no_memory(error);
     }
@@ -219,7 +222,7 @@ static void push_next(struct vv_result *result)
     size_t index = result->request->descending ? n - 1 - answer->written : answer->written;
     struct vv_step_entry *entry = vv_step_table_sorted(&answer->table, index);
     vv_fold_read(&answer->spec, &entry->fold, cells);
-    vv_sink_push(&answer->sink, vv_result_label(result, entry->start, entry->fold.first_time),
+    vv_sink_push(&answer->sink, vv_result_label(result, entry->start, entry->fold.step.first_time),
                  cells);
     answer->written++;
     result->facts.percentile_error = answer->budget.error;

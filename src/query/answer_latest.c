@@ -117,7 +117,9 @@ static enum vv_status look_at_head(struct vv_result *result, struct vv_error *er
     int64_t last;
     int64_t head_first;
     int64_t head_last;
-    if (vv_peers_may_write(context) || /* others may have a later one */
+    bool has_deletions =
+        context->deletions && vv_deletions_has(context->deletions, source); /* of what it has */
+    if (has_deletions || vv_peers_may_write(context) || /* others may have a later one */
         !vv_registry_source_times(context->registry, source, &first, &last) ||
         !vv_head_series_times(context->head, source, measurement, &head_first, &head_last) ||
         head_last < last || head_last < result->from || head_last >= result->to ||

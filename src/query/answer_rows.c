@@ -42,11 +42,23 @@ bool vv_result_fold_spec(const struct vv_result *result, struct vv_percentile_bu
 void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out)
 {
     const struct vv_request *request = result->request;
-    vv_steps_init(steps_out, request->step_ns, request->zone, result->from, result->to);
+    vv_steps_init(steps_out, result->step_ns, request->zone, result->from, result->to);
+}
+
+struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
+                                        const struct vv_steps *steps)
+{
+    unsigned needs = result->request->needs;
+    return (struct vv_walk_plan){
+        .steps = steps,
+        .route = &result->route,
+        .changes = (needs & VV_NEED_CHANGE) != 0,
+        .sketches = (needs & VV_NEED_PERCENTILES) != 0,
+    };
 }
 
 int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time)
 {
     const struct vv_request *request = result->request;
-    return request->step_ns > 0 || request->has_from ? start : first_time;
+    return result->step_ns > 0 || request->has_from ? start : first_time;
 }

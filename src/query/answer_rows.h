@@ -8,6 +8,7 @@
 
 #include "query/result.h"
 #include "query/sink.h"
+#include "query/walk.h"
 
 /* What the request's folds share, but for the type; the caller deinits the budget, also on false:
  * memory is out. */
@@ -17,6 +18,10 @@ VV_MUST_CHECK bool vv_result_fold_spec(const struct vv_result *result,
 
 /* The steps of the request, over the range that is read. */
 void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out);
+
+/* How the request's points are put together; borrows from the result. */
+struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
+                                        const struct vv_steps *steps);
 
 /* The label of a step's row: its start; of one step over the whole range `from`, or the time of the
  * first point when `from` was not given. */

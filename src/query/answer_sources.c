@@ -51,7 +51,7 @@ static enum vv_status open_sources(struct vv_result *result, struct vv_error *er
         result->layout.columns = answer->json ? columns_history_json : columns_history_csv;
         result->layout.n_columns = 5;
     }
-    result->facts.times_are_own = result->facts.has_peers;
+    result->facts.times_are_own = result->facts.has_peers || result->facts.n_regions > 1;
     return find_after(result, error);
 }
 

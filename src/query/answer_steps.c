@@ -30,7 +30,7 @@ static enum vv_status open_steps(struct vv_result *result, struct vv_error *erro
     const struct vv_request *request = result->request;
     vv_result_steps(result, &answer->steps);
     vv_result_layout_series(result);
-    return vv_result_select_to_read(result, request->descending && request->step_ns > 0,
+    return vv_result_select_to_read(result, request->descending && result->step_ns > 0,
                                     request->limit > 0, error);
 }
 
@@ -66,14 +66,15 @@ static enum vv_status open_series(struct vv_result *result, struct vv_error *err
         .metric = metric,
         .from = result->from,
         .to = result->to,
-        .descending = request->descending && request->step_ns > 0,
+        .descending = request->descending && result->step_ns > 0,
         .few = request->limit > 0,
         .skip_nan = true,
         .where = &request->where,
         .memory_max = vv_result_memory_left(result),
     };
-    enum vv_status status = vv_walk_open(&answer->walk, &result->context, &options, &answer->steps,
-                                         (request->needs & VV_NEED_CHANGE) != 0, &result->facts);
+    struct vv_walk_plan plan = vv_result_walk_plan(result, &answer->steps);
+    enum vv_status status =
+        vv_walk_open(&answer->walk, &result->context, &options, &plan, &result->facts);
     return status == VV_OK ? status : vv_result_no_memory(error);
 }
 
@@ -103,7 +104,7 @@ static void end_step(struct vv_result *result, const struct vv_walk_event *event
     struct vv_cell cells[VV_AGGREGATES_MAX];
     vv_rate_add(answer->spec.type, &event->segment, &answer->fold.rate);
     vv_fold_read(&answer->spec, &answer->fold, cells);
-    vv_sink_push(&answer->sink, vv_result_label(result, event->start, answer->fold.first_time),
+    vv_sink_push(&answer->sink, vv_result_label(result, event->start, answer->fold.step.first_time),
                  cells);
     vv_fold_clear(&answer->spec, &answer->fold);
     result->facts.percentile_error = answer->budget.error;
@@ -121,6 +122,9 @@ static enum vv_status take_event(struct vv_result *result, struct vv_error *erro
     case VV_WALK_PART:
         status = vv_fold_add(&answer->spec, &answer->fold, event.part.times, event.part.values,
                              event.part.n);
+        return status == VV_OK ? status : vv_result_no_memory(error);
+    case VV_WALK_MERGED:
+        status = vv_fold_merge(&answer->spec, &answer->fold, event.merged, event.sketch);
         return status == VV_OK ? status : vv_result_no_memory(error);
     case VV_WALK_STEP:
         end_step(result, &event);

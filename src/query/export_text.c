@@ -2,7 +2,7 @@
 /* Points as line protocol, JSON lines and CSV. */
 #include "query/export_text.h"
 
-#include "query/bits.h"
+#include "base/bits.h"
 #include "query/words.h"
 
 #include <math.h>

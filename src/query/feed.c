@@ -2,7 +2,7 @@
 /* From chunks of rows to slices of points. Slices point into the rows where nothing is left out. */
 #include "query/feed.h"
 
-#include "query/bits.h"
+#include "base/bits.h"
 
 #include <stdlib.h>
 

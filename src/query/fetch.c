@@ -9,22 +9,39 @@
 #define AHEAD_MAX   32 /* asked for and not used yet */
 #define AHEAD_FIRST 4
 #define SHARE       8 /* of the query's memory for answers that wait */
+#define NEAREST     16
+
+_Static_assert(ENTRIES > AHEAD_MAX, "what is being used stays when others are asked for");
 
 struct entry {
     struct vv_store_answer *answer; /* NULL: free */
     struct vv_store_read read;
-    uint64_t drops; /* of the head, before it was asked for */
+    uint64_t epoch; /* before it was asked for */
     uint64_t order; /* of asking, or of the last use */
     bool used;
 };
 
-/* Where the next read is foreseen. */
+/* What the store said where it has something. */
+struct nearest {
+    uint8_t region;
+    bool forward;
+    uint32_t source;
+    int64_t bucket_start;
+    uint64_t epoch;        /* before it was asked */
+    enum vv_status status; /* VV_OK, or VV_DONE for nothing */
+    int64_t start;
+};
+
+/* Where the next read of a region is foreseen. */
 struct cursor {
+    uint8_t region;
+    bool placed;
     bool ended;
     size_t source; /* in the order of sources */
     uint32_t measurement;
     struct vv_bucket bucket;
     uint32_t split; /* of the bucket: the next one */
+    uint32_t ahead; /* how many may be asked for and not used */
 };
 
 struct vv_fetch {
@@ -37,9 +54,9 @@ struct vv_fetch {
     bool descending;
     struct entry entries[ENTRIES];
     uint64_t order;
-    struct cursor cursor;
-    bool has_cursor;
-    uint32_t ahead;         /* how many may be asked for and not used */
+    struct nearest nearest[NEAREST]; /* the oldest is overwritten */
+    uint64_t n_nearest;
+    struct cursor cursors[VV_REGIONS_MAX];
     uint64_t bytes_visited; /* of answers, for their mean size */
     uint64_t visits;
 };
@@ -81,12 +98,21 @@ void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, 
         fetch->from = from;
         fetch->to = to;
         fetch->descending = descending;
-        fetch->has_cursor = false;
-        fetch->ahead = few ? 0 : AHEAD_FIRST;
+        for (uint8_t region = 0; region < VV_REGIONS_MAX; region++) {
+            fetch->cursors[region] =
+                (struct cursor){.region = region, .ahead = few ? 0 : AHEAD_FIRST};
+        }
     }
 }
 
-/* ---- the cursor ---- */
+/* ---- cursors ---- */
+
+static struct vv_plans plans_at(const struct vv_fetch *fetch, const struct cursor *cursor,
+                                size_t index)
+{
+    return vv_registry_source_plans_in(fetch->context->registry, fetch->sources[index],
+                                       cursor->region);
+}
 
 /* What of the asked range a source has, as far as this node knows; false: nothing. */
 static bool range_of(const struct vv_fetch *fetch, uint32_t source, int64_t *from_out,
@@ -102,24 +128,35 @@ static bool range_of(const struct vv_fetch *fetch, uint32_t source, int64_t *fro
     return *from_out < *to_out;
 }
 
-/* To the first bucket of the next source that can have something. */
-static bool next_source(struct vv_fetch *fetch, size_t index)
+/* The bucket with which a source's scan will begin, of what can be foreseen: where this node knows
+ * of data, or where a scan of another region begins by trying. */
+static bool first_bucket(const struct vv_fetch *fetch, const struct cursor *cursor, size_t index,
+                         struct vv_bucket *bucket_out)
 {
-    struct vv_registry *registry = fetch->context->registry;
-    for (; index < fetch->n_sources; index++) {
-        int64_t from;
-        int64_t to;
-        uint32_t source = fetch->sources[index];
-        struct vv_plans plans = vv_registry_source_plans(registry, source);
-        if (plans.n > 0 && range_of(fetch, source, &from, &to)) {
-            fetch->cursor.source = index;
-            fetch->cursor.bucket =
-                vv_bucket_of(plans.plans, plans.n, fetch->descending ? to - 1 : from);
-            fetch->cursor.split = 0;
+    struct vv_plans plans = plans_at(fetch, cursor, index);
+    int64_t from = fetch->from;
+    int64_t to = fetch->to;
+    bool known = plans.n > 0 && from < to;
+    if (known && cursor->region == 0) {
+        known = range_of(fetch, fetch->sources[index], &from, &to);
+    }
+    if (known) {
+        *bucket_out = vv_bucket_of(plans.plans, plans.n, fetch->descending ? to - 1 : from);
+    }
+    return known && (cursor->region == 0 || vv_fetch_is_short(from, to, bucket_out->bucket_ns));
+}
+
+/* To the first bucket of the next source that can have something. */
+static bool next_source(const struct vv_fetch *fetch, struct cursor *cursor)
+{
+    for (size_t index = cursor->source + 1; index < fetch->n_sources; index++) {
+        if (first_bucket(fetch, cursor, index, &cursor->bucket)) {
+            cursor->source = index;
+            cursor->split = 0;
             return true;
         }
     }
-    fetch->cursor.ended = true;
+    cursor->ended = true;
     return false;
 }
 
@@ -128,15 +165,14 @@ static bool overlaps(const struct vv_bucket *bucket, int64_t from, int64_t to)
     return bucket->start < to && bucket->end > from;
 }
 
-static bool next_bucket(struct vv_fetch *fetch)
+static bool next_bucket(const struct vv_fetch *fetch, struct cursor *cursor)
 {
-    struct cursor *cursor = &fetch->cursor;
     uint32_t source = fetch->sources[cursor->source];
-    struct vv_plans plans = vv_registry_source_plans(fetch->context->registry, source);
+    struct vv_plans plans = plans_at(fetch, cursor, cursor->source);
     struct vv_bucket next;
     int64_t from;
     int64_t to;
-    bool known = range_of(fetch, source, &from, &to);
+    bool known = cursor->region == 0 && range_of(fetch, source, &from, &to);
     if (vv_peers_may_write(fetch->context) && (!known || !overlaps(&cursor->bucket, from, to))) {
         known = true; /* the scan found what others wrote: there may be more */
         from = fetch->from;
@@ -146,7 +182,7 @@ static bool next_bucket(struct vv_fetch *fetch)
         known && vv_bucket_next(plans.plans, plans.n, &cursor->bucket, !fetch->descending, &next) &&
         overlaps(&next, from, to);
     if (!inside) {
-        return next_source(fetch, cursor->source + 1);
+        return next_source(fetch, cursor);
     }
     cursor->bucket = next;
     cursor->split = 0;
@@ -154,9 +190,8 @@ static bool next_bucket(struct vv_fetch *fetch)
 }
 
 /* The read at the cursor, all of its bucket that was asked for. */
-static struct vv_store_read read_at(const struct vv_fetch *fetch)
+static struct vv_store_read read_at(const struct vv_fetch *fetch, const struct cursor *cursor)
 {
-    const struct cursor *cursor = &fetch->cursor;
     const struct vv_bucket *bucket = &cursor->bucket;
     int64_t from = bucket->start > fetch->from ? bucket->start : fetch->from;
     uint32_t source = fetch->sources[cursor->source];
@@ -165,7 +200,8 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch)
                       .source = source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns,
-                      .split = (uint16_t)cursor->split},
+                      .split = (uint16_t)cursor->split,
+                      .region = cursor->region},
         .measurement = cursor->measurement,
         .span_from = vv_span_of(bucket, from),
         .span_to = bucket->end < fetch->to ? bucket->end : fetch->to,
@@ -173,20 +209,21 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch)
     };
 }
 
-static bool step(struct vv_fetch *fetch)
+static bool step(const struct vv_fetch *fetch, struct cursor *cursor)
 {
-    struct cursor *cursor = &fetch->cursor;
     if (cursor->ended) {
         return false;
     }
     cursor->split++;
-    return cursor->split < cursor->bucket.splits || next_bucket(fetch);
+    return cursor->split < cursor->bucket.splits || next_bucket(fetch, cursor);
 }
 
-/* Puts the cursor on a read that was not foreseen; false when it isn't one of the expected. */
+/* Puts the region's cursor on a read that was not foreseen; false when it isn't one of the
+ * expected. */
 static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
 {
-    size_t start = fetch->has_cursor ? fetch->cursor.source : 0;
+    struct cursor *cursor = &fetch->cursors[read->partition.region];
+    size_t start = cursor->placed ? cursor->source : 0;
     size_t index = 0;
     for (size_t i = 0; i < fetch->n_sources; i++) {
         index = (start + i) % fetch->n_sources;
@@ -197,8 +234,7 @@ static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
     if (fetch->n_sources == 0 || fetch->sources[index] != read->partition.source) {
         return false;
     }
-    struct vv_plans plans =
-        vv_registry_source_plans(fetch->context->registry, read->partition.source);
+    struct vv_plans plans = plans_at(fetch, cursor, index);
     if (plans.n == 0) {
         return false;
     }
@@ -207,11 +243,13 @@ static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
     if (bucket.start != read->partition.bucket_start) {
         return false;
     }
-    fetch->cursor = (struct cursor){.source = index,
-                                    .measurement = read->measurement,
-                                    .bucket = bucket,
-                                    .split = read->partition.split};
-    fetch->has_cursor = true;
+    *cursor = (struct cursor){.region = read->partition.region,
+                              .placed = true,
+                              .source = index,
+                              .measurement = read->measurement,
+                              .bucket = bucket,
+                              .split = read->partition.split,
+                              .ahead = cursor->ahead};
     return true;
 }
 
@@ -222,7 +260,8 @@ static bool is_partition(const struct vv_store_read *a, const struct vv_store_re
     return a->partition.source == b->partition.source &&
            a->partition.bucket_start == b->partition.bucket_start &&
            a->partition.bucket_ns == b->partition.bucket_ns &&
-           a->partition.split == b->partition.split && a->measurement == b->measurement;
+           a->partition.split == b->partition.split && a->partition.region == b->partition.region &&
+           a->measurement == b->measurement;
 }
 
 static struct entry *find(struct vv_fetch *fetch, const struct vv_store_read *read)
@@ -261,38 +300,48 @@ static enum vv_status begin(struct vv_fetch *fetch, const struct vv_store_read *
 {
     struct vv_store *store = fetch->context->store;
     struct entry *entry = make_room(fetch);
-    uint64_t drops = vv_head_drops(fetch->context->head);
+    uint64_t epoch = vv_fetch_epoch(fetch->context);
     enum vv_status status = store->ops->begin_read(store, read, &entry->answer, error);
     if (status != VV_OK) {
         *entry = (struct entry){0};
         return status;
     }
     entry->read = *read;
-    entry->drops = drops;
+    entry->epoch = epoch;
     entry->order = ++fetch->order;
     *entry_out = entry;
     return VV_OK;
 }
 
-/* How many may wait: fewer where answers are large. */
-static uint32_t allowed(const struct vv_fetch *fetch)
+/* How many of a region may wait: fewer where answers are large, and the regions that are read share
+ * what there is. */
+static uint32_t allowed(const struct vv_fetch *fetch, const struct cursor *cursor)
 {
     uint64_t mean = fetch->visits ? fetch->bytes_visited / fetch->visits + 1 : 1;
     uint64_t fit = fetch->memory_max / SHARE / mean;
     uint32_t most = fit < AHEAD_MAX ? (uint32_t)fit : AHEAD_MAX;
-    return fetch->ahead < most ? fetch->ahead : most;
+    uint32_t regions = 0;
+    for (size_t i = 0; i < VV_REGIONS_MAX; i++) {
+        regions += fetch->cursors[i].placed && !fetch->cursors[i].ended;
+    }
+    most = regions > 1 ? most / regions : most;
+    return cursor->ahead < most ? cursor->ahead : most;
 }
 
 /* What can't be asked for ahead is asked for when it is read. */
-static void run_ahead(struct vv_fetch *fetch)
+static void run_ahead(struct vv_fetch *fetch, struct cursor *cursor)
 {
     uint32_t waiting = 0;
+    uint32_t waiting_all = 0;
     for (size_t i = 0; i < ENTRIES; i++) {
-        waiting += fetch->entries[i].answer && !fetch->entries[i].used;
+        const struct entry *entry = &fetch->entries[i];
+        bool waits = entry->answer && !entry->used;
+        waiting_all += waits;
+        waiting += waits && entry->read.partition.region == cursor->region;
     }
-    uint32_t most = allowed(fetch);
-    while (waiting < most && step(fetch)) {
-        struct vv_store_read read = read_at(fetch);
+    uint32_t most = allowed(fetch, cursor);
+    while (waiting < most && waiting_all < AHEAD_MAX && step(fetch, cursor)) {
+        struct vv_store_read read = read_at(fetch, cursor);
         struct entry *entry;
         if (find(fetch, &read)) {
             continue;
@@ -301,6 +350,7 @@ static void run_ahead(struct vv_fetch *fetch)
             return;
         }
         waiting++;
+        waiting_all++;
     }
 }
 
@@ -328,16 +378,17 @@ static enum vv_status filter_piece(void *context, const struct vv_piece *piece)
 
 /* Reads that follow the cursor let it run further ahead; where nothing was found, the scan may be
  * about to leap. */
-static void learn(struct vv_fetch *fetch, bool foreseen, const struct filter *filter)
+static void learn(struct vv_fetch *fetch, struct cursor *cursor, bool foreseen,
+                  const struct filter *filter)
 {
     fetch->bytes_visited += filter->bytes;
     fetch->visits++;
     if (!filter->found || !foreseen) {
-        fetch->ahead = fetch->ahead > AHEAD_FIRST ? AHEAD_FIRST : fetch->ahead;
+        cursor->ahead = cursor->ahead > AHEAD_FIRST ? AHEAD_FIRST : cursor->ahead;
     }
-    uint32_t more = fetch->ahead ? fetch->ahead * 2 : 1;
+    uint32_t more = cursor->ahead ? cursor->ahead * 2 : 1;
     if (filter->found) {
-        fetch->ahead = more < AHEAD_MAX ? more : AHEAD_MAX;
+        cursor->ahead = more < AHEAD_MAX ? more : AHEAD_MAX;
     }
 }
 
@@ -345,8 +396,9 @@ static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store
                                    vv_piece_visit visit, void *visit_context,
                                    struct vv_error *error)
 {
+    struct cursor *cursor = &fetch->cursors[read->partition.region];
     struct entry *entry = find(fetch, read);
-    if (entry && entry->drops != vv_head_drops(fetch->context->head)) {
+    if (entry && entry->epoch != vv_fetch_epoch(fetch->context)) {
         forget(fetch, entry);
         entry = NULL;
     }
@@ -358,15 +410,15 @@ static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store
             return status;
         }
         if (!place(fetch, read)) {
-            fetch->cursor.ended = true;
+            cursor->ended = true;
         }
     }
     entry->used = true;
     entry->order = ++fetch->order;
-    run_ahead(fetch);
+    run_ahead(fetch, cursor);
     struct filter filter = {read, visit, visit_context, 0, false};
     status = fetch->context->store->ops->visit_read(entry->answer, filter_piece, &filter, error);
-    learn(fetch, foreseen, &filter);
+    learn(fetch, cursor, foreseen, &filter);
     if (status == VV_OVERLOAD && foreseen) { /* it was asked for at a bad time: once more */
         forget(fetch, entry);
         return read_fetched(fetch, read, visit, visit_context, error);
@@ -382,4 +434,46 @@ enum vv_status vv_fetch_read(const struct vv_query_context *context,
         return read_fetched(context->fetch, read, visit, visit_context, error);
     }
     return context->store->ops->read(context->store, read, visit, visit_context, error);
+}
+
+/* ---- where there is something ---- */
+
+/* Other metrics of the measurement, and further windows, ask the same. */
+static const struct nearest *find_nearest(const struct vv_fetch *fetch,
+                                          const struct nearest *wanted)
+{
+    size_t n = fetch->n_nearest < NEAREST ? (size_t)fetch->n_nearest : NEAREST;
+    for (size_t i = 0; i < n; i++) {
+        const struct nearest *known = &fetch->nearest[i];
+        if (known->source == wanted->source && known->region == wanted->region &&
+            known->bucket_start == wanted->bucket_start && known->forward == wanted->forward &&
+            known->epoch == wanted->epoch) {
+            return known;
+        }
+    }
+    return NULL;
+}
+
+enum vv_status vv_fetch_nearest(const struct vv_query_context *context,
+                                const struct vv_partition *from, bool forward,
+                                int64_t *bucket_start_out, struct vv_error *error)
+{
+    struct vv_fetch *fetch = context->fetch;
+    struct nearest wanted = {.region = from->region,
+                             .forward = forward,
+                             .source = from->source,
+                             .bucket_start = from->bucket_start,
+                             .epoch = vv_fetch_epoch(context)};
+    const struct nearest *known = fetch ? find_nearest(fetch, &wanted) : NULL;
+    if (!known) {
+        wanted.status =
+            context->store->ops->nearest(context->store, from->region, from->tenant, from->source,
+                                         from->bucket_start, forward, &wanted.start, error);
+        known = &wanted;
+    }
+    if (fetch && known == &wanted && (wanted.status == VV_OK || wanted.status == VV_DONE)) {
+        fetch->nearest[fetch->n_nearest++ % NEAREST] = wanted;
+    }
+    *bucket_start_out = known->start;
+    return known->status;
 }

@@ -4,13 +4,14 @@
  * their time, and kept while they may be used again (other metrics of one measurement). Private to
  * src/query. One thread at a time.
  *
- * How: a cursor runs ahead of the reads, over the buckets of a source in the direction of the scan
- * and on to the next source; as long as the reads follow it, it runs further ahead; a read that it
- * did not foresee calls it back.
+ * How: a cursor for each region runs ahead of the reads, over the buckets of a source in the
+ * direction of the scan and on to the next source; as long as the reads follow it, it runs further
+ * ahead; a read that it did not foresee calls it back.
  *
  * What makes it safe beside flushes: a scan reads the head first and the store afterwards. What was
  * asked for before may lack what was flushed in between, so an answer counts only if no generation
- * of the head was dropped since it was asked for.
+ * of the head was dropped since it was asked for, and no source's plans have moved. The same holds
+ * for where the store has something.
  */
 #ifndef VV_QUERY_FETCH_H
 #define VV_QUERY_FETCH_H
@@ -33,5 +34,26 @@ void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, 
 VV_MUST_CHECK enum vv_status vv_fetch_read(const struct vv_query_context *context,
                                            const struct vv_store_read *read, vv_piece_visit visit,
                                            void *visit_context, struct vv_error *error);
+
+/* Changes when what was read of the store before may lack something by now: a generation of the
+ * head was dropped, or plans have moved. (Both counts only grow, so their sum stays where both do.)
+ */
+static inline uint64_t vv_fetch_epoch(const struct vv_query_context *context)
+{
+    return vv_head_drops(context->head) + vv_registry_plan_moves(context->registry);
+}
+
+/* As the store's nearest(), for the partition's region, source and bucket; what was asked before
+ * and still holds is not asked again. VV_DONE. To be called after the head was looked at. */
+VV_MUST_CHECK enum vv_status vv_fetch_nearest(const struct vv_query_context *context,
+                                              const struct vv_partition *from, bool forward,
+                                              int64_t *bucket_start_out, struct vv_error *error);
+
+/* Whether a range is so short that a scan which knows nothing of a source tries its first bucket
+ * there instead of asking where there is one. */
+static inline bool vv_fetch_is_short(int64_t from, int64_t to, int64_t bucket_ns)
+{
+    return from >= to || (uint64_t)to - (uint64_t)from <= 8 * (uint64_t)bucket_ns;
+}
 
 #endif

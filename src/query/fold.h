@@ -3,9 +3,8 @@
  * A fold: the state of one step, from which its aggregates are read. Private to src/query. One
  * thread at a time.
  *
- * Slices may be added in any order; each is folded by itself and merged into the state: sums are
- * compensated (Neumaier) or exact (integers, 128 bits), moments are merged as Chan et al. do. NaN
- * must not be among the values; infinities follow IEEE arithmetic.
+ * Slices may be added in any order; each is folded by itself and merged into the state. NaN must
+ * not be among the values; infinities follow IEEE arithmetic.
  */
 #ifndef VV_QUERY_FOLD_H
 #define VV_QUERY_FOLD_H
@@ -44,23 +43,7 @@ struct vv_fold_spec {
 
 /* Zero-initialised is empty and valid. */
 struct vv_fold {
-    uint64_t count;
-    int64_t first_time;
-    int64_t last_time;
-    uint64_t first; /* bit patterns; of equal times, what was added first */
-    uint64_t last;
-    uint64_t min;
-    uint64_t max;
-    union {
-        __int128 integer;
-        struct {
-            double high;
-            double low; /* what rounding left */
-        } real;
-    } sum;
-    uint64_t reference; /* the first value: moments are of the distance to it */
-    double mean;
-    double squares; /* Σ (value − mean)² */
+    struct vv_step step;
     struct vv_percentiles percentiles;
     struct vv_rate_sums rate;
 };
@@ -68,6 +51,11 @@ struct vv_fold {
 /* Adds n ≥ 1 points that ascend in time. VV_NO_MEMORY. Rates are added by vv_rate_add. */
 VV_MUST_CHECK enum vv_status vv_fold_add(const struct vv_fold_spec *spec, struct vv_fold *fold,
                                          const int64_t *times, const uint64_t *values, size_t n);
+/* Adds all that a step stands for, of values of the spec's type, not empty; `sketch` is of the same
+ * values, NULL where no percentiles are needed. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_fold_merge(const struct vv_fold_spec *spec, struct vv_fold *fold,
+                                           const struct vv_step *step,
+                                           const struct vv_sketch *sketch);
 /* One cell for each aggregate of the spec. */
 void vv_fold_read(const struct vv_fold_spec *spec, struct vv_fold *fold, struct vv_cell *cells_out);
 /* Empties it; some memory is kept. */

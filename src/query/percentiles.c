@@ -5,7 +5,7 @@
  */
 #include "query/percentiles.h"
 
-#include "query/bits.h"
+#include "base/bits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -131,14 +131,15 @@ static enum vv_status add_to_sketch(struct vv_percentiles *percentiles,
     return added ? VV_OK : VV_NO_MEMORY;
 }
 
+/* alpha: as of vv_sketch_init. */
 static enum vv_status turn_to_sketch(struct vv_percentiles *percentiles,
-                                     struct vv_percentile_budget *budget)
+                                     struct vv_percentile_budget *budget, double alpha)
 {
     percentiles->sketch = malloc(sizeof *percentiles->sketch);
     if (!percentiles->sketch) {
         return VV_NO_MEMORY;
     }
-    (void)vv_sketch_init(percentiles->sketch, 0);
+    (void)vv_sketch_init(percentiles->sketch, alpha);
     budget->bytes += vv_sketch_memory_bytes(percentiles->sketch);
     enum vv_status status = add_to_sketch(percentiles, budget, percentiles->values, percentiles->n);
     drop_values(percentiles, budget);
@@ -189,12 +190,34 @@ enum vv_status vv_percentiles_add(struct vv_percentiles *percentiles,
         return status;
     }
     if (!percentiles->sketch) {
-        status = turn_to_sketch(percentiles, budget);
+        status = turn_to_sketch(percentiles, budget, 0);
         if (status != VV_OK) {
             return status;
         }
     }
     return add_to_sketch(percentiles, budget, values, n);
+}
+
+enum vv_status vv_percentiles_merge(struct vv_percentiles *percentiles,
+                                    struct vv_percentile_budget *budget,
+                                    const struct vv_sketch *sketch)
+{
+    double alpha = vv_sketch_error(sketch);
+    if (!percentiles->sketch) {
+        enum vv_status status = turn_to_sketch(percentiles, budget, alpha);
+        if (status != VV_OK) {
+            return status;
+        }
+    }
+    size_t before = vv_sketch_memory_bytes(percentiles->sketch);
+    bool is_same = vv_sketch_error(percentiles->sketch) == alpha;
+    bool merged = is_same ? vv_sketch_merge(percentiles->sketch, sketch)
+                          : vv_sketch_absorb(percentiles->sketch, sketch);
+    if (!is_same && alpha > percentiles->absorbed_error) {
+        percentiles->absorbed_error = alpha;
+    }
+    budget->bytes += vv_sketch_memory_bytes(percentiles->sketch) - before;
+    return merged ? VV_OK : VV_NO_MEMORY;
 }
 
 /* ---- reading ---- */
@@ -217,7 +240,8 @@ double vv_percentiles_read(struct vv_percentiles *percentiles, struct vv_percent
         return NAN;
     }
     if (percentiles->sketch) {
-        double error = vv_sketch_error(percentiles->sketch);
+        double absorbed = percentiles->absorbed_error;
+        double error = vv_sketch_error(percentiles->sketch) * (1 + absorbed) + absorbed;
         budget->error = error > budget->error ? error : budget->error;
     } else if (!percentiles->sorted) {
         if (n <= INSERTION_MAX) {
@@ -261,5 +285,6 @@ void vv_percentiles_deinit(struct vv_percentiles *percentiles, struct vv_percent
         free(percentiles->sketch);
         percentiles->sketch = NULL;
     }
+    percentiles->absorbed_error = 0;
     drop_values(percentiles, budget);
 }

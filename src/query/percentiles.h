@@ -34,12 +34,18 @@ struct vv_percentiles {
     uint32_t capacity;
     bool sorted;
     struct vv_sketch *sketch; /* set: it has all values */
+    double absorbed_error;    /* the largest of sketches of other errors that it has absorbed */
 };
 
 /* Adds n values, none of them NaN. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_percentiles_add(struct vv_percentiles *percentiles,
                                                 struct vv_percentile_budget *budget,
                                                 const double *values, size_t n);
+/* Adds all values of a sketch; what is exact so far becomes one of the same error. Where there is
+ * one of another error already, percentiles are off by both. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_percentiles_merge(struct vv_percentiles *percentiles,
+                                                  struct vv_percentile_budget *budget,
+                                                  const struct vv_sketch *sketch);
 /* The quantile 0 ≤ q ≤ 1; NaN when there is no value. Notes the error in the budget. */
 double vv_percentiles_read(struct vv_percentiles *percentiles, struct vv_percentile_budget *budget,
                            double q);

@@ -13,7 +13,9 @@
 #define VV_QUERY_QUERY_H
 
 #include "base/clock.h"
+#include "deletion/deletions.h"
 #include "head/head.h"
+#include "model/space.h"
 #include "registry/registry.h"
 #include "store/store.h"
 
@@ -25,8 +27,9 @@ struct vv_query_context {
     struct vv_head *head;
     struct vv_store *store;
     struct vv_clock *clock;
-    bool partial;           /* what can't be read now is left out and named in the facts */
-    struct vv_fetch *fetch; /* a result's own; NULL in the context that it is opened with */
+    struct vv_deletions *deletions; /* NULL: there are none */
+    bool partial;                   /* what can't be read now is left out and named in the facts */
+    struct vv_fetch *fetch;         /* a result's own; NULL in the context that it is opened with */
 };
 
 struct vv_query_limits {
@@ -44,8 +47,9 @@ enum vv_request_kind {
     VV_REQUEST_METRICS, /* /api/v1/metrics */
     VV_REQUEST_TAGS,    /* /api/v1/tags */
     VV_REQUEST_EXPORT,  /* /api/v1/export: all points, to be loaded again */
+    VV_REQUEST_DELETE,  /* /api/v1/delete: no result, see vv_request_order */
 };
-#define VV_REQUEST_KINDS 6
+#define VV_REQUEST_KINDS 6 /* that have a result */
 
 /* The last two are for exports only, which have no JSON. */
 enum vv_format { VV_FORMAT_JSON, VV_FORMAT_CSV, VV_FORMAT_LINE, VV_FORMAT_JSON_LINES };
@@ -80,6 +84,23 @@ struct vv_str vv_request_tenant(const struct vv_request *request);
 /* As `format=` says; `fallback` when it says nothing (line protocol for an export's JSON). */
 enum vv_format vv_request_format(const struct vv_request *request, enum vv_format fallback);
 
+/* What a request to delete selects. */
+struct vv_delete_selection {
+    uint64_t sources;
+    uint64_t metrics; /* that there are now, of those asked for */
+    int64_t from;
+    int64_t to;
+    bool dry_run;
+    struct vv_deletion_order *order; /* to be freed; NULL: nothing is selected */
+};
+/* From the names of a VV_REQUEST_DELETE to the numbers of now. VV_NOT_FOUND for an unknown tenant,
+ * measurement or metric; VV_TOO_LARGE beyond sources_max. */
+VV_MUST_CHECK enum vv_status vv_request_order(const struct vv_query_context *context,
+                                              const struct vv_request *request,
+                                              uint64_t sources_max,
+                                              struct vv_delete_selection *selection_out,
+                                              struct vv_error *error);
+
 struct vv_result;
 
 /* Resolves names and prepares; reads nothing yet. Takes the request in any case. VV_NOT_FOUND for
@@ -109,6 +130,7 @@ void vv_result_abort(struct vv_result *result, struct vv_buffer *buffer, enum vv
 /* A part of the asked range that could not be read, where `partial=allowed`. */
 struct vv_missing {
     uint32_t source;
+    uint8_t region; /* whose part of it */
     int64_t from;
     int64_t to;
 };
@@ -120,6 +142,29 @@ struct vv_gone_node {
     int64_t flushed_until_ns; /* what it acknowledged before is in the store */
 };
 #define VV_GONE_MAX 16
+
+/* Another region of the store. */
+struct vv_region_fact {
+    char name[VV_REGION_NAME_SIZE];
+    enum vv_region_state state;
+    /* Of a readable one: up to when, by their clocks, what its nodes acknowledged has come here; no
+     * promise, since regions replicate in any order. The least of those that are heard of; where
+     * none is, the greatest of all. */
+    bool was_heard;
+    int64_t heard_until_ns;
+};
+
+/* What of an answer came from a tier, or from raw points beside tiers. */
+struct vv_tier_fact {
+    uint64_t parts; /* stretches of series; 0: nothing, and no times */
+    uint64_t steps; /* of the tier */
+    int64_t from;   /* the first part's begin, the last one's end */
+    int64_t to;
+    /* Of a tier: up to when it is built; of the sources and metrics in the answer, where it is
+     * built the least far. */
+    bool is_sealed;
+    int64_t sealed_until;
+};
 
 /* What an answer is; also in the answer itself, in JSON, as "facts". */
 struct vv_result_facts {
@@ -133,11 +178,17 @@ struct vv_result_facts {
     uint64_t partitions_missing;
     struct vv_missing missing[VV_MISSING_MAX]; /* the first of them */
     double percentile_error;                   /* relative bound; 0 when exact */
-    bool has_peers;            /* other nodes share the store, and what follows is of them: */
+    uint8_t n_tiers;                           /* that might have answered; 0: raw points alone */
+    uint8_t coarsest_tier;                     /* of them: enum vv_space */
+    struct vv_tier_fact tiers[VV_SPACES + 1];  /* by enum vv_space; the last: of raw points */
+    bool has_peers;            /* other nodes of this region share the store, and what follows is
+                                  of them: */
     bool times_are_own;        /* of sources: of points that this node took */
     int64_t complete_until_ns; /* what any of them acknowledged before, by its clock, was there */
     uint64_t nodes_gone;
     struct vv_gone_node gone[VV_GONE_MAX]; /* the first of them, ascending */
+    uint8_t n_regions;                     /* with the own one; below 2: there are no others */
+    struct vv_region_fact regions[VV_REGIONS_MAX]; /* by number; the own one has a name only */
 };
 void vv_result_read_facts(const struct vv_result *result, struct vv_result_facts *facts_out);
 

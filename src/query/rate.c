@@ -3,7 +3,7 @@
 #include "query/rate.h"
 
 #include "base/clock.h"
-#include "query/bits.h"
+#include "base/bits.h"
 
 static void scan_integers(const uint64_t *values, size_t n, struct vv_rate_segment *segment)
 {

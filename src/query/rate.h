@@ -10,13 +10,7 @@
 #ifndef VV_QUERY_RATE_H
 #define VV_QUERY_RATE_H
 
-#include "codec/block.h"
-
-/* A sum or difference: of integers in 128 bits, or of doubles. */
-union vv_total {
-    __int128 integer;
-    double real;
-};
+#include "tier/step.h"
 
 /* Empty while n is 0. */
 struct vv_rate_segment {

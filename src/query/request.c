@@ -14,6 +14,7 @@
 #define ON_METRICS (1u << VV_REQUEST_METRICS)
 #define ON_TAGS    (1u << VV_REQUEST_TAGS)
 #define ON_EXPORT  (1u << VV_REQUEST_EXPORT)
+#define ON_DELETE  (1u << VV_REQUEST_DELETE)
 #define ON_LISTS   (ON_SOURCES | ON_METRICS | ON_TAGS)
 #define ON_ALL     (ON_QUERY | ON_LATEST | ON_LISTS | ON_EXPORT)
 
@@ -111,22 +112,50 @@ static enum vv_status parse_order(struct parse *parse, struct vv_str value, stru
     return status;
 }
 
-static enum vv_status parse_limit(struct parse *parse, struct vv_str value, struct vv_error *error)
+/* Of at most 15 digits; 0 for what is no number. */
+static uint64_t take_number(struct vv_str value)
 {
-    uint64_t limit = 0;
+    uint64_t number = 0;
     bool valid = value.size <= 15;
     for (size_t i = 0; i < value.size && valid; i++) {
         valid = value.data[i] >= '0' && value.data[i] <= '9';
-        limit = limit * 10 + (uint64_t)(value.data[i] - '0');
+        number = number * 10 + (uint64_t)(value.data[i] - '0');
     }
-    if (!valid || limit == 0) {
+    return valid ? number : 0;
+}
+
+static enum vv_status parse_limit(struct parse *parse, struct vv_str value, struct vv_error *error)
+{
+    char shown[VV_SHOWN_SIZE];
+    parse->request->limit = take_number(value);
+    return parse->request->limit > 0
+               ? VV_OK
+               : vv_error_set(error, VV_INVALID,
+                              "limit '%s' is not a number of rows: an integer from 1 to 10^15 - 1",
+                              vv_shown(value, shown));
+}
+
+static enum vv_status parse_points(struct parse *parse, struct vv_str value, struct vv_error *error)
+{
+    uint64_t points = take_number(value);
+    if (points < 1 || points > VV_POINTS_MAX) {
         char shown[VV_SHOWN_SIZE];
         return vv_error_set(error, VV_INVALID,
-                            "limit '%s' is not a number of rows: an integer from 1 to 10^15 - 1",
-                            vv_shown(value, shown));
+                            "points '%s' is not a number of rows for a screen: an integer from 1 "
+                            "to %u",
+                            vv_shown(value, shown), VV_POINTS_MAX);
     }
-    parse->request->limit = limit;
+    parse->request->points = (uint32_t)points;
     return VV_OK;
+}
+
+static enum vv_status parse_tier(struct parse *parse, struct vv_str value, struct vv_error *error)
+{
+    static const char *const words[] = {"auto", "raw", "minute", "hour", "day"};
+    size_t index;
+    enum vv_status status = parse_word("tier", value, words, 5, &index, error);
+    parse->request->tier = (enum vv_tier_wish)(VV_TIER_AUTO + (int)index);
+    return status;
 }
 
 static enum vv_status parse_where(struct parse *parse, struct vv_str value, struct vv_error *error)
@@ -230,6 +259,38 @@ static enum vv_status parse_key(struct parse *parse, struct vv_str value, struct
     return keep_text(parse, value, &parse->request->key, error);
 }
 
+static enum vv_status parse_truth(const char *what, struct vv_str value, bool *out,
+                                  struct vv_error *error)
+{
+    static const char *const words[] = {"true", "false"};
+    size_t index;
+    enum vv_status status = parse_word(what, value, words, 2, &index, error);
+    *out = index == 0;
+    return status;
+}
+
+static enum vv_status parse_all_sources(struct parse *parse, struct vv_str value,
+                                        struct vv_error *error)
+{
+    return parse_truth("all", value, &parse->request->all, error);
+}
+
+static enum vv_status parse_dry_run(struct parse *parse, struct vv_str value,
+                                    struct vv_error *error)
+{
+    return parse_truth("dry_run", value, &parse->request->dry_run, error);
+}
+
+static enum vv_status parse_all_time(struct parse *parse, struct vv_str value,
+                                     struct vv_error *error)
+{
+    static const char *const words[] = {"all"};
+    size_t index;
+    enum vv_status status = parse_word("time", value, words, 1, &index, error);
+    parse->request->all_time = index == 0;
+    return status;
+}
+
 /* ---- the table ---- */
 
 static const struct parameter {
@@ -239,20 +300,24 @@ static const struct parameter {
     bool may_be_empty;
     parse_value parse;
 } parameters[] = {
-    {"tenant", ON_ALL, false, false, parse_tenant},
-    {"db", ON_ALL, false, false, parse_tenant},
-    {"source", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT, true, false, parse_source},
-    {"tag", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT, true, false, parse_tag},
-    {"measurement", ON_EXPORT, true, false, parse_measurement},
-    {"metric", ON_QUERY | ON_LATEST | ON_METRICS | ON_EXPORT, true, false, parse_metric},
-    {"from", ON_QUERY | ON_LATEST | ON_EXPORT, false, false, parse_from},
-    {"to", ON_QUERY | ON_EXPORT, false, false, parse_to},
+    {"tenant", ON_ALL | ON_DELETE, false, false, parse_tenant},
+    {"db", ON_ALL | ON_DELETE, false, false, parse_tenant},
+    {"source", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT | ON_DELETE, true, false,
+     parse_source},
+    {"tag", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT | ON_DELETE, true, false, parse_tag},
+    {"measurement", ON_EXPORT | ON_DELETE, true, false, parse_measurement},
+    {"metric", ON_QUERY | ON_LATEST | ON_METRICS | ON_EXPORT | ON_DELETE, true, false,
+     parse_metric},
+    {"from", ON_QUERY | ON_LATEST | ON_EXPORT | ON_DELETE, false, false, parse_from},
+    {"to", ON_QUERY | ON_EXPORT | ON_DELETE, false, false, parse_to},
     {"before", ON_QUERY, false, false, parse_before},
-    {"epoch", ON_QUERY | ON_LATEST | ON_EXPORT, false, false, parse_epoch},
+    {"epoch", ON_QUERY | ON_LATEST | ON_EXPORT | ON_DELETE, false, false, parse_epoch},
     {"order", ON_QUERY, false, false, parse_order},
     {"limit", ON_QUERY | ON_LISTS, false, false, parse_limit},
     {"where", ON_QUERY, true, false, parse_where},
     {"step", ON_QUERY, false, false, parse_step},
+    {"points", ON_QUERY, false, false, parse_points},
+    {"tier", ON_QUERY, false, false, parse_tier},
     {"tz", ON_QUERY, false, false, parse_zone},
     {"agg", ON_QUERY, true, false, parse_aggregates},
     {"group_by", ON_QUERY, false, true, parse_groups},
@@ -261,6 +326,9 @@ static const struct parameter {
     {"after", ON_SOURCES, false, false, parse_after},
     {"history", ON_SOURCES, false, false, parse_history},
     {"key", ON_TAGS, false, false, parse_key},
+    {"all", ON_DELETE, false, false, parse_all_sources},
+    {"time", ON_DELETE, false, false, parse_all_time},
+    {"dry_run", ON_DELETE, false, false, parse_dry_run},
     {"format", ON_ALL & ~ON_EXPORT, false, false, parse_format},
     {"format", ON_EXPORT, false, false, parse_export_format},
     {"time_format", ON_QUERY | ON_LATEST | ON_SOURCES, false, false, parse_time_format},
@@ -349,10 +417,67 @@ static enum vv_status finish_times(struct parse *parse, struct vv_error *error)
     return VV_OK;
 }
 
+/* Nothing is deleted because a word was forgotten. */
+static enum vv_status finish_deletion(const struct vv_request *request, struct vv_error *error)
+{
+    bool selects = request->ids.n + request->id_patterns.n + request->n_matchers +
+                       request->metrics.n + request->measurements.n >
+                   0;
+    if (!selects && !request->all) {
+        return vv_error_set(error, VV_INVALID,
+                            "say what to delete: source, tag, metric or measurement; all=true for "
+                            "everything of the tenant");
+    }
+    if (selects && request->all) {
+        return vv_error_set(error, VV_INVALID,
+                            "all=true means everything of the tenant: leave it out, or source, "
+                            "tag, metric and measurement");
+    }
+    bool bounded = request->has_from && request->has_to;
+    if (!bounded && !request->all_time) {
+        return vv_error_set(error, VV_INVALID,
+                            "give from and to: the range is from <= time < to; time=all for all "
+                            "of time");
+    }
+    if (request->all_time && (request->has_from || request->has_to)) {
+        return vv_error_set(error, VV_INVALID, "time=all has no from and no to");
+    }
+    return VV_OK;
+}
+
+static enum vv_status check_points(const struct parse *parse, struct vv_error *error)
+{
+    const struct vv_request *request = parse->request;
+    if (request->points > 0 && request->step_ns != 0) {
+        return vv_error_set(error, VV_INVALID, "points chooses the step: leave step or points out");
+    }
+    if (request->points > 0 && request->n_aggregates == 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "points needs agg: say what to compute, e.g. agg=mean; for the first "
+                            "points as they are there is limit");
+    }
+    if (request->points > 0 && !parse->from.data) {
+        return vv_error_set(error, VV_INVALID,
+                            "points needs from: the step is chosen by the range");
+    }
+    return VV_OK;
+}
+
+/* Whether the answer has steps, of whatever length. */
+static bool has_steps(const struct vv_request *request)
+{
+    return request->step_ns != 0 || request->points > 0 || request->tier == VV_TIER_AUTO ||
+           request->tier >= VV_TIER_MINUTE;
+}
+
 static enum vv_status finish(struct parse *parse, struct vv_error *error)
 {
     struct vv_request *request = parse->request;
     bool by_source = parse->by_source || !parse->has_groups;
+    enum vv_status status = check_points(parse, error);
+    if (status != VV_OK) {
+        return status;
+    }
     request->grouped = !by_source;
     if (request->n_aggregates == 0 && request->step_ns != 0) {
         return vv_error_set(error, VV_INVALID,
@@ -363,14 +488,16 @@ static enum vv_status finish(struct parse *parse, struct vv_error *error)
                             "group_by needs agg: say what to compute, e.g. agg=mean; or group by "
                             "source too, as in group_by=source,site, for points with their tags");
     }
-    if (parse->has_fill && request->step_ns == 0) {
+    if (parse->has_fill && !has_steps(request)) {
         return vv_error_set(error, VV_INVALID,
                             "fill needs step: without steps nothing can be empty");
     }
     if (!request->tenant.data) {
         request->tenant = VV_STR_LITERAL("default");
     }
-    return finish_times(parse, error);
+    status = finish_times(parse, error);
+    return status == VV_OK && request->kind == VV_REQUEST_DELETE ? finish_deletion(request, error)
+                                                                 : status;
 }
 
 static enum vv_status parse_all(struct parse *parse, const struct vv_parameter *given, size_t n,

@@ -8,7 +8,8 @@
 
 #include "base/arena.h"
 #include "query/query.h"
-#include "query/zone.h"
+#include "query/route.h"
+#include "tier/step.h"
 
 #define VV_AGGREGATES_MAX 32
 #define VV_GROUP_TAGS_MAX 16
@@ -78,9 +79,9 @@ enum vv_aggregate_kind {
 
 /* What a fold must keep for the aggregates asked; count is always kept. */
 enum vv_need {
-    VV_NEED_SUM = 1,
-    VV_NEED_BOUNDS = 2, /* min, max */
-    VV_NEED_MOMENTS = 4,
+    VV_NEED_SUM = VV_STEP_SUM,
+    VV_NEED_BOUNDS = VV_STEP_BOUNDS,
+    VV_NEED_MOMENTS = VV_STEP_MOMENTS,
     VV_NEED_ENDS = 8, /* first, last */
     VV_NEED_PERCENTILES = 16,
     VV_NEED_CHANGE = 32, /* rate, increase, delta */
@@ -126,7 +127,9 @@ struct vv_request {
     uint64_t limit; /* 0: none */
     struct vv_where where;
 
-    int64_t step_ns;            /* 0: none */
+    int64_t step_ns; /* 0: none */
+    uint32_t points; /* as many rows as may be; 0: not given */
+    enum vv_tier_wish tier;
     const struct vv_zone *zone; /* NULL: UTC */
     struct vv_aggregate aggregates[VV_AGGREGATES_MAX];
     size_t n_aggregates;
@@ -140,6 +143,10 @@ struct vv_request {
     struct vv_str after; /* of sources */
     bool history;
     struct vv_str key; /* of tags; data NULL: the keys themselves */
+
+    bool all; /* of deletions: all sources, all metrics */
+    bool all_time;
+    bool dry_run;
 };
 
 /* Appends; false when memory is out. */

@@ -77,6 +77,12 @@ static enum vv_status open_answer(struct vv_result *result, struct vv_error *err
     if (status != VV_OK) {
         return status;
     }
+    if (request->kind == VV_REQUEST_QUERY) {
+        status = vv_result_choose_route(result, error);
+        if (status != VV_OK) {
+            return status;
+        }
+    }
     result->layout.tenant = request->tenant;
     status = result->ops->open(result, error);
     if (status == VV_OK) {
@@ -141,7 +147,7 @@ static void end(struct vv_result *result, struct vv_buffer *buffer, enum vv_stat
     struct vv_writer_end details = {
         .facts = &result->facts,
         .registry = result->context.registry,
-        .step_ns = result->request->step_ns,
+        .step_ns = result->step_ns,
         .next = result->next,
         .status = status,
         .message = message,

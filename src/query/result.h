@@ -9,6 +9,7 @@
 #define VV_QUERY_RESULT_H
 
 #include "query/request.h"
+#include "query/route.h"
 #include "query/writer.h"
 
 /* An advance appends about so much, or a single row or record that is larger. */
@@ -40,6 +41,8 @@ struct vv_result {
     uint32_t tenant;
     int64_t from; /* what is read: [from, to) */
     int64_t to;
+    int64_t step_ns;       /* of the answer, chosen where the request has none; 0: none */
+    struct vv_route route; /* of aggregates */
     struct vv_selection selection;
     struct vv_writer_layout layout; /* filled by open() */
     struct vv_writer writer;
@@ -82,6 +85,11 @@ void vv_result_begin(struct vv_result *result, struct vv_buffer *buffer);
 
 /* Lays out series by the request's groups and aggregates. */
 void vv_result_layout_series(struct vv_result *result);
+
+/* Chooses the answer's step and route, of a query; the range and the tenant are known. VV_INVALID:
+ * what is asked for cannot be had. */
+VV_MUST_CHECK enum vv_status vv_result_choose_route(struct vv_result *result,
+                                                    struct vv_error *error);
 
 /* The writer's head of a series: of a source with values for the group's tags, or of a group. */
 struct vv_writer_series vv_result_series(struct vv_str source, const struct vv_str *values,

@@ -57,7 +57,16 @@ enum vv_status vv_scan_open(const struct vv_query_context *context,
     scan->context = context;
     scan->options = *options;
     scan->facts = facts;
+    if (context->deletions && vv_deletions_of(context->deletions, options->source,
+                                              options->measurement, &scan->deletions) != VV_OK) {
+        free(scan);
+        return VV_NO_MEMORY;
+    }
     scan->left = clip_to_source(context, options);
+    scan->n_lanes = vv_registry_plan_regions(context->registry);
+    for (uint8_t region = 0; region < scan->n_lanes; region++) {
+        scan->lanes[region].region = region;
+    }
     scan->width =
         options->few ? 1 : VV_SCAN_WIDTH_MAX; /* rounded up to a span where one is known */
     *scan_out = scan;
@@ -88,6 +97,7 @@ void vv_scan_close(struct vv_scan *scan)
     if (scan) {
         drop_merge(scan);
         vv_rows_free(&scan->copy);
+        vv_deletion_list_deinit(&scan->deletions);
         free(scan);
     }
 }
@@ -141,7 +151,7 @@ static enum vv_status shrink(struct vv_scan *scan, struct vv_error *error)
     }
     scan->width = vv_window_length(rest) / 2;
     scan->narrowed = true;
-    scan->store_empty = false;
+    vv_scan_expect_all(scan);
     return VV_OK;
 }
 

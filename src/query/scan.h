@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scan: the merged rows of one source and measurement in a range, ascending or descending, from
- * head and store. Private to src/query. One thread at a time.
+ * head and store, of all regions. Private to src/query. One thread at a time.
  *
  * It goes through the range window by window; a window is a bucket, or less where few rows are
  * wanted or memory is short, or a longer stretch of which only the head holds something. Each call
@@ -11,6 +11,7 @@
 #define VV_QUERY_SCAN_H
 
 #include "query/query.h"
+#include "query/window.h"
 
 struct vv_scan_options {
     uint32_t tenant;
@@ -45,6 +46,11 @@ VV_MUST_CHECK enum vv_status vv_scan_next(struct vv_scan *scan, const struct vv_
 /* Points before this time are not shown: the tenant's retention hides them, though they may still
  * be on disk, since whole eras go later. */
 int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t tenant);
+
+/* From the source's first to its last time, as far as this node knows. */
+struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source);
+/* Notes a part of the range that can't be read now and is left out. */
+void vv_scan_note_missing(struct vv_result_facts *facts, const struct vv_missing *missing);
 
 /* Up to where all rows have been given: those before this time, with `descending` those at or
  * after it. */

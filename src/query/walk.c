@@ -2,6 +2,8 @@
 /* Cutting slices at the bounds of steps, and keeping what changes need from step to step. */
 #include "query/walk.h"
 
+#include "query/fetch.h"
+
 static enum vv_status open_range(struct vv_walk *walk, int64_t from, int64_t to, bool descending,
                                  bool few)
 {
@@ -28,6 +30,32 @@ static enum vv_status open_lookback(struct vv_walk *walk)
     return open_range(walk, from, to, true, true);
 }
 
+static enum vv_status open_tiers(struct vv_walk *walk, const struct vv_walk_plan *plan)
+{
+    const struct vv_tier_scan_options options = {
+        .route = plan->route,
+        .steps = plan->steps,
+        .source = walk->options.source,
+        .metric = walk->options.metric,
+        .from = walk->options.from,
+        .to = walk->options.to,
+        .descending = walk->options.descending,
+        .sketches = plan->sketches,
+        .memory_max = walk->options.memory_max,
+    };
+    walk->phase = VV_WALK_READS;
+    walk->slice.n = 0;
+    return vv_tier_scan_open(&walk->tiers, walk->context, &options, walk->facts);
+}
+
+/* What the tiers leave to raw points. Only of this is anything asked for ahead. */
+static enum vv_status open_gap(struct vv_walk *walk, struct vv_window gap)
+{
+    vv_fetch_expect(walk->context->fetch, &walk->options.source, 1, gap.from, gap.to,
+                    walk->options.descending, walk->options.few);
+    return open_range(walk, gap.from, gap.to, walk->options.descending, walk->options.few);
+}
+
 static enum vv_status open_main(struct vv_walk *walk)
 {
     walk->phase = VV_WALK_READS;
@@ -36,20 +64,26 @@ static enum vv_status open_main(struct vv_walk *walk)
 }
 
 enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context *context,
-                            const struct vv_feed_options *options, const struct vv_steps *steps,
-                            bool changes, struct vv_result_facts *facts)
+                            const struct vv_feed_options *options, const struct vv_walk_plan *plan,
+                            struct vv_result_facts *facts)
 {
     vv_walk_close(walk);
     walk->context = context;
     walk->options = *options;
     walk->facts = facts;
-    walk->steps = steps;
-    walk->changes = changes;
+    walk->steps = plan->steps;
+    walk->changes = plan->changes;
+    walk->has_tiers = plan->route->n > 0;
+    walk->has_merged = false;
     walk->in_step = false;
     walk->found = false;
     walk->segment.n = 0;
     walk->previous.n = 0;
-    if (!changes || options->descending) {
+    if (walk->has_tiers) {
+        vv_invariant(!plan->changes && !options->where->active);
+        return open_tiers(walk, plan);
+    }
+    if (!plan->changes || options->descending) {
         return open_main(walk);
     }
     walk->phase = VV_WALK_LOOKS_BACK;
@@ -58,17 +92,19 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
 
 bool vv_walk_is_open(const struct vv_walk *walk)
 {
-    return vv_feed_is_open(&walk->feed);
+    return vv_feed_is_open(&walk->feed) || walk->tiers.is_open;
 }
 
 void vv_walk_close(struct vv_walk *walk)
 {
     vv_feed_close(&walk->feed);
+    vv_tier_scan_close(&walk->tiers);
 }
 
 void vv_walk_deinit(struct vv_walk *walk)
 {
     vv_feed_deinit(&walk->feed);
+    vv_tier_scan_deinit(&walk->tiers);
 }
 
 /* ---- steps ---- */
@@ -151,10 +187,24 @@ static struct vv_walk_event take_descending(struct vv_walk *walk)
     return event;
 }
 
+/* Gives a tier's step, or first ends the step before it. */
+static struct vv_walk_event take_merged(struct vv_walk *walk)
+{
+    const struct vv_tier_part *part = &walk->merged;
+    bool is_past = part->time < walk->start || part->time >= walk->end;
+    if (walk->in_step && is_past) {
+        return end_step(walk, &walk->previous);
+    }
+    begin_step(walk, part->time);
+    walk->has_merged = false;
+    return (struct vv_walk_event){
+        .kind = VV_WALK_MERGED, .start = walk->start, .merged = part->step, .sketch = part->sketch};
+}
+
 /* Whether no point of the open step can follow, and all that its end needs is known. */
 static bool is_passed(const struct vv_walk *walk)
 {
-    if (!walk->in_step) {
+    if (!walk->in_step || !vv_feed_is_open(&walk->feed)) {
         return false;
     }
     int64_t reached = vv_feed_reached(&walk->feed);
@@ -197,9 +247,38 @@ static enum vv_status finish(struct vv_walk *walk, struct vv_walk_event *event)
     return VV_OK;
 }
 
+/* The next of what the tiers have. */
+static enum vv_status read_tiers(struct vv_walk *walk, struct vv_walk_event *event,
+                                 struct vv_error *error)
+{
+    struct vv_tier_part part;
+    enum vv_status status = vv_tier_scan_next(&walk->tiers, &part, error);
+    walk->found = walk->found || vv_tier_scan_found(&walk->tiers);
+    if (status != VV_OK) {
+        return status == VV_DONE ? finish(walk, event) : status;
+    }
+    switch (part.kind) {
+    case VV_TIER_STEP:
+        walk->merged = part;
+        walk->has_merged = true;
+        return VV_OK;
+    case VV_TIER_POINTS:
+        walk->slice = (struct vv_slice){part.times, part.values, part.n};
+        return VV_OK;
+    case VV_TIER_GAP:
+        return open_gap(walk, part.gap);
+    default:
+        return VV_OK;
+    }
+}
+
 static enum vv_status read_on(struct vv_walk *walk, struct vv_walk_event *event,
                               struct vv_error *error)
 {
+    if (walk->has_merged) {
+        *event = take_merged(walk);
+        return VV_OK;
+    }
     if (walk->slice.n > 0) {
         *event = walk->options.descending ? take_descending(walk) : take_ascending(walk);
         return VV_OK;
@@ -208,8 +287,15 @@ static enum vv_status read_on(struct vv_walk *walk, struct vv_walk_event *event,
         *event = walk->options.descending ? end_step(walk, &walk->previous) : end_ascending(walk);
         return VV_OK;
     }
+    if (walk->has_tiers && !vv_feed_is_open(&walk->feed)) {
+        return read_tiers(walk, event, error);
+    }
     enum vv_status status = vv_feed_next(&walk->feed, &walk->slice, error);
     walk->found = walk->found || vv_scan_found(walk->feed.scan);
+    if (status == VV_DONE && walk->has_tiers) {
+        vv_feed_close(&walk->feed);
+        return VV_OK;
+    }
     return status == VV_DONE ? finish(walk, event) : status;
 }
 

@@ -3,6 +3,8 @@
  * A walk: the points of one series cut into steps, ascending or descending. Private to src/query.
  * One thread at a time.
  *
+ * With a route, what its tiers answer comes as their steps, the rest as points.
+ *
  * For each step that has points come its parts, then its end. With changes (rate, increase, delta)
  * the end carries the step's segment, joined to the last point before the step; at the range's
  * start that point is looked for before `from`, as far as the lookback goes.
@@ -13,13 +15,15 @@
 #include "query/feed.h"
 #include "query/rate.h"
 #include "query/steps.h"
+#include "query/tier_scan.h"
 
 #define VV_LOOKBACK_NS_MIN VV_HOUR
 
 enum vv_walk_kind {
-    VV_WALK_WORK, /* nothing yet: call again */
-    VV_WALK_PART, /* points of the step that begins at `start` */
-    VV_WALK_STEP, /* that step is complete */
+    VV_WALK_WORK,   /* nothing yet: call again */
+    VV_WALK_PART,   /* points of the step that begins at `start` */
+    VV_WALK_MERGED, /* a tier's step, of that step */
+    VV_WALK_STEP,   /* that step is complete */
     VV_WALK_END,
 };
 
@@ -27,7 +31,17 @@ struct vv_walk_event {
     enum vv_walk_kind kind;
     int64_t start;
     struct vv_slice part;
+    const struct vv_step *merged;
+    const struct vv_sketch *sketch; /* NULL: none is wanted */
     struct vv_rate_segment segment;
+};
+
+/* How points are put together. Pointers are borrowed for the walk's life. */
+struct vv_walk_plan {
+    const struct vv_steps *steps;
+    const struct vv_route *route; /* n 0: points alone; else neither `where` nor changes */
+    bool changes;
+    bool sketches; /* are wanted of a tier's steps */
 };
 
 enum vv_walk_phase { VV_WALK_LOOKS_BACK, VV_WALK_READS, VV_WALK_LOOKS_BACK_LAST, VV_WALK_DONE };
@@ -40,8 +54,12 @@ struct vv_walk {
     const struct vv_steps *steps;
     bool changes;
     enum vv_walk_phase phase;
-    struct vv_feed feed;
+    struct vv_feed feed;   /* of a gap, with tiers */
     struct vv_slice slice; /* what of it is left */
+    bool has_tiers;
+    struct vv_tier_scan tiers;
+    bool has_merged;
+    struct vv_tier_part merged; /* a tier's step that was not given yet */
     bool in_step;
     int64_t start; /* of the step */
     int64_t end;
@@ -50,11 +68,11 @@ struct vv_walk {
     bool found;                      /* head or store had something of the measurement */
 };
 
-/* The context, facts and steps are borrowed for the walk's life. VV_NO_MEMORY. */
+/* The context and facts are borrowed for the walk's life. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_walk_open(struct vv_walk *walk,
                                           const struct vv_query_context *context,
                                           const struct vv_feed_options *options,
-                                          const struct vv_steps *steps, bool changes,
+                                          const struct vv_walk_plan *plan,
                                           struct vv_result_facts *facts);
 bool vv_walk_is_open(const struct vv_walk *walk);
 void vv_walk_close(struct vv_walk *walk);

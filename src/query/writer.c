@@ -2,7 +2,7 @@
 /* What both writers share: their life, and numbers. */
 #include "query/writer.h"
 
-#include "query/bits.h"
+#include "base/bits.h"
 #include "query/export_text.h"
 
 #include <math.h>

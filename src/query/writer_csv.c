@@ -216,8 +216,24 @@ static void write_peers(struct vv_writer *writer, struct vv_buffer *buffer,
         vv_buffer_format(buffer, "# %llu more nodes are gone\n",
                          (unsigned long long)(facts->nodes_gone - VV_GONE_MAX));
     }
-    if (facts->times_are_own) {
-        vv_buffer_text(buffer, "# first and last are of points that this node took\n");
+}
+
+static void write_regions(struct vv_writer *writer, struct vv_buffer *buffer,
+                          const struct vv_result_facts *facts)
+{
+    char time[VV_TIME_TEXT_SIZE];
+    for (size_t i = 1; i < facts->n_regions; i++) {
+        const struct vv_region_fact *region = &facts->regions[i];
+        if (region->state == VV_REGION_ABSENT) {
+            vv_buffer_format(buffer, "# data of region %s is not kept in this data centre\n",
+                             region->name);
+        } else if (region->was_heard) {
+            int size = (int)vv_time_write(&writer->times, region->heard_until_ns, time);
+            vv_buffer_format(buffer, "# region %s was heard until %.*s\n", region->name, size,
+                             time);
+        } else {
+            vv_buffer_format(buffer, "# region %s was not heard of yet\n", region->name);
+        }
     }
 }
 
@@ -237,6 +253,10 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
     }
     if (end->facts->has_peers) {
         write_peers(writer, buffer, end->facts);
+    }
+    write_regions(writer, buffer, end->facts);
+    if (end->facts->times_are_own) {
+        vv_buffer_text(buffer, "# first and last are of points that this node took\n");
     }
     if (end->status != VV_OK) {
         vv_buffer_format(buffer, "# error: %s: ", vv_status_name(end->status));

@@ -2,6 +2,9 @@
 /* Answers as JSON. */
 #include "query/writer.h"
 
+#include "query/route.h"
+#include "tier/unit.h"
+
 #include <math.h>
 
 #define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + 8) /* without the cells */
@@ -249,6 +252,10 @@ static void write_missing(struct vv_writer *writer, struct vv_buffer *buffer,
         const struct vv_missing *missing = &facts->missing[i];
         vv_buffer_text(buffer, i > 0 ? ",{\"source\":" : "{\"source\":");
         write_text(buffer, vv_registry_source_id(end->registry, missing->source));
+        if (missing->region > 0 && missing->region < facts->n_regions) {
+            vv_buffer_text(buffer, ",\"region\":");
+            write_text(buffer, vv_str_of(facts->regions[missing->region].name));
+        }
         vv_buffer_text(buffer, ",\"from\":");
         write_time(writer, buffer, missing->from, true);
         vv_buffer_text(buffer, ",\"to\":");
@@ -272,9 +279,68 @@ static void write_peers(struct vv_writer *writer, struct vv_buffer *buffer,
         vv_buffer_u8(buffer, '}');
     }
     vv_buffer_u8(buffer, ']');
-    if (facts->times_are_own) {
-        vv_buffer_text(buffer, ",\"first_and_last\":\"of this node\"");
+}
+
+static const char *const region_states[] = {
+    [VV_REGION_UNKNOWN] = "unknown",
+    [VV_REGION_ABSENT] = "absent",
+    [VV_REGION_READABLE] = "readable",
+};
+
+static void write_regions(struct vv_writer *writer, struct vv_buffer *buffer,
+                          const struct vv_result_facts *facts)
+{
+    for (size_t i = 1; i < facts->n_regions; i++) {
+        const struct vv_region_fact *region = &facts->regions[i];
+        vv_buffer_text(buffer, i > 1 ? ",{\"name\":" : ",\"regions\":[{\"name\":");
+        write_text(buffer, vv_str_of(region->name));
+        vv_buffer_format(buffer, ",\"state\":\"%s\"", region_states[region->state]);
+        if (region->was_heard) {
+            vv_buffer_text(buffer, ",\"heard_until\":");
+            write_time(writer, buffer, region->heard_until_ns, true);
+        }
+        vv_buffer_text(buffer, i + 1 < facts->n_regions ? "}" : "}]");
     }
+}
+
+static void write_tier(struct vv_writer *writer, struct vv_buffer *buffer, size_t tier,
+                       const struct vv_tier_fact *fact)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    vv_buffer_format(buffer, "{\"tier\":\"%s\",", vv_route_tier_name(tier));
+    if (tier < VV_SPACES) {
+        vv_duration_format(vv_tier_step_ns((enum vv_space)tier), text);
+        vv_buffer_format(buffer, "\"step\":\"%s\",\"steps\":%llu,", text,
+                         (unsigned long long)fact->steps);
+    }
+    vv_buffer_format(buffer, "\"parts\":%llu,\"from\":", (unsigned long long)fact->parts);
+    write_time(writer, buffer, fact->from, fact->parts > 0);
+    vv_buffer_text(buffer, ",\"to\":");
+    write_time(writer, buffer, fact->to, fact->parts > 0);
+    if (fact->is_sealed) {
+        vv_buffer_text(buffer, ",\"sealed_until\":");
+        write_time(writer, buffer, fact->sealed_until, true);
+    }
+    vv_buffer_u8(buffer, '}');
+}
+
+/* Of what the answer was put together, where tiers might have answered. */
+static void write_tiers(struct vv_writer *writer, struct vv_buffer *buffer,
+                        const struct vv_result_facts *facts)
+{
+    size_t n = 0;
+    if (facts->n_tiers == 0) {
+        return;
+    }
+    vv_buffer_text(buffer, ",\"tiers\":[");
+    for (size_t i = 0; i <= VV_SPACES; i++) { /* the coarsest first, raw points last */
+        size_t tier = i < VV_SPACES ? VV_SPACES - 1 - i : VV_SPACES;
+        if (facts->tiers[tier].parts > 0) {
+            vv_buffer_text(buffer, n++ > 0 ? "," : "");
+            write_tier(writer, buffer, tier, &facts->tiers[tier]);
+        }
+    }
+    vv_buffer_u8(buffer, ']');
 }
 
 static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
@@ -282,7 +348,8 @@ static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
 {
     const struct vv_result_facts *facts = end->facts;
     char text[VV_TIME_TEXT_SIZE];
-    vv_buffer_text(buffer, "\"facts\":{\"tier\":\"raw\",\"resolution\":");
+    vv_buffer_format(buffer, "\"facts\":{\"tier\":\"%s\",\"resolution\":",
+                     vv_route_tier_name(facts->n_tiers > 0 ? facts->coarsest_tier : VV_SPACES));
     if (end->step_ns > 0) {
         vv_duration_format(end->step_ns, text);
         vv_buffer_format(buffer, "\"%s\"", text);
@@ -300,11 +367,16 @@ static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
     double duration_ms = round((double)facts->duration_ns / 1e3) / 1e3;
     vv_buffer_text(buffer, ",\"duration_ms\":");
     vv_buffer_append(buffer, text, vv_number_format(duration_ms, text));
+    write_tiers(writer, buffer, facts);
     if (facts->partitions_missing > 0) {
         write_missing(writer, buffer, end);
     }
     if (facts->has_peers) {
         write_peers(writer, buffer, facts);
+    }
+    write_regions(writer, buffer, facts);
+    if (facts->times_are_own) {
+        vv_buffer_text(buffer, ",\"first_and_last\":\"of this node\"");
     }
     vv_buffer_u8(buffer, '}');
 }

@@ -191,7 +191,7 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
     int64_t retention_ns = vv_reader_zigzag(reader);
     vv_stamp stamp = head->form == FORM_STAMPED ? vv_reader_u64(reader) : 0;
     if (!is_done(reader) || retention_ns < 0 ||
-        vv_name_check(name, VV_TENANT_NAME_MAX, "the name", NULL) != VV_OK) {
+        vv_name_check(name, VV_SPACE_NAME_MAX, "the name", NULL) != VV_OK) {
         return damaged(error, "its name or retention is damaged");
     }
     struct vv_tenant *tenant = vv_tenant_at(registry, number);

@@ -49,6 +49,8 @@ static enum vv_status init(struct vv_registry *registry, const struct vv_registr
                               ? options->bytes_max
                               : BYTES_BASE + BYTES_PER_SOURCE * (size_t)options->sources_max;
     registry->history_bytes_max = registry->bytes_max / HISTORY_SHARE;
+    registry->retention_ns = options->retention_ns;
+    registry->has_spaces = options->has_spaces;
     enum vv_status status = vv_hash_secret(registry->secret);
     if (status == VV_OK) {
         status = init_objects(registry, options);
@@ -103,6 +105,7 @@ void vv_registry_destroy(struct vv_registry *registry)
             }
         }
     }
+    vv_plans_deinit(registry);
     vv_objects_deinit(&registry->tenants);
     vv_objects_deinit(&registry->measurements);
     vv_objects_deinit(&registry->metrics);
@@ -163,7 +166,8 @@ static size_t bytes_held(struct vv_registry *registry)
            object_bytes(&registry->tenants) + object_bytes(&registry->measurements) +
            object_bytes(&registry->metrics) + object_bytes(&registry->sources) +
            name_bytes(&registry->tenant_names) + name_bytes(&registry->measurement_names) +
-           name_bytes(&registry->metric_names) + name_bytes(&registry->metric_fields);
+           name_bytes(&registry->metric_names) + name_bytes(&registry->metric_fields) +
+           vv_plans_bytes(registry);
 }
 
 enum vv_status vv_registry_check_room(struct vv_registry *registry, struct vv_error *error)

@@ -26,6 +26,7 @@
 #include "base/arena.h"
 #include "codec/block.h"
 #include "model/partition.h"
+#include "model/space.h"
 
 struct vv_registry;
 
@@ -47,7 +48,8 @@ struct vv_registry_options {
     uint32_t sources_max; /* over all tenants */
     uint32_t metrics_max; /* over all tenants, measurements count too */
     size_t cache_bytes;   /* the series cache, at most */
-    int64_t retention_ns; /* of new tenants; 0: for ever */
+    int64_t retention_ns; /* of new tenants; 0: for ever. Not of those that other nodes told of */
+    bool has_spaces;      /* the same tenants have all spaces, kept as long as by default */
     size_t bytes_max;     /* all but the series cache, at most; 0: 64 MiB and 1 KiB per source of
                              sources_max. Beyond it new objects and new tags are VV_TOO_LARGE. */
 };
@@ -71,6 +73,33 @@ VV_MUST_CHECK enum vv_status vv_registry_tenant(struct vv_registry *registry, st
                                                 struct vv_error *error);
 struct vv_str vv_registry_tenant_name(struct vv_registry *registry, uint32_t tenant);
 uint32_t vv_registry_tenant_count(struct vv_registry *registry);
+/* Whether the number is a tenant's: not a space's, nor one that was never journaled. */
+bool vv_registry_is_tenant(struct vv_registry *registry, uint32_t number);
+
+#define VV_SPACE_NAME_MAX (VV_TENANT_NAME_MAX + VV_SPACE_SUFFIX_MAX)
+/* Finds, or with `create` makes, a tenant's space: its number. As vv_registry_tenant. */
+VV_MUST_CHECK enum vv_status vv_registry_space(struct vv_registry *registry, uint32_t tenant,
+                                               enum vv_space space, bool create,
+                                               uint32_t *space_out, struct vv_error *error);
+/* A tenant's spaces that are on; VV_REGISTRY_NONE: there is none that was ever settled, or it is
+ * off. Lock-free. */
+struct vv_tiers {
+    uint32_t spaces[VV_SPACES];
+    bool any;
+};
+struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t tenant);
+/* Of a space: which one it is, and whose; false for a tenant. Lock-free. */
+bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *tenant_out,
+                          enum vv_space *space_out);
+/* A tenant and its spaces, as far as their present versions are not in the journal; returns how
+ * many. In an order in which a journal may end early: a new tenant comes last. */
+size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
+                             uint32_t numbers_out[VV_SPACES + 1]);
+/* A tenant or a space by its name. */
+VV_MUST_CHECK enum vv_status vv_registry_space_named(struct vv_registry *registry,
+                                                     struct vv_str name, bool create,
+                                                     uint32_t *number_out, struct vv_error *error);
+
 /* Raw data lives this long (0: for ever). Setting makes a new, unsettled version. */
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t tenant);
 void vv_registry_set_retention(struct vv_registry *registry, uint32_t tenant, int64_t retention_ns);
@@ -197,8 +226,22 @@ void vv_registry_source_observe(struct vv_registry *registry, uint32_t source, i
 struct vv_plans {
     const struct vv_plan *plans;
     size_t n;
+    bool is_moving; /* what the store has is being placed anew: see vv_registry_plans_hold */
 };
 struct vv_plans vv_registry_source_plans(struct vv_registry *registry, uint32_t source);
+/* The same of a region (as in struct vv_partition). Those of others are in memory only, as they
+ * were learnt; they take 8 bytes a source of that region and its neighbours by number. */
+struct vv_plans vv_registry_source_plans_in(struct vv_registry *registry, uint32_t source,
+                                            uint8_t region);
+/* Regions of which plans were learnt are below this: 1 where there are none but the own one's. */
+uint8_t vv_registry_plan_regions(struct vv_registry *registry);
+/* Whether what was read from the store by these plans is all there was: they did not move, and none
+ * of them has given way to another one since they were asked for. Else read again. Any thread. */
+bool vv_registry_plans_hold(struct vv_registry *registry, uint32_t source,
+                            const struct vv_plans *plans);
+/* How often a source's plans have begun and ended to move: what was asked for before the last time
+ * may have been asked for in the wrong place. */
+uint64_t vv_registry_plan_moves(const struct vv_registry *registry);
 /*
  * Replaces the history (copied): n ≥ 1 valid plans, ascending, the first from VV_TIME_MIN. Makes a
  * new, unsettled version unless nothing changes. A history that only grows at its end shares its

@@ -77,9 +77,12 @@ struct vv_tenant {
     _Atomic(const struct vv_text *) name; /* NULL: a hole; likewise below */
     vv_object_state state;
     _Atomic int64_t retention_ns;
-    _Atomic vv_stamp retention_stamp; /* 0: none */
-    _Atomic uint32_t metric_last;     /* its metrics, linked by `next`; number + 1, 0: none */
-    uint32_t replaced_bytes;          /* of units and descriptions; under the metrics' lock */
+    _Atomic vv_stamp retention_stamp;   /* 0: none */
+    _Atomic uint32_t metric_last;       /* its metrics, linked by `next`; number + 1, 0: none */
+    uint32_t replaced_bytes;            /* of units and descriptions; under the metrics' lock */
+    _Atomic uint32_t spaces[VV_SPACES]; /* of a tenant: number + 1, 0: it has none */
+    _Atomic uint32_t owner;             /* of a space: its tenant's number + 1, 0: not known yet */
+    _Atomic uint8_t space;              /* which one it is */
     struct vv_index index;
 };
 
@@ -112,10 +115,13 @@ _Static_assert(VV_SOURCE_ID_BYTES_MAX <= UINT16_MAX, "the size of an id fits");
 
 /* Plans at the end may be added in place: n grows, what readers hold stays. */
 struct vv_plan_list {
-    uint32_t capacity;
+    uint16_t capacity;
+    _Atomic bool is_moving; /* see vv_registry_begin_move; such a list is one source's alone */
     _Atomic uint32_t n;
     struct vv_plan plans[];
 };
+/* Where a source's list in a region is found; NULL: it has none. */
+typedef _Atomic(struct vv_plan_list *) vv_plan_slot;
 
 struct vv_source {
     _Atomic(const struct vv_source_id *) id;
@@ -124,7 +130,7 @@ struct vv_source {
     _Atomic int64_t last_ns;
     _Atomic uint64_t times_settled; /* the version of the times that is in the metadata */
     struct vv_tags *tags;           /* under the tenant's lock; NULL when canonical */
-    _Atomic(struct vv_plan_list *) plans;
+    vv_plan_slot plans;             /* of the own region */
     uint32_t tenant;
     _Atomic uint32_t tags_epoch; /* changes with the present tags */
 };
@@ -140,6 +146,8 @@ struct vv_registry {
     struct vv_str id_tag; /* data NULL: none; owned */
     size_t bytes_max;
     size_t history_bytes_max;
+    int64_t retention_ns;      /* of new tenants */
+    bool has_spaces;           /* the same */
     vv_stamp (*stamp)(void *); /* NULL: the registry is not shared */
     void *stamp_context;
     uint8_t secret[VV_HASH_SECRET_SIZE];
@@ -160,8 +168,12 @@ struct vv_registry {
 
     pthread_mutex_t texts_lock;
     struct vv_arena texts;
+    _Atomic uint64_t plan_moves; /* begun and ended */
     struct vv_plan_list *shared_plans[VV_SHARED_PLANS_MAX];
     size_t n_shared_plans;
+    /* Slots by source, of each region but the own one; NULL until plans of it are learnt. */
+    _Atomic(struct vv_objects *) region_plans[VV_REGIONS_MAX];
+    _Atomic uint8_t plan_regions; /* those that are not NULL are below */
 
     struct vv_series_cache *series;
 };
@@ -209,6 +221,8 @@ void vv_state_set_settled(vv_object_state *state, uint64_t version);
 VV_MUST_CHECK enum vv_status vv_tenant_add(struct vv_registry *registry, uint32_t number,
                                            struct vv_str name, int64_t retention_ns,
                                            uint64_t state);
+/* It was settled: a tenant and those of its spaces that were find each other from now on. */
+void vv_tenant_link(struct vv_registry *registry, uint32_t number);
 VV_MUST_CHECK enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number,
                                                 uint32_t tenant, struct vv_str name,
                                                 uint64_t state);
@@ -330,10 +344,12 @@ static inline bool vv_source_is_canonical(const struct vv_source *source)
 /* VV_INVALID, VV_TOO_LARGE. */
 VV_MUST_CHECK enum vv_status vv_plans_check(const struct vv_plan *plans, size_t n);
 /* The plans have been checked. */
-VV_MUST_CHECK enum vv_status vv_source_replace_plans(struct vv_registry *registry,
-                                                     struct vv_source *source,
-                                                     const struct vv_plan *plans, size_t n,
-                                                     bool *changed_out);
+VV_MUST_CHECK enum vv_status vv_plans_replace(struct vv_registry *registry, vv_plan_slot *slot,
+                                              const struct vv_plan *plans, size_t n,
+                                              bool *changed_out);
+/* Of other regions; for the registry's end, and its bytes. */
+void vv_plans_deinit(struct vv_registry *registry);
+size_t vv_plans_bytes(struct vv_registry *registry);
 
 /* ---- times.c ---- */
 

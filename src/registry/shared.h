@@ -72,11 +72,22 @@ VV_MUST_CHECK enum vv_status vv_registry_learn_source(struct vv_registry *regist
 VV_MUST_CHECK enum vv_status vv_registry_learn_tags(struct vv_registry *registry, uint32_t source,
                                                     const struct vv_tag_version *version,
                                                     struct vv_error *error);
-/* Adds plans to the source's history: valid ones, ascending, the first from VV_TIME_MIN.
- * VV_CORRUPT when one is known with another content. */
+/* Adds plans to the source's history in a region (below VV_REGIONS_MAX): valid ones, ascending, the
+ * first from VV_TIME_MIN. Those of another region than the own one, 0, make no new version: no
+ * record has them. VV_CORRUPT when one is known with another content. */
 VV_MUST_CHECK enum vv_status vv_registry_learn_plans(struct vv_registry *registry, uint32_t source,
-                                                     const struct vv_plan *plans, size_t n,
-                                                     struct vv_error *error);
+                                                     uint8_t region, const struct vv_plan *plans,
+                                                     size_t n, struct vv_error *error);
+
+/*
+ * A source's first plan gives way to another one, since nobody could be asked for it before: makes
+ * a new, unsettled version. Until the end of the move readers know that what the store has may be
+ * in the place of the old plan or of the new one. One at a time; VV_NO_MEMORY changes nothing.
+ */
+VV_MUST_CHECK enum vv_status vv_registry_begin_move(struct vv_registry *registry, uint32_t source,
+                                                    const struct vv_plan *first,
+                                                    struct vv_error *error);
+void vv_registry_end_move(struct vv_registry *registry, uint32_t source);
 
 /*
  * A version of tags is known to other nodes when it was learnt from one, told to them, or read from

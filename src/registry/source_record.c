@@ -316,8 +316,8 @@ static enum vv_status commit(struct vv_registry *registry, struct vv_index *inde
     }
     bool changed = false;
     if (status == VV_OK && record->n_plans > 0) {
-        status = vv_source_replace_plans(registry, vv_source_at(registry, record->number),
-                                         record->plans, record->n_plans, &changed);
+        status = vv_plans_replace(registry, &vv_source_at(registry, record->number)->plans,
+                                  record->plans, record->n_plans, &changed);
     }
     if (status == VV_OK && record->versions) {
         vv_tags_replace_all(registry, index, record->number, record->versions);

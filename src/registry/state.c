@@ -87,4 +87,7 @@ void vv_registry_settle(struct vv_registry *registry, enum vv_registry_kind kind
     if (state) {
         vv_state_set_settled(state, version);
     }
+    if (kind == VV_REGISTRY_TENANT && state) {
+        vv_tenant_link(registry, number);
+    }
 }

@@ -31,6 +31,49 @@ void vv_tenant_deinit(struct vv_registry *registry, struct vv_tenant *tenant)
     vv_index_deinit(registry, &tenant->index);
 }
 
+static struct vv_str space_name(struct vv_str tenant, enum vv_space space,
+                                char room[VV_SPACE_NAME_MAX])
+{
+    struct vv_str suffix = vv_space_suffix(space);
+    vv_invariant(tenant.size > 0 && tenant.size <= VV_TENANT_NAME_MAX && !vv_space_is_name(tenant));
+    memcpy(room, tenant.data, tenant.size);
+    memcpy(room + tenant.size, suffix.data, suffix.size);
+    return (struct vv_str){room, tenant.size + suffix.size};
+}
+
+static void link_space(struct vv_registry *registry, uint32_t tenant, enum vv_space space,
+                       uint32_t number)
+{
+    struct vv_tenant *linked = vv_tenant_at(registry, number);
+    atomic_store_explicit(&linked->space, (uint8_t)space, memory_order_relaxed);
+    atomic_store_explicit(&linked->owner, tenant + 1, memory_order_release);
+    atomic_store_explicit(&vv_tenant_at(registry, tenant)->spaces[space], number + 1,
+                          memory_order_release);
+}
+
+/* One that no journal has yet is not used: its number could become another one's. */
+static bool is_settled(struct vv_registry *registry, uint32_t space)
+{
+    return space != VV_REGISTRY_NONE && vv_registry_settled(registry, VV_REGISTRY_TENANT, space);
+}
+
+/* Records come in any order: whichever of a tenant and its space is the second links them. */
+void vv_tenant_link(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_str name = vv_registry_tenant_name(registry, number);
+    struct vv_str owner = vv_space_tenant_name(name);
+    bool is_space = vv_space_is_name(name);
+    uint32_t tenant = is_space ? vv_tenant_find(registry, owner) : number;
+    for (size_t i = 0; i < VV_SPACES && tenant != VV_REGISTRY_NONE; i++) {
+        char room[VV_SPACE_NAME_MAX];
+        struct vv_str wanted = space_name(owner, (enum vv_space)i, room);
+        uint32_t space = is_space ? number : vv_tenant_find(registry, wanted);
+        if (is_settled(registry, space) && (!is_space || vv_str_equal(wanted, name))) {
+            link_space(registry, tenant, (enum vv_space)i, space);
+        }
+    }
+}
+
 enum vv_status vv_tenant_add(struct vv_registry *registry, uint32_t number, struct vv_str name,
                              int64_t retention_ns, uint64_t state)
 {
@@ -47,54 +90,172 @@ enum vv_status vv_tenant_add(struct vv_registry *registry, uint32_t number, stru
     atomic_store_explicit(&tenant->state, state, memory_order_relaxed);
     atomic_store_explicit(&tenant->name, kept, memory_order_release);
     vv_objects_use(tenants, number);
-    atomic_fetch_add_explicit(&tenants->live, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tenants->live, !vv_space_is_name(name), memory_order_relaxed);
     vv_names_add(&registry->tenant_names, name_hash(registry, name), number);
+    vv_tenant_link(registry, number);
     return VV_OK;
 }
 
-static enum vv_status create_tenant(struct vv_registry *registry, struct vv_str name,
-                                    uint32_t *tenant_out, struct vv_error *error)
+/* Spaces are not counted: who sets the limit thinks of tenants. */
+static enum vv_status check_limit(struct vv_registry *registry, struct vv_str name,
+                                  struct vv_error *error)
 {
     struct vv_objects *tenants = &registry->tenants;
-    *tenant_out = vv_tenant_find(registry, name);
-    if (*tenant_out != VV_REGISTRY_NONE) {
-        return VV_OK;
-    }
-    uint32_t number = vv_objects_end(tenants);
-    if (atomic_load(&tenants->live) >= tenants->limit || !vv_objects_can_hold(tenants, number)) {
+    bool is_full = !vv_space_is_name(name) && atomic_load(&tenants->live) >= tenants->limit;
+    if (is_full || !vv_objects_can_hold(tenants, vv_objects_end(tenants))) {
         return vv_error_set(error, VV_TOO_LARGE,
                             "there are %u tenants, which is the limit: raise it to add more",
                             (unsigned)atomic_load(&tenants->live));
     }
-    enum vv_status status = vv_registry_check_room(registry, error);
-    if (status == VV_OK) {
-        status = vv_tenant_add(registry, number, name, 0, 1 << 1);
+    return vv_registry_check_room(registry, error);
+}
+
+static enum vv_status make(struct vv_registry *registry, struct vv_str name, int64_t retention_ns,
+                           uint32_t *number_out, struct vv_error *error)
+{
+    *number_out = vv_tenant_find(registry, name);
+    if (*number_out != VV_REGISTRY_NONE) {
+        return VV_OK;
     }
-    *tenant_out = status == VV_OK ? number : VV_REGISTRY_NONE;
+    uint32_t number = vv_objects_end(&registry->tenants);
+    enum vv_status status = check_limit(registry, name, error);
+    if (status == VV_OK) {
+        status = vv_tenant_add(registry, number, name, retention_ns, 1 << 1);
+    }
+    *number_out = status == VV_OK ? number : VV_REGISTRY_NONE;
+    return status;
+}
+
+/* A tenant that begins on this node: as the options say. Its spaces come first, so that whoever
+ * sees it sees all of them. */
+static enum vv_status begin(struct vv_registry *registry, struct vv_str name, uint32_t *tenant_out,
+                            struct vv_error *error)
+{
+    *tenant_out = vv_tenant_find(registry, name);
+    if (*tenant_out != VV_REGISTRY_NONE) {
+        return VV_OK;
+    }
+    enum vv_status status = check_limit(registry, name, error);
+    for (int i = 0; registry->has_spaces && i < VV_SPACES && status == VV_OK; i++) {
+        char room[VV_SPACE_NAME_MAX];
+        uint32_t space;
+        status = make(registry, space_name(name, (enum vv_space)i, room),
+                      vv_space_retention_ns_default((enum vv_space)i), &space, error);
+    }
+    return status == VV_OK ? make(registry, name, registry->retention_ns, tenant_out, error)
+                           : status;
+}
+
+enum making { FIND, MAKE, BEGIN };
+
+static enum vv_status find_or_make(struct vv_registry *registry, struct vv_str name,
+                                   enum making making, uint32_t *number_out, struct vv_error *error)
+{
+    *number_out = vv_tenant_find(registry, name);
+    if (*number_out != VV_REGISTRY_NONE) {
+        return VV_OK;
+    }
+    enum vv_status status =
+        vv_name_check(vv_space_tenant_name(name), VV_TENANT_NAME_MAX, "the tenant's name", error);
+    if (status != VV_OK) {
+        return status == VV_TOO_LARGE ? VV_INVALID : status;
+    }
+    if (making == FIND) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no tenant '%.*s'", VV_STR_ARG(name));
+    }
+    pthread_mutex_lock(&registry->tenants.lock);
+    status = making == BEGIN ? begin(registry, name, number_out, error)
+                             : make(registry, name, 0, number_out, error);
+    pthread_mutex_unlock(&registry->tenants.lock);
     return status;
 }
 
 enum vv_status vv_registry_tenant(struct vv_registry *registry, struct vv_str name, bool create,
                                   uint32_t *tenant_out, struct vv_error *error)
 {
-    *tenant_out = vv_tenant_find(registry, name);
-    if (*tenant_out != VV_REGISTRY_NONE) {
-        return VV_OK;
-    }
-    enum vv_status status = vv_name_check(name, VV_TENANT_NAME_MAX, "the tenant's name", error);
-    if (status != VV_OK) {
-        return status == VV_TOO_LARGE ? VV_INVALID : status;
-    }
-    if (memchr(name.data, '/', name.size)) {
+    *tenant_out = VV_REGISTRY_NONE;
+    if (vv_space_is_name(name)) {
         return vv_error_set(error, VV_INVALID, "the tenant's name contains '/': leave it out");
     }
-    if (!create) {
-        return vv_error_set(error, VV_NOT_FOUND, "there is no tenant '%.*s'", VV_STR_ARG(name));
+    return find_or_make(registry, name, create ? BEGIN : FIND, tenant_out, error);
+}
+
+/* ---- spaces ---- */
+
+enum vv_status vv_registry_space_named(struct vv_registry *registry, struct vv_str name,
+                                       bool create, uint32_t *number_out, struct vv_error *error)
+{
+    *number_out = VV_REGISTRY_NONE;
+    if (!vv_space_has_good_suffix(name)) {
+        return vv_error_set(error, VV_INVALID, "'%.*s' names no tenant, nor a tier of one",
+                            VV_STR_ARG(name));
     }
-    pthread_mutex_lock(&registry->tenants.lock);
-    status = create_tenant(registry, name, tenant_out, error);
-    pthread_mutex_unlock(&registry->tenants.lock);
-    return status;
+    return find_or_make(registry, name, create ? MAKE : FIND, number_out, error);
+}
+
+enum vv_status vv_registry_space(struct vv_registry *registry, uint32_t tenant, enum vv_space space,
+                                 bool create, uint32_t *space_out, struct vv_error *error)
+{
+    char room[VV_SPACE_NAME_MAX];
+    struct vv_str name = space_name(vv_registry_tenant_name(registry, tenant), space, room);
+    return find_or_make(registry, name, create ? MAKE : FIND, space_out, error);
+}
+
+static bool is_on(struct vv_registry *registry, uint32_t space)
+{
+    return vv_registry_retention(registry, space) != VV_SPACE_OFF_NS;
+}
+
+struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    struct vv_tiers tiers = {.any = false};
+    for (size_t i = 0; i < VV_SPACES; i++) {
+        uint32_t space =
+            tenant ? atomic_load_explicit(&tenant->spaces[i], memory_order_acquire) : 0;
+        bool has = space > 0 && is_on(registry, space - 1);
+        tiers.spaces[i] = has ? space - 1 : VV_REGISTRY_NONE;
+        tiers.any |= has;
+    }
+    return tiers;
+}
+
+size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
+                             uint32_t numbers_out[VV_SPACES + 1])
+{
+    size_t n = 0;
+    struct vv_str name = vv_registry_tenant_name(registry, tenant);
+    for (int i = 0; i < VV_SPACES; i++) {
+        char room[VV_SPACE_NAME_MAX];
+        uint32_t space = vv_tenant_find(registry, space_name(name, (enum vv_space)i, room));
+        if (space != VV_REGISTRY_NONE &&
+            !vv_registry_settled(registry, VV_REGISTRY_TENANT, space)) {
+            numbers_out[n++] = space;
+        }
+    }
+    if (!vv_registry_settled(registry, VV_REGISTRY_TENANT, tenant)) {
+        numbers_out[n++] = tenant;
+    }
+    return n;
+}
+
+bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *tenant_out,
+                          enum vv_space *space_out)
+{
+    struct vv_tenant *space = vv_tenant_at(registry, number);
+    uint32_t owner = space ? atomic_load_explicit(&space->owner, memory_order_acquire) : 0;
+    if (owner == 0) {
+        return false;
+    }
+    *tenant_out = owner - 1;
+    *space_out = (enum vv_space)atomic_load_explicit(&space->space, memory_order_relaxed);
+    return true;
+}
+
+bool vv_registry_is_tenant(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_str name = vv_registry_tenant_name(registry, number);
+    return name.size > 0 && !vv_space_is_name(name);
 }
 
 struct vv_str vv_registry_tenant_name(struct vv_registry *registry, uint32_t number)

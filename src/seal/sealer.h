@@ -11,6 +11,7 @@
 #define VV_SEAL_SEALER_H
 
 #include "base/clock.h"
+#include "deletion/deletions.h"
 #include "registry/registry.h"
 #include "seal/ledger.h"
 #include "store/store.h"
@@ -21,9 +22,11 @@ struct vv_sealer_options {
     struct vv_registry *registry;
     struct vv_store *store;
     struct vv_clock *clock;
+    struct vv_deletions *deletions; /* NULL: there are none */
     struct vv_ledger_rule ledger;
     size_t block_bytes_max; /* of a block's rows before encoding */
     int zstd_level;
+    double percentile_error; /* of tiers: relative, as of vv_sketch_init */
 };
 
 struct vv_seal_figures {
@@ -34,6 +37,9 @@ struct vv_seal_figures {
     uint64_t bytes_in;  /* of pieces read */
     uint64_t bytes_out; /* of blocks written */
     uint64_t damaged;   /* spans left as they are because a piece could not be decoded */
+    uint64_t units;     /* of tiers, built */
+    uint64_t hidden;    /* values that deletions took out */
+    uint64_t put_off;   /* times that a span was left for later, its part of the store being away */
 };
 
 VV_MUST_CHECK enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
@@ -44,12 +50,17 @@ void vv_sealer_destroy(struct vv_sealer *sealer);
  * Seals one group of at most `spans_max` (≥ 1) spans; VV_DONE when none is left. `until`:
  * VV_SEAL_DUE for the spans that are due, else every marked span whose last run has at most that
  * stamp, over and quiet or not. After a failure of the store nothing is lost: the marks are still
- * there.
+ * there. Spans of a shared store whose part of it is away are put off for some seconds: VV_OVERLOAD
+ * when only such are left.
  */
 #define VV_SEAL_DUE ((vv_stamp)0)
 #define VV_SEAL_ALL UINT64_MAX
 VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until,
                                             size_t spans_max, struct vv_error *error);
+/* Whether a mark's span could not be decoded, and is not tried again before a restart. */
+bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark);
+/* The latest wall time by which anything can have been built so far in this process. */
+int64_t vv_sealer_latest_ns(const struct vv_sealer *sealer);
 void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figures *figures_out);
 
 #endif

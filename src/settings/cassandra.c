@@ -3,42 +3,15 @@
 #include "settings/settings.h"
 
 #include "base/clock.h"
+#include "settings/list.h"
 #include "settings/table.h"
 #include "settings/value.h"
 
 #include <errno.h>
 
-#define KEYSPACE_SIZE_MAX 48
-#define REGION_SIZE_MAX   48
-#define REPLICAS_MAX      100
-#define CLASS_LEAST_NS    VV_MINUTE
-#define CLASS_MOST_NS     (20 * 365 * VV_DAY) /* Cassandra takes no longer TTL */
-
-static struct vv_str trim(struct vv_str text)
-{
-    while (text.size > 0 && text.data[0] == ' ') {
-        text.data++;
-        text.size--;
-    }
-    while (text.size > 0 && text.data[text.size - 1] == ' ') {
-        text.size--;
-    }
-    return text;
-}
-
-/* The next element of a list with commas; false at its end. *rest begins as the whole list, which
- * is not empty, and has data NULL after the last element. */
-static bool next_element(struct vv_str *rest, struct vv_str *element_out)
-{
-    if (!rest->data) {
-        return false;
-    }
-    const char *comma = memchr(rest->data, ',', rest->size);
-    size_t size = comma ? (size_t)(comma - rest->data) : rest->size;
-    *element_out = trim((struct vv_str){rest->data, size});
-    *rest = comma ? (struct vv_str){comma + 1, rest->size - size - 1} : (struct vv_str){0};
-    return true;
-}
+#define REPLICAS_MAX   100
+#define CLASS_LEAST_NS VV_MINUTE
+#define CLASS_MOST_NS  (20 * 365 * VV_DAY) /* Cassandra takes no longer TTL */
 
 /* ---- classes ---- */
 
@@ -55,11 +28,11 @@ enum vv_status vv_settings_classes(const struct vv_settings *settings,
                                    int64_t classes_ns_out[VV_SETTINGS_CLASSES_MAX], size_t *n_out,
                                    struct vv_error *error)
 {
-    struct vv_str rest = trim(vv_str_of(settings->cassandra_classes));
+    struct vv_str rest = vv_list_trim(vv_str_of(settings->cassandra_classes));
     struct vv_str element;
     size_t n = 0;
     rest = rest.size > 0 ? rest : (struct vv_str){0}; /* only what is kept for ever */
-    while (next_element(&rest, &element)) {
+    while (vv_list_next(&rest, &element)) {
         int64_t class_ns;
         if (vv_duration_parse(element, &class_ns, NULL) != VV_OK) {
             return refuse_class(element, "is not a duration", error);
@@ -108,13 +81,13 @@ enum vv_status vv_settings_replication(
     struct vv_str rest = vv_str_of(settings->cassandra_replication);
     struct vv_str element;
     size_t n = 0;
-    while (next_element(&rest, &element)) {
+    while (vv_list_next(&rest, &element)) {
         const char *colon = memchr(element.data, ':', element.size);
         size_t size = colon ? (size_t)(colon - element.data) : element.size;
-        struct vv_str name = trim((struct vv_str){element.data, size});
+        struct vv_str name = vv_list_trim((struct vv_str){element.data, size});
         struct vv_str count = {0};
         if (colon) {
-            count = trim((struct vv_str){colon + 1, element.size - size - 1});
+            count = vv_list_trim((struct vv_str){colon + 1, element.size - size - 1});
         }
         int64_t replicas;
         if (name.size == 0 || !vv_int_parse(count, &replicas) || replicas < 1 ||
@@ -138,10 +111,10 @@ enum vv_status vv_settings_replication(
 /* Patterns are not meant: what looks like one is refused, rather than be a name that nobody has. */
 static enum vv_status check_rows_tenants(const char *list, struct vv_error *error)
 {
-    struct vv_str rest = trim(vv_str_of(list));
+    struct vv_str rest = vv_list_trim(vv_str_of(list));
     struct vv_str element;
     rest = rest.size > 0 ? rest : (struct vv_str){0};
-    while (next_element(&rest, &element)) {
+    while (vv_list_next(&rest, &element)) {
         bool is_all = vv_str_equal(element, VV_STR_LITERAL("*"));
         if (element.size == 0 || (!is_all && memchr(element.data, '*', element.size))) {
             return vv_error_set(error, VV_INVALID,
@@ -197,35 +170,6 @@ enum vv_status vv_settings_password(const struct vv_settings *settings,
 
 /* ---- checks ---- */
 
-/* Names without quotes are made small by Cassandra, and must then be found again. */
-static enum vv_status check_keyspace(const char *name, struct vv_error *error)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
-    static const char others[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-    size_t size = strlen(name);
-    if (size <= KEYSPACE_SIZE_MAX && strspn(name, letters) > 0 && strspn(name, others) == size) {
-        return VV_OK;
-    }
-    return vv_error_set(error, VV_INVALID,
-                        "cassandra.keyspace: '%.64s' is no name; allowed: small letters, digits "
-                        "and _, at most %d, a letter first",
-                        name, KEYSPACE_SIZE_MAX);
-}
-
-static enum vv_status check_region(const char *name, struct vv_error *error)
-{
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-    size_t size = strlen(name);
-    if (size > 0 && size <= REGION_SIZE_MAX && strspn(name, allowed) == size) {
-        return VV_OK;
-    }
-    return vv_error_set(error, VV_INVALID,
-                        "cassandra.region: '%.64s' is no name; allowed: letters, digits, - and _, "
-                        "at most %d",
-                        name, REGION_SIZE_MAX);
-}
-
 static enum vv_status check_login(const struct vv_settings *settings, struct vv_error *error)
 {
     bool password = *settings->cassandra_password;
@@ -270,10 +214,8 @@ enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
     int64_t classes[VV_SETTINGS_CLASSES_MAX];
     struct vv_settings_replicas replicas[VV_SETTINGS_REPLICAS_MAX];
     size_t n;
-    enum vv_status status = check_keyspace(settings->cassandra_keyspace, error);
-    if (status == VV_OK) {
-        status = check_region(settings->cassandra_region, error);
-    }
+    struct vv_settings_regions regions;
+    enum vv_status status = vv_settings_regions(settings, &regions, error);
     if (status == VV_OK) {
         status = vv_settings_classes(settings, classes, &n, error);
     }

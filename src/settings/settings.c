@@ -70,6 +70,42 @@ static enum vv_status check_partition(const struct vv_settings *settings, struct
     return VV_OK;
 }
 
+int64_t vv_settings_raw_ns(const struct vv_settings *settings)
+{
+    bool preset = settings->tiers_default && settings->retention_raw_ns == 0;
+    return preset ? 7 * VV_DAY : settings->retention_raw_ns;
+}
+
+static enum vv_status check_tiers(const struct vv_settings *settings, struct vv_error *error)
+{
+    if (!settings->tiers_default) {
+        return VV_OK;
+    }
+    if (strcmp(settings->store_kind, "cassandra") == 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "tiers.default is set, but tiers are kept by the embedded store only: "
+                            "leave it out with store: cassandra");
+    }
+    if (settings->retention_raw_ns > 0 && settings->retention_raw_ns < 2 * VV_DAY) {
+        return vv_error_set(error, VV_INVALID,
+                            "retention.raw is shorter than 2d, too short for tiers to be built: "
+                            "set 2d or more, or leave out tiers.default");
+    }
+    return VV_OK;
+}
+
+int64_t vv_settings_hearing_ns(const struct vv_settings *settings)
+{
+    return 2 * settings->fleet_poll_ns + 3 * VV_SECOND;
+}
+
+/* A query knows what was told before it began, and each of its requests takes its time. */
+int64_t vv_settings_lead_ns(const struct vv_settings *settings)
+{
+    return vv_settings_hearing_ns(settings) + settings->query_time_ns_max +
+           settings->cassandra_request_timeout_ns;
+}
+
 enum vv_status vv_settings_check(const struct vv_settings *settings, struct vv_error *error)
 {
     const struct {
@@ -94,5 +130,6 @@ enum vv_status vv_settings_check(const struct vv_settings *settings, struct vv_e
         }
     }
     enum vv_status status = check_partition(settings, error);
+    status = status == VV_OK ? check_tiers(settings, error) : status;
     return status == VV_OK ? vv_settings_check_cassandra(settings, error) : status;
 }

@@ -44,9 +44,10 @@ struct vv_settings {
     int64_t head_flush_age_ns; /* head.flush_age */
     int64_t head_bytes_max;    /* head.bytes_max: 503 beyond */
     /* partition: plan of new sources; 0 / 0 / 1: chosen from what is seen */
-    int64_t bucket_ns; /* partition.bucket */
-    int64_t span_ns;   /* partition.span */
-    int64_t splits;    /* partition.splits */
+    int64_t bucket_ns;    /* partition.bucket */
+    int64_t span_ns;      /* partition.span */
+    int64_t splits;       /* partition.splits */
+    bool partition_adapt; /* partition.adapt */
     /* seal */
     int64_t seal_lateness_ns; /* seal.lateness */
     int64_t seal_quiet_ns;    /* seal.quiet */
@@ -54,6 +55,8 @@ struct vv_settings {
     int64_t seal_interval_ns; /* seal.interval: how often the ledger is looked at */
     int64_t block_bytes_max;  /* seal.block_bytes_max */
     int64_t zstd_level;       /* seal.zstd_level, 0: off */
+    /* deletion */
+    int64_t deletion_markers_max; /* deletion.markers_max */
     /* store */
     char store_kind[VV_SETTING_TEXT_MAX]; /* store.kind: rocksdb|cassandra */
     int64_t store_cache_bytes;            /* store.cache_bytes */
@@ -66,6 +69,9 @@ struct vv_settings {
     /* retention */
     int64_t retention_raw_ns;   /* retention.raw: of new tenants, 0: for ever */
     int64_t expire_interval_ns; /* retention.interval */
+    /* tiers */
+    bool tiers_default;             /* tiers.default: of new tenants */
+    int64_t tiers_percentile_error; /* tiers.percentile_error, in 1/10,000 */
     /* query */
     int64_t query_time_ns_max;      /* query.time_max */
     int64_t query_memory_bytes_max; /* query.memory_bytes_max */
@@ -76,9 +82,10 @@ struct vv_settings {
     char cassandra_contact_points[VV_SETTING_TEXT_MAX];  /* cassandra.contact_points */
     char cassandra_datacenter[VV_SETTING_TEXT_MAX];      /* cassandra.local_datacenter, "": that of
                                                             the first contact point */
-    char cassandra_keyspace[VV_SETTING_TEXT_MAX];        /* cassandra.keyspace */
+    char cassandra_keyspace[VV_SETTING_TEXT_MAX];        /* cassandra.keyspace: of all regions */
     char cassandra_replication[VV_SETTING_TEXT_MAX];     /* cassandra.replication: "dc1:3,dc2:3" */
     char cassandra_region[VV_SETTING_TEXT_MAX];          /* cassandra.region */
+    char cassandra_regions[VV_SETTING_TEXT_MAX];         /* cassandra.regions: "one,two" */
     char cassandra_classes[VV_SETTING_TEXT_MAX];         /* cassandra.classes: "7d,30d" */
     char cassandra_rows_tenants[VV_SETTING_TEXT_MAX];    /* cassandra.rows_tenants: "a,b", "*" */
     char cassandra_user[VV_SETTING_TEXT_MAX];            /* cassandra.user, "": no authentication */
@@ -90,8 +97,10 @@ struct vv_settings {
     char cassandra_consistency[VV_SETTING_TEXT_MAX];     /* cassandra.consistency */
     int64_t cassandra_requests_max;         /* cassandra.requests_max: writes under way */
     int64_t cassandra_bytes_max;            /* cassandra.bytes_max: of them */
+    int64_t cassandra_parked_max;           /* cassandra.parked_max: 0: nothing is parked */
     int64_t cassandra_slack_ns;             /* cassandra.slack */
     int64_t cassandra_repair_interval_ns;   /* cassandra.repair_interval, 0: not told */
+    int64_t cassandra_gc_grace_min_ns;      /* cassandra.gc_grace_min */
     int64_t cassandra_connections_per_host; /* cassandra.connections_per_host */
     int64_t cassandra_request_timeout_ns;   /* cassandra.request_timeout */
     int64_t cassandra_speculative_delay_ns; /* cassandra.speculative_delay, 0: never */
@@ -125,6 +134,16 @@ void vv_settings_print(const struct vv_settings *settings, FILE *file);
 /* docs/configuration.md: the table in Markdown. */
 void vv_settings_document(FILE *file);
 
+/* How long points of new tenants are kept, 0: for ever; of tiers.default where retention.raw does
+ * not say. */
+int64_t vv_settings_raw_ns(const struct vv_settings *settings);
+/* How old this node's knowledge of what other nodes told may be before it asks again: their polls,
+ * and some time for one that is slow. */
+int64_t vv_settings_hearing_ns(const struct vv_settings *settings);
+/* How long it takes, at most, until all nodes know what one has told and have ended what they did
+ * without it. */
+int64_t vv_settings_lead_ns(const struct vv_settings *settings);
+
 /* ---- cassandra.c: settings that are lists, or lie in a file of their own ---- */
 
 #define VV_SETTINGS_CLASSES_MAX 16
@@ -143,6 +162,23 @@ VV_MUST_CHECK enum vv_status vv_settings_replication(
     const struct vv_settings *settings,
     struct vv_settings_replicas replicas_out[VV_SETTINGS_REPLICAS_MAX], size_t *n_out,
     struct vv_error *error);
+
+#define VV_SETTINGS_REGIONS_MAX    8
+#define VV_SETTINGS_NAME_BYTES_MAX 48 /* of a region, of a keyspace */
+struct vv_settings_region {
+    char name[VV_SETTINGS_NAME_BYTES_MAX + 1];
+    char keyspace[VV_SETTINGS_NAME_BYTES_MAX + 1];
+};
+struct vv_settings_regions {
+    struct vv_settings_region regions[VV_SETTINGS_REGIONS_MAX]; /* in the order of the list */
+    size_t n;
+    size_t own; /* which of them is this node's */
+};
+/* cassandra.regions, or cassandra.region alone, with the keyspaces that cassandra.keyspace gives
+ * them. VV_INVALID with a message. */
+VV_MUST_CHECK enum vv_status vv_settings_regions(const struct vv_settings *settings,
+                                                 struct vv_settings_regions *regions_out,
+                                                 struct vv_error *error);
 
 /* The password for Cassandra: cassandra.password, or the first line of cassandra.password_file; ""
  * when there is neither. VV_IO or VV_INVALID with a message that does not hold it. */

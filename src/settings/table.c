@@ -121,6 +121,9 @@ const struct vv_setting vv_setting_table[] = {
     DURATION("partition.span", span_ns, "0s", VV_MINUTE, 366 * VV_DAY,
              "chosen for each source from what is seen",
              "How much time is sealed at once; divides partition.bucket"),
+    BOOL("partition.adapt", partition_adapt, "true",
+         "Give a source whose partitions grow too large another plan for the time to come; not "
+         "where partition.bucket is set"),
     INT("partition.splits", splits, "1", 1, 64, NULL,
         "Into how many partitions a bucket of a new source is divided"),
 
@@ -138,6 +141,10 @@ const struct vv_setting vv_setting_table[] = {
          "A sealed block is cut at about this size"),
     INT("seal.zstd_level", zstd_level, "1", 1, 19, "no zstd",
         "How hard sealed blocks are compressed after the codec of the columns"),
+
+    INT("deletion.markers_max", deletion_markers_max, "100000", 1, 10000000, NULL,
+        "Markers of deletion that are kept, at most, of all sources together; each takes some 50 "
+        "bytes of memory"),
 
     ENUM("store.kind", store_kind, "rocksdb", "rocksdb|cassandra",
          "Where points are kept: in the folder of `data`, or in Cassandra, which many nodes share; "
@@ -167,6 +174,16 @@ const struct vv_setting vv_setting_table[] = {
     DURATION("retention.interval", expire_interval_ns, "1m", VV_SECOND, VV_DAY, NULL,
              "How often expired data is looked for"),
 
+    BOOL(
+        "tiers.default", tiers_default, "false",
+        "Keep tiers of new tenants: what their points are in each minute (for 30 days), hour (a "
+        "year) and day (for ever), so that long ranges are answered fast and outlive the points. "
+        "Points are then kept for 7 days, unless retention.raw is set. `varve tenants set` changes "
+        "one tenant's"),
+    INT("tiers.percentile_error", tiers_percentile_error, "100", 1, 5000, NULL,
+        "How far percentiles of tiers may be off, relative to the value, in hundredths of a "
+        "percent: 100 is 1 %. Less takes more room. Counts for what is built from then on"),
+
     DURATION("query.time_max", query_time_ns_max, "30s", 100 * VV_MILLISECOND, VV_DAY, NULL,
              "A query that takes longer is ended"),
     SIZE("query.memory_bytes_max", query_memory_bytes_max, "256MiB", 4 * MIB, TIB, NULL,
@@ -185,14 +202,20 @@ const struct vv_setting vv_setting_table[] = {
          "first contact point that answers"),
     TEXT("cassandra.keyspace", cassandra_keyspace, "varve", 1,
          "The keyspace of the tables: letters, digits and `_`, at most 48, a letter first; small "
-         "letters only, as Cassandra makes them small"),
-    TEXT(
-        "cassandra.region", cassandra_region, "default", 1,
-        "Which nodes of Varve belong together: those of a region share sources, sealing and plans. "
-        "Letters, digits, `-` and `_`, at most 48; it can't be changed later"),
+         "letters only, as Cassandra makes them small. `{region}` in it stands for the name of the "
+         "region, and must be there where there are several"),
+    TEXT("cassandra.region", cassandra_region, "default", 1,
+         "The region of this node. Nodes of a region share sealing, plans and a keyspace, and need "
+         "no other region to go on. Letters, digits, `-` and `_`, at most 48; it can't be changed "
+         "later"),
+    TEXT("cassandra.regions", cassandra_regions, "", 0,
+         "All regions, with commas, the same on all nodes; at most 8. What they store is read too, "
+         "where its keyspace is kept in the data centre of this node. Append new ones; never "
+         "change the order. Empty: there is `cassandra.region` only"),
     TEXT("cassandra.replication", cassandra_replication, "datacenter1:3", 1,
-         "Copies in each data centre, as DATACENTRE:COPIES with commas. `varve schema --apply` "
-         "makes the keyspace with it; what is there is compared and never changed"),
+         "Copies in each data centre, as DATACENTRE:COPIES with commas, of the keyspace of this "
+         "node's region. `varve schema --apply` makes the keyspace with it; what is there is "
+         "compared and never changed"),
     TEXT("cassandra.classes", cassandra_classes, "7d,30d,90d,365d", 0,
          "Retentions that have a table of their own, ascending, with commas; there is always one "
          "for what is kept for ever. A tenant's points lie in the shortest that is not below its "
@@ -212,6 +235,11 @@ const struct vv_setting vv_setting_table[] = {
         "Writes under way at the same time"),
     SIZE("cassandra.bytes_max", cassandra_bytes_max, "16MiB", MIB, GIB, NULL,
          "Bytes of the writes that are under way"),
+    SIZE(
+        "cassandra.parked_max", cassandra_parked_max, "1GiB", MIB, TIB, "nothing is parked",
+        "How much is kept in the data folder for parts of Cassandra that are away while others are "
+        "there, until it can be delivered. What is beyond it waits in the journal, with everything "
+        "else"),
     DURATION("cassandra.slack", cassandra_slack_ns, "3d", VV_HOUR, 30 * VV_DAY, NULL,
              "How much longer than it must be what is written is kept in Cassandra: for points "
              "that wait for being sealed, even when a node is away for a while. Reading hides what "
@@ -226,10 +254,16 @@ const struct vv_setting vv_setting_table[] = {
              10 * VV_MINUTE, NULL,
              "A request that takes longer, its retries included, has failed. Should be above "
              "Cassandra's own timeouts, so that its answer says what happened"),
-    DURATION("cassandra.speculative_delay", cassandra_speculative_delay_ns, "0s", VV_MILLISECOND,
-             VV_MINUTE, "never",
-             "What may be asked twice is sent to a second host too when the first one has not "
-             "answered for so long"),
+    DURATION(
+        "cassandra.speculative_delay", cassandra_speculative_delay_ns, "500ms", VV_MILLISECOND,
+        VV_MINUTE, "never",
+        "What a host has not answered for so long of a query is asked of a second host too, so "
+        "that one that hangs holds up no reader. Should be above what answers take as a rule"),
+    DURATION("cassandra.gc_grace_min", cassandra_gc_grace_min_ns, "1d", 4 * VV_HOUR, 10 * VV_DAY,
+             NULL,
+             "What the tables' gc_grace_seconds are at least. Below a day only if you insist, for "
+             "classes with windows of hours: a host that is away for longer must be repaired, or "
+             "made anew, before it comes back, and 3 hours of hints is all that it gets"),
     BOOL("cassandra.remote_hosts", cassandra_remote_hosts, "false",
          "Ask other data centres when no host of the local one answers. Their copies may be older "
          "with a LOCAL_ consistency"),
@@ -264,9 +298,9 @@ const struct vv_setting vv_setting_table[] = {
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];
 
 /* Only for suggestions; a test holds it against the table. */
-static const char *const sections[] = {"ack",     "log",   "http",      "ingest",    "limits",
-                                       "journal", "head",  "seal",      "partition", "retention",
-                                       "store",   "query", "cassandra", "fleet"};
+static const char *const sections[] = {
+    "ack",       "log",       "http",  "ingest", "limits", "journal",   "head",  "seal",
+    "partition", "retention", "tiers", "store",  "query",  "cassandra", "fleet", "deletion"};
 
 const struct vv_setting *vv_setting_find(struct vv_str name)
 {

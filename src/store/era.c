@@ -33,7 +33,11 @@ static int64_t bucket_end_s(const struct vv_partition *partition)
 
 int64_t vv_era_retention_s(int64_t retention_ns)
 {
-    return retention_ns > 0 ? seconds_up(retention_ns) : 0;
+    if (retention_ns <= 1) {
+        return retention_ns == 1 ? VV_ERA_NOTHING_S : 0;
+    }
+    int64_t retention_s = seconds_up(retention_ns);
+    return retention_s > VV_ERA_NOTHING_S ? retention_s : VV_ERA_NOTHING_S + 1;
 }
 
 int64_t vv_era_length_s(int64_t retention_s, int eras)
@@ -71,13 +75,15 @@ struct vv_era vv_era_of(int64_t retention_s, int eras, const struct vv_partition
 
 bool vv_era_expired(const struct vv_era *era, int eras, int64_t now_ns)
 {
-    return era->retention_s > 0 && seconds_down(now_ns) - era->retention_s >= end_s(era, eras);
+    return era->retention_s == VV_ERA_NOTHING_S ||
+           (era->retention_s > 0 && seconds_down(now_ns) - era->retention_s >= end_s(era, eras));
 }
 
 bool vv_era_bucket_expired(const struct vv_partition *partition, int64_t retention_s,
                            int64_t now_ns)
 {
-    return retention_s > 0 && seconds_down(now_ns) - retention_s >= bucket_end_s(partition);
+    return retention_s == VV_ERA_NOTHING_S ||
+           (retention_s > 0 && seconds_down(now_ns) - retention_s >= bucket_end_s(partition));
 }
 
 bool vv_era_may_hold(const struct vv_era *era, int eras, int64_t bucket_ns_max, int64_t from,

@@ -18,6 +18,10 @@
 #define VV_ERAS_MAX     64
 #define VV_ERAS_DEFAULT 16
 
+/* The class of a retention of 1 ns, in which nothing is kept: what comes into it has expired,
+ * however long its bucket lasts. No other retention rounds to it. */
+#define VV_ERA_NOTHING_S 1
+
 /* Holds blocks whose bucket ends after start_s and at or before its end. */
 struct vv_era {
     int64_t retention_s;
@@ -27,7 +31,7 @@ struct vv_era {
 /* The number that a store uses when its options say eras: the default for 0, else within bounds. */
 int vv_era_count(int eras);
 
-/* Whole seconds, rounded up; at least 1 unless retention_ns is 0. */
+/* Whole seconds, rounded up; at least 2 unless retention_ns is 0 or 1. */
 int64_t vv_era_retention_s(int64_t retention_ns);
 
 /* An era's length in a class. */
@@ -36,10 +40,10 @@ int64_t vv_era_length_s(int64_t retention_s, int eras);
 /* Where a partition's blocks lie. */
 struct vv_era vv_era_of(int64_t retention_s, int eras, const struct vv_partition *partition);
 
-/* Every bucket of the era ended at least the retention ago. */
+/* Every bucket of the era ended at least the retention ago, or nothing is kept. */
 bool vv_era_expired(const struct vv_era *era, int eras, int64_t now_ns);
 
-/* The partition's bucket ended at least the retention ago. */
+/* The partition's bucket ended at least the retention ago, or nothing is kept. */
 bool vv_era_bucket_expired(const struct vv_partition *partition, int64_t retention_s,
                            int64_t now_ns);
 

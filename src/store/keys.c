@@ -21,13 +21,34 @@ _Static_assert(VV_KEY_BLOCK_SIZE == VV_KEY_SPAN_SIZE + 4, "span, part");
 _Static_assert(VV_KEY_MARK_SIZE == 8 + VV_KEY_SPAN_SIZE, "due, span");
 _Static_assert(VV_MARK_VALUE_SIZE == 8 + 8, "run, span length");
 
+void vv_key_from_source(uint32_t tenant, uint32_t source, uint8_t *out)
+{
+    vv_key_put_u32(out + TENANT_AT, tenant);
+    vv_key_put_u32(out + SOURCE_AT, source);
+}
+
+void vv_key_from_partition(const struct vv_partition *partition, uint8_t *out)
+{
+    vv_key_from_source(partition->tenant, partition->source, out);
+    vv_key_put_i64(out + BUCKET_START_AT, partition->bucket_start);
+    vv_key_put_i64(out + BUCKET_NS_AT, partition->bucket_ns);
+    vv_key_put_u16(out + SPLIT_AT, partition->split);
+}
+
+struct vv_partition vv_key_to_partition(const uint8_t *bytes)
+{
+    return (struct vv_partition){
+        .tenant = vv_key_get_u32(bytes + TENANT_AT),
+        .source = vv_key_get_u32(bytes + SOURCE_AT),
+        .bucket_start = vv_key_get_i64(bytes + BUCKET_START_AT),
+        .bucket_ns = vv_key_get_i64(bytes + BUCKET_NS_AT),
+        .split = vv_key_get_u16(bytes + SPLIT_AT),
+    };
+}
+
 void vv_key_from_span(const struct vv_span_key *key, uint8_t *out)
 {
-    vv_key_put_u32(out + TENANT_AT, key->partition.tenant);
-    vv_key_put_u32(out + SOURCE_AT, key->partition.source);
-    vv_key_put_i64(out + BUCKET_START_AT, key->partition.bucket_start);
-    vv_key_put_i64(out + BUCKET_NS_AT, key->partition.bucket_ns);
-    vv_key_put_u16(out + SPLIT_AT, key->partition.split);
+    vv_key_from_partition(&key->partition, out);
     vv_key_put_u32(out + MEASUREMENT_AT, key->measurement);
     vv_key_put_i64(out + SPAN_START_AT, key->span_start);
 }
@@ -35,14 +56,7 @@ void vv_key_from_span(const struct vv_span_key *key, uint8_t *out)
 void vv_key_to_span(const uint8_t *bytes, struct vv_span_key *key_out)
 {
     *key_out = (struct vv_span_key){
-        .partition =
-            {
-                .tenant = vv_key_get_u32(bytes + TENANT_AT),
-                .source = vv_key_get_u32(bytes + SOURCE_AT),
-                .bucket_start = vv_key_get_i64(bytes + BUCKET_START_AT),
-                .bucket_ns = vv_key_get_i64(bytes + BUCKET_NS_AT),
-                .split = vv_key_get_u16(bytes + SPLIT_AT),
-            },
+        .partition = vv_key_to_partition(bytes),
         .measurement = vv_key_get_u32(bytes + MEASUREMENT_AT),
         .span_start = vv_key_get_i64(bytes + SPAN_START_AT),
     };
@@ -100,6 +114,9 @@ void vv_key_to_mark(const uint8_t *key, const uint8_t *value, struct vv_mark *ma
 enum vv_status vv_key_check(const struct vv_span_key *key, struct vv_error *error)
 {
     const struct vv_partition *partition = &key->partition;
+    if (partition->region != 0) {
+        return vv_error_set(error, VV_INVALID, "what lies in another region is not written here");
+    }
     if (partition->bucket_ns < VV_BUCKET_NS_MIN || partition->bucket_ns > VV_BUCKET_NS_MAX ||
         partition->bucket_start < VV_TIME_MIN - VV_BUCKET_NS_MAX ||
         partition->bucket_start > VV_TIME_MAX) {

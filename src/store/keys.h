@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys of the stores that keep sorted bytes. Integers are big-endian, and a signed one has its sign
- * bit flipped, so that the order of the bytes is the order of the values. Pure functions, any
- * thread.
+ * bit flipped, so that the order of the bytes is the order of the values. The region is not in
+ * them: they are of this node's own. Pure functions, any thread.
  *
  *   span   38 bytes: tenant 4, source 4, bucket start 8 (signed), bucket length 8 (signed), split
  * 2, measurement 4, span start 8 (signed) run    50 bytes: span 38, stamp of the run 8, part 4
@@ -23,6 +23,8 @@
 #define VV_MARK_VALUE_SIZE    16
 
 /* Each writes as many bytes as its SIZE says. */
+void vv_key_from_source(uint32_t tenant, uint32_t source, uint8_t *out);
+void vv_key_from_partition(const struct vv_partition *partition, uint8_t *out);
 void vv_key_from_span(const struct vv_span_key *key, uint8_t *out);
 void vv_key_from_run(const struct vv_piece *run, uint8_t *out);
 void vv_key_from_block(const struct vv_piece *block, uint8_t *out);
@@ -30,12 +32,13 @@ void vv_key_from_mark(const struct vv_mark *mark, uint8_t *out);
 void vv_mark_value(const struct vv_mark *mark, uint8_t *out);
 
 /* Each reads as many bytes as its SIZE says; the pieces' bytes are left alone. */
+struct vv_partition vv_key_to_partition(const uint8_t *bytes);
 void vv_key_to_span(const uint8_t *bytes, struct vv_span_key *key_out);
 void vv_key_to_run(const uint8_t *bytes, struct vv_piece *run_out);
 void vv_key_to_block(const uint8_t *bytes, struct vv_piece *block_out);
 void vv_key_to_mark(const uint8_t *key, const uint8_t *value, struct vv_mark *mark_out);
 
-/* VV_INVALID when a span lies outside of what times and buckets can be. */
+/* VV_INVALID when a span lies outside of what times and buckets can be, or in another region. */
 VV_MUST_CHECK enum vv_status vv_key_check(const struct vv_span_key *key, struct vv_error *error);
 
 /* VV_INVALID when pieces are not what put_blocks takes: blocks that ascend by key and part, empty

@@ -63,7 +63,7 @@ typedef enum vv_status (*vv_mark_visit)(void *context, const struct vv_mark *mar
 typedef enum vv_status (*vv_meta_visit)(void *context, struct vv_str key, struct vv_str value);
 
 /* Which pieces to read: one measurement of one partition, spans that start in
- * [span_from, span_to). */
+ * [span_from, span_to). Of another region that cannot be read here, or that there is not: none. */
 struct vv_store_read {
     struct vv_partition partition;
     uint32_t measurement;
@@ -83,6 +83,7 @@ struct vv_store_read {
  */
 struct vv_told {
     uint32_t node;
+    uint8_t region;       /* as vv_partition.region; ignored by tell() */
     uint8_t kind;         /* src/fleet's */
     struct vv_str tenant; /* name */
     struct vv_str name;   /* of a source, measurement or metric; "" of the tenant */
@@ -96,14 +97,51 @@ struct vv_first_plan {
     uint32_t tenant;
     uint32_t source;
     struct vv_plan plan;
+    /* Told by agree_plans: nobody could be asked for this one. What is put of the source is parked
+     * until the plan is agreed. */
+    bool is_tentative;
+};
+
+/* A source of which others may have agreed on plans that this node does not know. */
+struct vv_plan_doubt {
+    uint32_t tenant;
+    uint32_t source;
+    const struct vv_plan *plans; /* that it knows, n > 0 of them */
+    size_t n;
+    int64_t until_ns; /* the latest time that something is put for */
+    /* Told by doubt_plans. */
+    bool is_whole;     /* there are no others */
+    bool is_tentative; /* what is put of it is parked until settle_plan */
 };
 
 /* Another node, as this one saw it last. */
 struct vv_peer {
-    uint32_t node;
+    uint32_t node;            /* unique over all regions */
+    uint8_t region;           /* as vv_partition.region. What is said of a node of another region is
+                                 what has come here of it, in any order: no promise. */
     bool is_gone;             /* not heard of for a while */
     int64_t flushed_until_ns; /* what it acknowledged before (by its clock) is in the store, and
                                  what it told until then has been learnt here */
+};
+
+#define VV_REGION_NAME_SIZE 49
+
+enum vv_region_state {
+    VV_REGION_UNKNOWN,  /* could not be looked at since this node started */
+    VV_REGION_ABSENT,   /* what it stores is not kept where this node reads */
+    VV_REGION_READABLE, /* what has come here of it is in answers */
+};
+
+struct vv_region {
+    char name[VV_REGION_NAME_SIZE];
+    enum vv_region_state state;
+};
+
+/* What a node keeps for a part of the store that is away. */
+struct vv_parked {
+    uint64_t n; /* pieces, marks and definitions */
+    uint64_t bytes;
+    int64_t since_ns; /* wall time of the oldest; 0: nothing is parked */
 };
 
 /* For a store that several nodes share. Storage thread, unless said otherwise. */
@@ -114,23 +152,57 @@ struct vv_shared_ops {
     /* Durable with the next confirm; other nodes can learn it before they can see a run that is put
      * after it. `node` is ignored. */
     enum vv_status (*tell)(struct vv_store *, const struct vv_told *, struct vv_error *);
-    /* Visits what others have told since the last call that succeeded (at first: all), each at
+    /* Visits what others have told since the last call that succeeded (at first: all, of this node
+     * too, which may have lost it in a crash), each at
      * least once, that of one node in its order; then notices how far they have flushed. What was
      * visited is visited again after a restart unless a confirm() came between. Any thread, one at
      * a time. */
     enum vv_status (*learn)(struct vv_store *, vv_told_visit, void *context, struct vv_error *);
-    /* Agrees with the other nodes on the first plans of sources: who asked first has chosen. */
+    /* Agrees with the other nodes on the first plans of sources, or on what holds from a later date
+     * (then never tentatively): who asked first for the same date has chosen. */
     enum vv_status (*agree_plans)(struct vv_store *, struct vv_first_plan *plans, size_t n,
+                                  struct vv_error *);
+    /* Looks, where plans are agreed on, for others than those known that hold at until_ns or
+     * before. Where there are some, or nobody can be asked, the source's first plan is tentative
+     * from now on: only hearing the other nodes tells whether they are in use. */
+    enum vv_status (*doubt_plans)(struct vv_store *, struct vv_plan_doubt *doubts, size_t n,
                                   struct vv_error *);
     /* Lets others know that this node lives, and that all that it acknowledged before (by its own
      * clock) is confirmed. */
     enum vv_status (*beat)(struct vv_store *, int64_t flushed_until_ns, struct vv_error *);
-    /* The others, ascending, at most max; returns how many there are. From memory; any thread. */
+    /* The others, of all regions, ascending, at most max; returns how many there are. From memory;
+     * any thread. */
     size_t (*peers)(struct vv_store *, struct vv_peer *peers_out, size_t max);
+    /* All regions in the order of their numbers, this node's own as the first; returns how many.
+     * From memory; any thread. NULL: the store has only the one. */
+    size_t (*regions)(struct vv_store *, struct vv_region regions_out[VV_REGIONS_MAX]);
     /* Before the spans of these marks are read to be sealed: mine_out[i] tells whether this node
      * may. What it then writes replaces what others, who began earlier, write later. */
     enum vv_status (*begin_seal)(struct vv_store *, const struct vv_mark *marks, size_t n,
                                  bool *mine_out, struct vv_error *);
+    /*
+     * What cannot be delivered since the part of the store that it belongs to is away, while others
+     * are there, is parked: kept with this node, durable with confirm() and read by it, delivered
+     * later (deliver.c of the back-end says when). beat() tells others no later time than that of
+     * the oldest of it.
+     */
+    /* Whether anything of the tenant is parked, so that confirm() did not bring all to the others.
+     * Any thread. */
+    bool (*has_parked)(struct vv_store *, uint32_t tenant);
+    /* All that is parked. From memory; any thread. */
+    void (*parked)(struct vv_store *, struct vv_parked *parked_out);
+    /* Sources whose plans are tentative: at most max; returns how many there are. */
+    size_t (*tentative)(struct vv_store *, struct vv_first_plan *plans_out, size_t max);
+    /* What is parked of a source that has a tentative plan is placed by these plans, and stays.
+     * Durable when it returns. */
+    enum vv_status (*place_parked)(struct vv_store *, uint32_t tenant, uint32_t source,
+                                   const struct vv_plan *plans, size_t n, struct vv_error *);
+    /* The plans of a source of which the first was tentative have been agreed: the same, and it may
+     * be delivered. */
+    enum vv_status (*settle_plan)(struct vv_store *, uint32_t tenant, uint32_t source,
+                                  const struct vv_plan *plans, size_t n, struct vv_error *);
+    /* Delivers some of what is parked, if it is time; *more_out says whether to go on at once. */
+    enum vv_status (*deliver)(struct vv_store *, bool *more_out, struct vv_error *);
 };
 
 struct vv_store_figures {
@@ -172,7 +244,8 @@ struct vv_store_ops {
                                    struct vv_error *);
 
     /* The tenant's blocks live for `retention_ns` after their bucket's end; 0: for ever. Takes
-     * effect for what is stored too, in the background of expire(). Durable when it returns. */
+     * effect for what is stored too, in the background of expire(). 1 ns: nothing is kept. Durable
+     * when it returns. */
     enum vv_status (*set_retention)(struct vv_store *, uint32_t tenant, int64_t retention_ns,
                                     struct vv_error *);
     /* Frees what has expired at `now_ns`, whole eras at once, and goes on moving what
@@ -181,7 +254,8 @@ struct vv_store_ops {
      * ago. */
     enum vv_status (*expire)(struct vv_store *, int64_t now_ns, uint64_t work_bytes, bool *more_out,
                              struct vv_error *);
-    /* After a failed write: makes the store writable again, or says why not. */
+    /* After a failed write: makes the store writable again, or says why not. What was told since
+     * the last confirm is to be told again in any case. */
     enum vv_status (*recover)(struct vv_store *, struct vv_error *);
 
     /* Reading. Sees all that was confirmed before the call, and what the calling thread wrote; runs
@@ -202,9 +276,9 @@ struct vv_store_ops {
                                  struct vv_error *);
     void (*end_read)(struct vv_store_answer *);
     /* The bucket start nearest to `bucket_start` (at or after it when forward, else at or before
-     * it) at which the source has any run or block. VV_DONE when there is none. A store that cannot
-     * tell cheaply returns bucket_start itself. */
-    enum vv_status (*nearest)(struct vv_store *, uint32_t tenant, uint32_t source,
+     * it) at which the source has any run or block in the region. VV_DONE when there is none. A
+     * store that cannot tell cheaply returns bucket_start itself. */
+    enum vv_status (*nearest)(struct vv_store *, uint8_t region, uint32_t tenant, uint32_t source,
                               int64_t bucket_start, bool forward, int64_t *bucket_start_out,
                               struct vv_error *);
     /* Marks in the order of (due_ns, key), those with due_ns <= due_until only, beginning after
@@ -218,6 +292,11 @@ struct vv_store_ops {
     enum vv_status (*scan_meta)(struct vv_store *, uint8_t kind, struct vv_str prefix,
                                 vv_meta_visit, void *, struct vv_error *);
     void (*read_figures)(struct vv_store *, struct vv_store_figures *figures_out);
+    /* Appends what only this back-end has, as lines for Prometheus. NULL: nothing. Any thread. */
+    void (*write_metrics)(struct vv_store *, struct vv_buffer *out);
+    /* How many values a partition of the tenant should hold at most, where what is written now is
+     * kept as single values; 0: it is kept as columns. NULL: always. Storage thread. */
+    uint64_t (*values_max)(struct vv_store *, uint32_t tenant);
     const struct vv_shared_ops *shared; /* NULL: the store is one node's */
 };
 

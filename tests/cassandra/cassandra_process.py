@@ -6,6 +6,7 @@
 Exit code 77 where there is no Cassandra to be had."""
 import itertools
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -15,7 +16,7 @@ sys.path[:0] = [str(TESTS / "end_to_end"), str(TESTS.parent / "tools" / "cassand
 # pylint: disable=wrong-import-position # they are found only now
 import fetch
 from cluster import Cluster
-from varve_process import VarveTest, apply_schema
+from varve_process import PROGRAM, VarveTest, apply_schema
 
 EXIT_SKIPPED = 77
 
@@ -32,6 +33,41 @@ def skip_without_cassandra():
     except fetch.Unreachable as error:
         print(f"SKIPPED, NO CASSANDRA HERE: {error}", file=sys.stderr, flush=True)
         sys.exit(EXIT_SKIPPED)
+
+
+def export(server, tenant):
+    """All of a tenant as lines, by the program's own command."""
+    address = f"http://{server.address[0]}:{server.address[1]}"
+    done = subprocess.run([PROGRAM, "export", "--server", address, "--tenant", tenant],
+                          capture_output=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr.decode())
+    return done.stdout.decode()
+
+
+def exported_values(text):
+    """What an export in line protocol says, without escapes: {(source, metric, time): value}."""
+    values = {}
+    for line in text.splitlines():
+        series, fields, at = line.split(" ")
+        measurement, source = series.split(",", 1)
+        for field in fields.split(","):
+            name, value = field.split("=")
+            key = (source, f"{measurement}.{name}", int(at))
+            if key in values:
+                raise AssertionError(f"{key} was exported twice")
+            values[key] = float(value.rstrip("i"))
+    return values
+
+
+def rows_of(cluster, server, tenant, class_name="forever"):
+    """(metric, value) of all rows of a tenant as Cassandra's own driver reads them, sorted. All of the
+    table: replicas that differ, as they may, cannot filter much."""
+    rows, = cluster.execute("SELECT tenant, metric, value, value_int FROM "
+                            f"{server.settings['cassandra.keyspace']}.rows_{class_name}")
+    return sorted((row["metric"], float(row["value"] if row["value"] is not None
+                                        else row["value_int"]))
+                  for row in rows if row["tenant"] == tenant)
 
 
 def main():
@@ -52,6 +88,15 @@ class ClusterTest(VarveTest):
         cls.cluster = Cluster(**cls.CLUSTER)
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
+
+    @classmethod
+    def case_of_all(cls):
+        """For one long run that all tests of the class look at: it starts servers as a test
+        does, and they end with the class."""
+        case = cls()
+        VarveTest.setUp(case)
+        cls.addClassCleanup(case.doCleanups)
+        return case
 
     @classmethod
     def store(cls):

@@ -4,12 +4,13 @@ acknowledged is there, once, with its last value, and reads that were answered w
 import http.client
 import random
 import re
+import shutil
 import threading
 import time
 
-from cassandra_process import SYNCED, ClusterTest, main
+from cassandra_process import SYNCED, ClusterTest, export, exported_values, main, rows_of
 from expectation import HOUR, SECOND, Book, Check, Writer, fill, outcome_of
-from varve_process import Threads, VarveTest, memory_factor, seed_of_this_run, wait_until
+from varve_process import Threads, memory_factor, seed_of_this_run, wait_until
 
 BUSY = {
     "head.flush_bytes": "1MiB",
@@ -22,6 +23,8 @@ BUSY = {
     "seal.spread": "1s",
     "seal.interval": "100ms",
     "cassandra.request_timeout": "5s",
+    "cassandra.rows_tenants": "t1",
+    "cassandra.speculative_delay": "0s",
 }
 
 MIB = 1 << 20
@@ -122,6 +125,8 @@ class Campaign:
                         for n in range(self.WRITERS)]
         self.readers = [Reader(self.book, 100 + n, random.Random(seed + 100 + n))
                         for n in range(self.READERS)]
+        self.metrics = []  # before each of the server's ends
+        self.notes = {}
 
     def run(self):
         self.server.start()
@@ -129,8 +134,9 @@ class Campaign:
         self.random.shuffle(ways)
         for way in ways:  # reads wait for a node that hangs until it is given up
             self.phase([self.random.choice(self.cluster.nodes)], way, kills_varve=way == "kill")
+        self.metrics.append(self.server.metrics())
         self.server.stop()
-        self.server.settings["cassandra.speculative_delay"] = "500ms"
+        del self.server.settings["cassandra.speculative_delay"]  # as it is by itself
         self.server.start()
         for way in ("kill", "pause"):
             self.phase(self.random.sample(self.cluster.nodes, 2), way, kills_varve=way == "pause")
@@ -150,6 +156,7 @@ class Campaign:
                 getattr(node, way)()
             self.look(threads, len(nodes))
             if kills_varve:
+                self.metrics.append(self.server.metrics())
                 self.server.kill()
         if kills_varve:
             self.server.start()
@@ -206,9 +213,12 @@ class Campaign:
             self.wait_for(threads, batches=50)
 
     def finish(self):
+        self.metrics.append(self.server.metrics())
         self.server.kill().start()
         self.check.accepted(self.server, "at the end")
         self.check.rows(self.server, "at the end")
+        self.notes["export"] = export(self.server, "t0")
+        self.notes["rows"] = rows_of(self.cluster, self.server, "t1")
         self.server.stop()
 
 
@@ -230,9 +240,7 @@ class NodesComeAndGo(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        VarveTest.setUp(case)
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.case_of_all()
         cls.campaign = Campaign(case.server(settings=BUSY), cls.cluster, seed_of_this_run()).run()
 
     def holds(self, *guarantees):
@@ -250,6 +258,27 @@ class NodesComeAndGo(ClusterTest):
     def test_read_your_writes_whenever_a_read_is_answered(self):
         wrong = [each for reader in self.campaign.readers for each in reader.wrong]
         self.assertFalse(wrong, f"{len(wrong)} times, for example:\n" + "\n".join(wrong[:10]))
+
+
+    def test_an_export_has_all_that_is_in_blocks(self):
+        self.assertEqual(exported_values(self.campaign.notes["export"]),
+                         self.campaign.book.values("t0"))
+
+    def test_another_client_finds_all_that_is_in_rows(self):
+        expected = sorted((metric, value) for (_, metric, _), value
+                          in self.campaign.book.values("t1").items())
+        self.assertEqual(self.campaign.notes["rows"], expected)
+
+    def test_the_client_counts_what_it_met(self):
+        last = self.campaign.metrics[-1]
+        self.assertEqual([last.sum(f"varve_cassandra_{name}") for name in ("hosts", "hosts_up")],
+                         [3, 3])
+
+        def total(name):
+            return sum(each.sum(f"varve_cassandra_{name}_total") for each in self.campaign.metrics)
+        for name in ("connections_lost", "retries", "speculative", "speculative_won"):
+            self.assertGreater(total(name), 0, name)
+        self.assertEqual(total("warnings"), 0, "none of a batch that is too large")
 
 
 class Away(ClusterTest):
@@ -304,6 +333,7 @@ class Away(ClusterTest):
             self.assertStatus(server.write(f"a v={times[-1]} {times[-1]}"), 204)
             if stored:
                 self.assertStatus(server.get("/api/v1/query", metric="a.v"), 503)
+                self.assertTellsWhatIsMissing(server, times[stored:])
             else:  # there is nothing that only Cassandra has
                 self.assertHolds(server, times)
             server.kill()
@@ -314,6 +344,17 @@ class Away(ClusterTest):
         server.kill().start()
         self.assertHolds(server, times)
         server.stop()
+
+    def assertTellsWhatIsMissing(self, server, times):
+        """Where that is allowed an answer has what is in memory, and names the rest."""
+        answer = server.get("/api/v1/query", metric="a.v", partial="allowed", time_format="ns")
+        self.assertStatus(answer, 200)
+        facts = answer.json()["facts"]
+        self.assertFalse(facts["complete"])
+        self.assertEqual(facts["rows"], len(times))
+        self.assertGreater(facts["partitions_missing"], 0)
+        self.assertTrue(any(each["from"] <= SECOND < each["to"] for each in facts["missing"]),
+                        facts["missing"])
 
     def test_it_stops_while_cassandra_hangs_and_delivers_later(self):
         server = self.server().start()
@@ -328,6 +369,23 @@ class Away(ClusterTest):
         server.start()
         self.wait_delivered(server)
         self.assertHolds(server, [SECOND, 2 * SECOND])
+        server.stop()
+
+    def test_a_folder_that_is_lost_takes_only_what_was_not_flushed(self):
+        server = self.server().start()
+        self.assertStatus(server.write(f"a v={SECOND} {SECOND}"), 204)
+        self.assertStatus(server.flush(seal=True), 204)
+        self.assertStatus(server.write(f"a v={2 * SECOND} {2 * SECOND}"), 204)
+        self.assertStatus(server.flush(), 204)
+        self.assertStatus(server.write(f"a v={3 * SECOND} {3 * SECOND}"), 204)
+        server.kill()
+        shutil.rmtree(server.data)
+        server.start()
+        self.assertHolds(server, [SECOND, 2 * SECOND])
+        self.assertStatus(server.write(f"a v={4 * SECOND} {4 * SECOND}"), 204)
+        self.assertStatus(server.flush(seal=True), 204)
+        server.kill().start()
+        self.assertHolds(server, [SECOND, 2 * SECOND, 4 * SECOND])
         server.stop()
 
     def test_memory_stays_bounded_and_clients_are_told(self):
@@ -345,6 +403,7 @@ class Away(ClusterTest):
         for _ in range(50):  # whoever insists does not get further
             fill(server, book)
             peak = max(peak, server.resident_bytes())
+        self.assertTells(server, "head.bytes_max")
         self.assertLess(server.metrics().sum("varve_head_bytes"), self.HEAD_BYTES_MAX * 1.1)
         # The head, as much again for what is parsed and journaled, and what one flush needs.
         bound = base + (2 * self.HEAD_BYTES_MAX + 24 * MIB) * memory_factor()
@@ -362,7 +421,15 @@ class Away(ClusterTest):
         self.assertStatus(refused, 503, "disk_full")
         self.assertIn("Retry-After", refused.headers)
         self.assertLessEqual(server.metrics().sum("varve_journal_file_bytes"), bytes_max)
+        self.assertTells(server, "journal.bytes_max")
         self.finish(server, book)
+
+    def assertTells(self, server, reason):
+        """Queries work still, and writes will again."""
+        self.assertIn(reason, server.get("/health").json()["message"])
+        ready = server.get("/ready")
+        self.assertStatus(ready, 200)
+        self.assertIn("writes are refused", ready.json()["reason"])
 
     def finish(self, server, book):
         """What was accepted is delivered, and nothing else."""

@@ -175,10 +175,14 @@ class TestQueries(RowsTest):
         server = self.server(settings=settings)
         start = time.time_ns() // DAY * DAY - 40 * DAY
         counts = []
+        first = [f"m,source=first v=1 {start}"]
         for turn, tenants in enumerate(("", "r", "", " x , r", "x,*")):
             server.settings["cassandra.rows_tenants"] = tenants.replace("*", "r")
             server.start()
-            lines = self.points(chance, start)
+            for tenant in ("r", "b"):  # with the first flush the change is told, then it holds
+                self.assertStatus(server.write(first, tenant), 204)
+            self.flush(server, seal=False)
+            lines = self.points(chance, start) + first
             for tenant in ("r", "b"):
                 self.assertStatus(server.write(lines, tenant), 204)
             self.flush(server, seal=turn % 2 == 0)

@@ -4,14 +4,13 @@ acknowledged is there, once, with its last value, whichever of the two is asked,
 sealed."""
 import datetime
 import random
-import subprocess
 import threading
 import time
 
 import test_cluster
-from cassandra_process import SYNCED, ClusterTest, main
+from cassandra_process import SYNCED, ClusterTest, export, exported_values, main, rows_of
 from expectation import SECOND, Book, Check, Writer
-from varve_process import PROGRAM, Threads, VarveTest, seed_of_this_run, wait_until
+from varve_process import Threads, seed_of_this_run, wait_until, with_parameters
 
 BUSY = {
     **test_cluster.BUSY,
@@ -50,6 +49,8 @@ class Campaign:
         node.launch()
         self.cluster.wait_until_up(node)
         self.silence(second, first)
+        self.change_plans("1h", "1h")
+        self.change_plans("30m", "20m")
         self.finish()
         return self
 
@@ -110,6 +111,31 @@ class Campaign:
         wait_until(lambda: facts(other)["nodes_gone"] == 0, "it is heard of again")
         self.compare("after a silence")
 
+    def change_plans(self, *buckets):
+        """Of one source, through both nodes at the same moment, while all is written."""
+        barrier = threading.Barrier(len(self.servers))
+        answers = [None] * len(self.servers)
+
+        def change(place):
+            path = with_parameters("/api/v1/plans", {
+                "tenant": "t0", "source": "writer=0", "bucket": buckets[place],
+                "splits": 2 + place})
+            barrier.wait()
+            answers[place] = self.servers[place].request("PUT", path).status
+
+        with self.load() as threads:
+            self.wait_for(threads, 20)
+            changing = [threading.Thread(target=change, args=(place,))
+                        for place in range(len(self.servers))]
+            for thread in changing:
+                thread.start()
+            for thread in changing:
+                thread.join()
+            self.wait_for(threads, 20)
+        wait_until(lambda: plans_of(self.servers[0]) == plans_of(self.servers[1]),
+                   "both know the same plans")
+        self.notes.setdefault("plans", []).append((answers, plans_of(self.servers[0])))
+
     def compare(self, when):
         """Both hold the same, and all."""
         for server in self.servers:
@@ -134,8 +160,7 @@ class Campaign:
                    not self.open_marks(), "all is sealed")
         self.compare("when all is sealed")
         self.notes["exports"] = [export(each, "t0") for each in self.servers]
-        self.notes["rows"], = self.cluster.execute(
-            f"SELECT metric, value, value_int FROM {self.keyspace()}.rows_forever")
+        self.notes["rows"] = rows_of(self.cluster, self.servers[0], "t1")
         for server in self.servers:
             server.stop()
 
@@ -160,6 +185,12 @@ def facts(server):
     return answer.json().get("facts", {}) if answer.status == 200 else {}
 
 
+def plans_of(server):
+    """[(from, bucket, splits)] of the source whose plan is changed."""
+    answer = server.get("/api/v1/plans", tenant="t0", source="writer=0")
+    return [(plan["from"], plan["bucket"], plan["splits"]) for plan in answer.json()["plans"]]
+
+
 def until_of(found):
     """ns since 1970, to the µs."""
     text = found.get("complete_until")
@@ -170,16 +201,6 @@ def until_of(found):
     return int(at) * SECOND + int((part + "000000000")[:9])
 
 
-def export(server, tenant):
-    """All of a tenant as lines, by the program's own command."""
-    address = f"http://{server.address[0]}:{server.address[1]}"
-    done = subprocess.run([PROGRAM, "export", "--server", address, "--tenant", tenant],
-                          capture_output=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr.decode())
-    return done.stdout
-
-
 class TwoVarves(ClusterTest):
     """One long run; each test holds one guarantee against it."""
 
@@ -188,9 +209,7 @@ class TwoVarves(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        VarveTest.setUp(case)
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.case_of_all()
         settings = {**cls.store(), **BUSY}
         servers = [case.server(name, settings) for name in ("first", "second")]
         cls.campaign = Campaign(servers, cls.cluster, seed_of_this_run()).run()
@@ -212,17 +231,19 @@ class TwoVarves(ClusterTest):
     def test_both_export_the_same_which_is_all(self):
         first, second = self.campaign.notes["exports"]
         self.assertEqual(first, second)
-        keys = [key for key in self.campaign.book.acknowledged if key[0] == "t0"]
-        self.assertEqual(len({(source, at) for _, source, _, at in keys}),
-                         len(first.splitlines()))
+        self.assertEqual(exported_values(first), self.campaign.book.values("t0"))
+
+    def test_plans_that_both_change_at_once_are_the_same(self):
+        (first, one), (second, all_of_them) = self.campaign.notes["plans"]
+        self.assertEqual(first + second, [200] * 4)
+        self.assertEqual([plan[1] for plan in one[-1:]], ["1h"], one)
+        self.assertEqual(all_of_them[:len(one)], one)
+        self.assertTrue({plan[1] for plan in all_of_them[len(one):]} & {"30m", "20m"}, all_of_them)
 
     def test_another_client_finds_the_rows(self):
-        expected = sorted((metric, value) for (tenant, _, metric, _), value
-                          in self.campaign.book.acknowledged.items() if tenant == "t1")
-        found = sorted((row["metric"], float(row["value"] if row["value"] is not None
-                                             else row["value_int"]))
-                       for row in self.campaign.notes["rows"])
-        self.assertEqual(found, expected)
+        expected = sorted((metric, value) for (_, metric, _), value
+                          in self.campaign.book.values("t1").items())
+        self.assertEqual(self.campaign.notes["rows"], expected)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@
 const int64_t contract_classes[CONTRACT_CLASSES] = {7 * VV_DAY, 30 * VV_DAY, 365 * VV_DAY};
 
 uint32_t contract_rows_tenant = CONTRACT_NONE;
+int64_t contract_lead_ns;
+struct vv_clock *contract_clock;
 
 /*
  * ---- names: tenants "<case>.t5", sources "s7". Metric 203 is field "f203" of measurement 3: each
@@ -209,14 +211,17 @@ enum vv_status contract_open_cassandra(const struct vv_store_options *options,
     }
     const struct vv_cassandra_options cassandra = {
         .cql = {.contact_points = contract_contact_points(), .request_timeout_ms = 2500},
-        .keyspace = "varve",
-        .region = all.one_case,
+        .regions = {{all.one_case, "varve"}},
+        .n_regions = 1,
         .classes_ns = contract_classes,
         .n_classes = CONTRACT_CLASSES,
         .rows_tenants = rows_tenants,
+        .lead_ns = contract_lead_ns,
         .slack_ns = VV_DAY,
         .requests_max = 128,
         .bytes_max = 4u << 20,
     };
-    return vv_store_cassandra_open(&cassandra, local, &names, vv_clock_system(), store_out, error);
+    return vv_store_cassandra_open(&cassandra, local, &names,
+                                   contract_clock ? contract_clock : vv_clock_system(), store_out,
+                                   error);
 }

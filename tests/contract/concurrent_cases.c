@@ -104,7 +104,7 @@ static bool read_other(struct shared *shared, uint32_t source)
         store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &last, NULL),
         store->ops->scan_meta(store, 1, vv_str_of("k"), check_meta, NULL, NULL),
         store->ops->get_meta(store, 1, vv_str_of("always"), &value, NULL),
-        store->ops->nearest(store, 1, source, INT64_MAX, false, &start, NULL),
+        store->ops->nearest(store, 0, 1, source, INT64_MAX, false, &start, NULL),
     };
     store->ops->read_figures(store, &figures);
     vv_buffer_deinit(&value);

@@ -72,6 +72,8 @@ int contract_setup(void **state)
     contract->backend = backend;
     contract_make_folder(contract->folder, sizeof contract->folder);
     contract_rows_tenant = CONTRACT_NONE;
+    contract_lead_ns = 0;
+    contract_clock = NULL;
     contract_open(contract);
     *state = contract;
     return 0;
@@ -92,7 +94,7 @@ int contract_teardown(void **state)
 
 struct vv_partition partition_of(uint32_t tenant, uint32_t source, int64_t day)
 {
-    return (struct vv_partition){tenant, source, day * VV_DAY, VV_DAY, 0};
+    return (struct vv_partition){tenant, source, day * VV_DAY, VV_DAY, 0, 0};
 }
 
 struct vv_span_key span_of(uint32_t tenant, uint32_t source, int64_t day, int hour)

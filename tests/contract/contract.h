@@ -61,6 +61,9 @@ extern const struct backend cassandra_backend; /* where VARVE_CASSANDRA names a 
 #define CONTRACT_ALL  (UINT32_MAX - 1)
 #define CONTRACT_NONE UINT32_MAX
 extern uint32_t contract_rows_tenant;
+/* Of a store on Cassandra that is opened from now on; as each case begins 0 and the machine's. */
+extern int64_t contract_lead_ns;
+extern struct vv_clock *contract_clock;
 /* Of the Cassandra that is tested; NULL: there is none. */
 const char *contract_contact_points(void);
 /* The tenant's name in Cassandra, in the open store. */
@@ -154,6 +157,8 @@ extern const struct contract_case concurrent_cases[];
 extern const struct contract_case random_cases[];
 extern const struct contract_case rows_cases[];
 extern const struct contract_case refresh_cases[];
+extern const struct contract_case turn_cases[];
+extern const struct contract_case metrics_cases[];
 
 /* The child of the kill test: works on `folder` until it is killed. Returns the exit code. */
 int kill_child(const char *folder, const char *arguments);

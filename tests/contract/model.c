@@ -28,7 +28,7 @@ static struct vv_span_key span_key(uint32_t index)
                 int64_t start = FIRST_DAY * VV_DAY + (hour ? i / 2 % 2 : i / 4) * length;
                 int64_t span = hour ? start : start + i / 2 % 2 * 5 * VV_HOUR;
                 keys[n++] = (struct vv_span_key){
-                    {1 + owner / 2, 1 + owner % 2, start, length, 0}, 1 + i % 2, span};
+                    {1 + owner / 2, 1 + owner % 2, start, length, 0, 0}, 1 + i % 2, span};
             }
         }
         for (size_t i = 1; i < n; i++) {

@@ -12,7 +12,7 @@ static int64_t nearest(struct contract *c, uint32_t tenant, uint32_t source, int
 {
     int64_t found = 0;
     enum vv_status status =
-        c->store->ops->nearest(c->store, tenant, source, from, forward, &found, NULL);
+        c->store->ops->nearest(c->store, 0, tenant, source, from, forward, &found, NULL);
     assert_true(status == VV_OK || status == VV_DONE);
     return status == VV_DONE ? NONE : found / VV_DAY;
 }
@@ -65,7 +65,7 @@ static void nearest_is_the_nearest_of_all_eras(void **state)
             int64_t length = days[vv_random_below(&random, 4)] * VV_DAY;
             int64_t time = (int64_t)vv_random_below(&random, 1000) * VV_DAY - 300 * VV_DAY;
             int64_t start = vv_time_floor(time, length);
-            struct vv_span_key key = {{1, 1, start, length, 0}, 1, start};
+            struct vv_span_key key = {{1, 1, start, length, 0, 0}, 1, start};
             put_block(c, &key, "a");
             starts[n++] = start;
         }

@@ -102,20 +102,46 @@ static void buckets_of_all_lengths_keep_the_retention(void **state)
     set_retention(c, 1, retention);
     for (uint32_t i = 0; i < 5; i++) {
         int64_t start = vv_time_floor(DAY0 * VV_DAY, lengths[i]);
-        struct vv_span_key key = {{1, i, start, lengths[i], 0}, 1, start};
+        struct vv_span_key key = {{1, i, start, lengths[i], 0, 0}, 1, start};
         put_block(c, &key, "a");
     }
     for (int64_t now = DAY0 * VV_DAY; now < 900 * VV_DAY; now += 9 * VV_HOUR) {
         expire(c, now);
         for (uint32_t i = 0; i < 5; i++) {
             int64_t start = vv_time_floor(DAY0 * VV_DAY, lengths[i]);
-            struct vv_span_key key = {{1, i, start, lengths[i], 0}, 1, start};
+            struct vv_span_key key = {{1, i, start, lengths[i], 0, 0}, 1, start};
             int64_t end = start + lengths[i];
             bool has = has_block(c, &key);
             assert_true(has || now >= end + retention);
             assert_true(!has || now < end + retention + era_length(retention) + VV_SECOND);
         }
     }
+}
+
+static void nothing_is_kept_for_1_ns_however_long_the_bucket(void **state)
+{
+    struct contract *c = *state;
+    int64_t day = DAY0 * VV_DAY;
+    struct vv_span_key key = {{1, 1, day, 364 * VV_DAY, 0, 0}, 1, day};
+    struct vv_span_key later = {{1, 2, day, 364 * VV_DAY, 0, 0}, 1, day};
+    struct vv_span_key other = {{2, 1, day, 364 * VV_DAY, 0, 0}, 1, day};
+    set_retention(c, 2, VV_SECOND); /* the shortest that is one */
+    put_block(c, &key, "a");
+    put_block(c, &other, "b");
+    set_retention(c, 1, 1);
+    expire(c, day + VV_HOUR);
+    assert_false(has_block(c, &key));
+    put_block(c, &later, "c");
+    expire(c, day + VV_HOUR);
+    assert_false(has_block(c, &later));
+    set_retention(c, 1, 0);
+    expire(c, day + VV_HOUR);
+    assert_false(has_block(c, &key));
+    assert_false(has_block(c, &later));
+    assert_true(has_block(c, &other));
+    put_block(c, &key, "d");
+    expire(c, day + VV_HOUR);
+    assert_true(has_block(c, &key));
 }
 
 /* ---- changes */
@@ -332,6 +358,7 @@ const struct contract_case retention_cases[] = {
     CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, runs_and_marks_do_not_expire),
     CONTRACT_CASE(a_negative_retention_is_refused),
     CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, buckets_of_all_lengths_keep_the_retention),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, nothing_is_kept_for_1_ns_however_long_the_bucket),
     CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, a_longer_retention_keeps_what_is_stored),
     CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, what_waits_to_be_moved_does_not_expire_with_its_old_era),
     CONTRACT_CASE_NEEDS(EXPIRES_BY_CALL, a_shorter_retention_frees_what_is_stored),

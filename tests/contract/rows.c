@@ -165,7 +165,7 @@ void put_values(struct contract *contract, uint32_t tenant, uint32_t source, vv_
     for (size_t first = 0, end; first < n; first = end) {
         int64_t time = sorted[first].time;
         struct vv_span_key key = {
-            {tenant, source, vv_time_floor(time, BUCKET), BUCKET, 0},
+            {tenant, source, vv_time_floor(time, BUCKET), BUCKET, 0, 0},
             sorted[first].metric / 100 + 1,
             vv_time_floor(time, SPAN),
         };

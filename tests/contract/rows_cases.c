@@ -397,7 +397,8 @@ static void rows_have_buckets(void **state)
     int64_t start = 0;
     put_one(c, START, 10, 1, STAMP(1));
     confirm(c);
-    assert_ok(c->store->ops->nearest(c->store, TENANT, 1, START + 9 * VV_DAY, false, &start, NULL));
+    assert_ok(
+        c->store->ops->nearest(c->store, 0, TENANT, 1, START + 9 * VV_DAY, false, &start, NULL));
     assert_int_equal(start, START);
 }
 

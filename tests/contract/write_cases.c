@@ -342,10 +342,10 @@ static void extreme_keys_are_kept_apart(void **state)
 {
     struct contract *c = *state;
     const struct vv_span_key keys[] = {
-        {{0, 0, VV_TIME_MIN - VV_DAY, VV_DAY, 0}, 0, VV_TIME_MIN - VV_DAY},
-        {{0, 0, -VV_DAY, VV_DAY, 0}, 0, -VV_DAY},
-        {{0, 0, 0, VV_BUCKET_NS_MIN, 0}, 0, 0},
-        {{UINT32_MAX, UINT32_MAX, VV_TIME_MAX, VV_BUCKET_NS_MAX, UINT16_MAX},
+        {{0, 0, VV_TIME_MIN - VV_DAY, VV_DAY, 0, 0}, 0, VV_TIME_MIN - VV_DAY},
+        {{0, 0, -VV_DAY, VV_DAY, 0, 0}, 0, -VV_DAY},
+        {{0, 0, 0, VV_BUCKET_NS_MIN, 0, 0}, 0, 0},
+        {{UINT32_MAX, UINT32_MAX, VV_TIME_MAX, VV_BUCKET_NS_MAX, UINT16_MAX, 0},
          UINT32_MAX,
          VV_TIME_MAX},
     };
@@ -379,6 +379,27 @@ static void a_bucket_outside_of_time_is_refused(void **state)
     put_meta(c, 1, "still", "writable");
 }
 
+static void another_region_is_not_written_and_has_nothing(void **state)
+{
+    struct contract *c = *state;
+    struct vv_span_key key = span_of(1, 1, 10, 0);
+    int64_t start = 0;
+    put_run(c, &key, 1, 0, "a");
+    put_block(c, &key, "b");
+    confirm(c);
+    key.partition.region = 1;
+    const struct vv_piece run = {VV_PIECE_RUN, key, 2, 0, vv_str_of("c"), 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("d"), 0};
+    const struct vv_mark mark = {0, key, VV_HOUR, 2};
+    assert_int_equal(c->store->ops->put_run(c->store, &run, NULL), VV_INVALID);
+    assert_int_equal(c->store->ops->put_blocks(c->store, &block, 1, NULL), VV_INVALID);
+    assert_int_equal(c->store->ops->put_mark(c->store, &mark, NULL), VV_INVALID);
+    assert_string_equal(pieces_text(c, &key.partition), "");
+    assert_int_equal(c->store->ops->nearest(c->store, 1, 1, 1, 0, true, &start, NULL), VV_DONE);
+    key.partition.region = 0;
+    assert_string_equal(pieces_text(c, &key.partition), "R0.1.0=a B0.0=b");
+}
+
 const struct contract_case write_cases[] = {
     CONTRACT_CASE(a_run_is_read_before_it_is_confirmed),
     CONTRACT_CASE(runs_ascend_by_span_run_and_part_then_blocks),
@@ -396,5 +417,6 @@ const struct contract_case write_cases[] = {
     CONTRACT_CASE(metadata_is_scanned_by_prefix_in_order),
     CONTRACT_CASE(extreme_keys_are_kept_apart),
     CONTRACT_CASE(a_bucket_outside_of_time_is_refused),
+    CONTRACT_CASE(another_region_is_not_written_and_has_nothing),
     {0},
 };

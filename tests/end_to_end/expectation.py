@@ -47,6 +47,11 @@ class Book:
                 else:
                     self.open.setdefault(key, set()).add(value)
 
+    def values(self, tenant):
+        """{(source, metric, time): value} of a tenant, as acknowledged last."""
+        with self.lock:
+            return {key[1:]: value for key, value in self.acknowledged.items() if key[0] == tenant}
+
     def tenants(self):
         with self.lock:
             return sorted({key[0] for key in self.acknowledged} | {key[0] for key in self.open})

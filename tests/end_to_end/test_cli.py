@@ -146,7 +146,8 @@ class Words(CliTest):
         nowhere = "http://127.0.0.1:1"
         lines = self.file("a.lp", "m v=1 1\n")
         for arguments in [("health",), ("query", "m"), ("latest",), ("sources",), ("metrics",),
-                          ("tags",), ("tenants",), ("nodes",), ("flush",), ("load", lines),
+                          ("tags",), ("tenants",), ("nodes",), ("flush",), ("plan", "x"),
+                          ("load", lines),
                           ("bench", "--points", "10", "--connections", "1", "--server", nowhere)]:
             if arguments[0] != "bench":
                 with self.subTest(arguments=arguments):
@@ -478,14 +479,48 @@ class Asking(Served):
         table = self.expect(self.run_here("tenants"), OK, "plant", "30d").out
         self.assertRegex(table, r"(?m)^default +forever +96 ")
         listed = json.loads(self.run_here("tenants", "--format", "json").out)
-        self.assertEqual({t["tenant"] for t in listed["tenants"]}, {"default", "plant"})
+        self.assertLessEqual({"default", "plant"}, {t["tenant"] for t in listed["tenants"]})
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "soon"), USAGE)
+
+    @embedded_only("tiers are kept by it only")
+    def test_tiers(self):
+        def tiers():
+            listed = json.loads(self.run_here("tenants", "--format", "json").out)["tenants"]
+            return next(t["tiers"] for t in listed if t["tenant"] == "steps")
+        self.expect(self.run_here("tenants", "set", "steps", "--tiers", "default"), OK)
+        self.assertEqual(tiers(), {"minute": "30d", "hour": "365d", "day": "forever"})
+        self.expect(self.run_here("tenants", "set", "steps", "--tiers", "minute=40d,hour=off"), OK)
+        self.assertEqual(tiers(), {"minute": "40d", "day": "forever"})
+        self.expect(self.run_here("tenants"), OK, "minute 40d, day forever")
+        self.expect(self.run_here("tenants", "set", "steps", "--retention", "1d"), USAGE,
+                    "the minute tier")
+        for wrong in ("", "on", "minute", "minute=", "=1d", "week=1d", "hour=soon", "hour=1d,"):
+            with self.subTest(tiers=wrong):
+                self.expect(self.run_here("tenants", "set", "steps", "--tiers", wrong), USAGE)
+        self.assertEqual(tiers(), {"minute": "40d", "day": "forever"})
+        self.expect(self.run_here("tenants", "set", "steps", "--tiers", "off"), OK)
+        self.assertEqual(tiers(), {})
 
     def test_nodes(self):
         table = self.expect(self.run_here("nodes"), OK).out
-        self.assertRegex(table, r"(?m)^ *\d+ +this node +\d{4}-\d\d-\d\dT.*Z +\d")
+        self.assertRegex(table, r"(?m)^ *\d+ +(\S+ +)?this node +\d{4}-\d\d-\d\dT.*Z +\d")
         nodes = json.loads(self.run_here("nodes", "--format", "json").out)["nodes"]
         self.assertEqual([(n["self"], n["state"]) for n in nodes], [(True, "live")])
+
+    def test_plan(self):
+        self.expect(self.run_here("flush"), OK)
+        source = self.run_here("sources").rows()[1][0]
+        table = self.expect(self.run_here("plan", source), OK, "bucket", "present").out
+        self.assertEqual(len(table.splitlines()), 2)
+        self.expect(self.run_here("plan", source, "--bucket", "15m", "--splits", "2"), OK, "15m",
+                    "ahead")
+        plans = json.loads(self.run_here("plan", source, "--format", "json").out)["plans"]
+        self.assertEqual([p["state"] for p in plans], ["present", "ahead"])
+        self.assertEqual((plans[1]["bucket"], plans[1]["splits"]), ("15m", 2))
+        self.assertIsNone(plans[0]["from"])
+        self.expect(self.run_here("plan", source, "--splits", "0"), USAGE, "splits")
+        self.expect(self.run_here("plan", "nobody"), FAILED, "nobody")
+        self.expect(self.run_here("plan"), USAGE)
 
     def test_health_and_flush(self):
         self.expect(self.run_here("health", "--wait", "10s"), OK, ": ready")

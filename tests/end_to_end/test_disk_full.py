@@ -123,7 +123,7 @@ class DiskFull(VarveTest):
             self.disk.relieve()
             if not server.is_running():
                 server.kill().start()
-            wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+            server.wait_healed()
             self.load(server, writers, acknowledged=3)
             self.assertStatus(server.flush(seal=True), 204)
             if killed:

@@ -15,8 +15,8 @@ import time
 import unittest
 import zlib
 
-from varve_process import (PATIENCE_S, Client, Varve, VarveTest, in_threads, seed_of_this_run,
-                           wait_until, with_parameters)
+from varve_process import (ON_CASSANDRA, PATIENCE_S, Client, Varve, VarveTest, embedded_only,
+                           in_threads, seed_of_this_run, wait_until, with_parameters)
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -469,6 +469,7 @@ class HostileTest(HttpTest):
         answer = self.request("POST", "/write", bomb, {"Content-Encoding": "gzip"}, db=self.tenant)
         self.assertStatus(answer, 413, "too_large")
         self.assertLess(self.varve.resident_bytes(), before + 64 * MIB)
+        self.client.close()  # the server closes the connection with its refusal, sooner or later
         # Within the limit it is only a long body.
         text = lines(100_000).encode()
         answer = self.request("POST", "/write", gzip.compress(text), {"Content-Encoding": "gzip"},
@@ -659,6 +660,49 @@ class LimitTest(VarveTest):
             raw.close()
         wait_until(lambda: server.get("/api/v1/query", tenant="t", limit=1).status == 200,
                    "there is room again")
+        server.stop()
+
+    def kept(self, server, tenant):
+        tenants = server.get("/api/v1/tenants").json()["tenants"]
+        return next((t["retention"], t["tiers"]) for t in tenants if t["tenant"] == tenant)
+
+    def test_new_tenants_are_kept_as_the_settings_say(self):
+        settings = {"retention.raw": "3d"}
+        tiers = {}
+        if not ON_CASSANDRA:
+            settings["tiers.default"] = "true"
+            tiers = {"minute": "30d", "hour": "365d", "day": "forever"}
+        server = self.server(settings=settings).start()
+        self.assertStatus(server.write("m v=1", "a"), 204)
+        self.assertStatus(server.set_tenant("b", "5d"), 200)
+        for _ in range(2):
+            self.assertEqual(self.kept(server, "a"), ("3d", tiers))
+            self.assertEqual(self.kept(server, "b"), ("5d", tiers))
+            server.kill().start()
+        old = server.write(f"m v=1 {time.time_ns() - 4 * 86400 * 10**9}", "a")
+        self.assertEqual(old.json()["refused"], {"retention": 1})
+        server.stop()
+
+    @embedded_only("tiers are kept by the embedded store only")
+    def test_tiers(self):
+        server = self.server().start()
+
+        def put(**about):
+            return server.request("PUT", "/api/v1/tenants", json.dumps({"tenant": "t"} | about))
+        self.assertStatus(put(retention="1d", tiers="default"), 400, "invalid")
+        self.assertEqual(self.kept(server, "t"), ("forever", {}))
+        self.assertStatus(put(retention="7d", tiers="default"), 200)
+        tiers = {"minute": "30d", "hour": "365d", "day": "forever"}
+        self.assertEqual(self.kept(server, "t"), ("7d", tiers))
+        self.assertStatus(put(retention="1d"), 400, "invalid")
+        self.assertStatus(put(tiers={"hour": "off", "day": "off"}), 200)
+        server.kill().start()
+        self.assertEqual(self.kept(server, "t"), ("7d", {"minute": "30d"}))
+        # On again, as soon as what it had is gone.
+        wait_until(lambda: put(tiers={"hour": "90d"}).status == 200, "the hours are on again")
+        self.assertEqual(self.kept(server, "t"), ("7d", {"minute": "30d", "hour": "90d"}))
+        self.assertStatus(put(retention="12h", tiers="off"), 200)
+        self.assertEqual(self.kept(server, "t"), ("12h", {}))
         server.stop()
 
     def test_no_more_tenants_than_allowed(self):

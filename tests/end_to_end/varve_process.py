@@ -366,6 +366,11 @@ class Varve:
     def set_tenant(self, *arguments, **named):
         return self.once("set_tenant", *arguments, **named)
 
+    def wait_healed(self):
+        """Until it takes writes and the store can be written: on Cassandra it is ready before."""
+        wait_until(lambda: self.get("/ready").status == 200 and
+                   self.metrics().sum("varve_store_writable") == 1, "it has healed")
+
     def wait_metric(self, condition, what):
         """Polls /metrics until condition(metrics) is true."""
         return wait_until(lambda: condition(self.metrics()), what)

@@ -44,7 +44,7 @@ static void give_to_registry(const struct vv_told *told)
                      ? vv_registry_learn_tags(registry, source, &version, NULL)
                      : VV_OK;
         if (content.kind == VV_TOLD_PLAN) {
-            status = vv_registry_learn_plans(registry, source, content.plans, content.n, NULL);
+            status = vv_registry_learn_plans(registry, source, 0, content.plans, content.n, NULL);
         }
     }
     vv_registry_destroy(registry);

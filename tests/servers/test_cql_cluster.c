@@ -231,6 +231,7 @@ static int open_speculative(void **state)
         .contact_points = getenv("VARVE_CASSANDRA"),
         .speculative_delay_ms = 500,
         .speculative_max = 2,
+        .speculative_writes = true,
         .request_timeout_ms = 60000,
     };
     open_session(&options);

@@ -48,11 +48,41 @@ try "publish although the journal refused" $commit \
 try "forget a mark" src/flush/flush.c \
   's.replace("        status = store->ops->put_mark(store, &mark, flush->error);", "        status = flush->run % 3 ? store->ops->put_mark(store, &mark, flush->error) : VV_OK;")'
 try "release a segment before the store has it" src/engine/storage.c \
-  's.replace("    int64_t start = now_of(engine);\n    status = vv_job_store", "    (void)!vv_journal_release(engine->journal, job->position, error);\n    int64_t start = now_of(engine);\n    status = vv_job_store")'
+  's.replace("        status = vv_job_store(engine, job, error);", "        (void)!vv_journal_release(engine->journal, job->position, error);\n        status = vv_job_store(engine, job, error);")'
 try "count replayed batches again" src/engine/recover.c \
   's.replace("record->stamp > replaying->flushed ?", "true ?").replace("record->stamp > cell->stored_until", "true")'
 try "the older value wins" src/model/merge_buffer.c \
   's.replace("for (size_t i = end; i-- > first;)", "for (size_t i = first; i < end; i++)")'
 try "remove runs before the block is durable" src/seal/sealer.c \
   's.replace("status = store->ops->put_blocks(store,", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : store->ops->put_blocks(store,")'
+try "forget what is deleted when sealing" src/seal/span.c \
+  's.replace("vv_merge_set_deletions(sealer->merge, &sealer->deletions);", "vv_merge_set_deletions(sealer->merge, NULL);")'
+try "forget what is deleted when flushing" $commit \
+  's.replace("!vv_definitions_add(&engine->definitions, VV_META_DELETION, order->sources[i])", "false")'
+try "leave a block whose rows are all deleted" src/seal/span.c \
+  's.replace("if (reading->had_block && sealer->blocks.n == blocks_before)", "if (false)")'
+
+# Tiers.
+try "forget the mark of a stale unit" src/seal/stale.c \
+  's.replace("        status = store->ops->put_mark(store, &mark, error);", "        status = stale->run % 3 ? store->ops->put_mark(store, &mark, error) : VV_OK;")'
+try "take a unit for open that may have been built" src/flush/flush.c \
+  's.replace("    return now_ns > run_ns ? now_ns : run_ns;", "    return (now_ns > run_ns ? now_ns : run_ns) - 40 * VV_DAY;")'
+try "answer from a stale record" src/query/tier_level.c \
+  's.replace("    return vv_cover_add_stale(&level->cover, &given.unit);", "    return VV_OK;")'
+try "build of a stale record" src/seal/pyramid.c \
+  's.replace("        return vv_cover_add_stale(&level->cover, &record.unit);", "        return VV_OK;")'
+try "forget the tiers when raw spans are sealed" src/seal/span.c \
+  's.replace("        status = make_stale(sealer, mark, reading);", "")'
+try "leave the stale record of a unit that has expired" src/seal/span.c \
+  's.replace("(!reading.keep_bytes && !reading.is_unit)", "!reading.keep_bytes")'
+try "expire what is still to be built of" src/engine/storage.c \
+  's.replace("*now_out = is_held ? backlog.since_ns : now;", "*now_out = now;")'
+try "drop raw runs that have expired, tiers or not" src/seal/span.c \
+  's.replace("if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers", "if (false && vv_registry_tiers")'
+try "forget what is deleted when building" src/seal/pyramid.c \
+  's.replace("vv_merge_set_deletions(pyramid->merge, &pyramid->deletions);", "vv_merge_set_deletions(pyramid->merge, NULL);")'
+try "forget the tiers when sweeping what is deleted" src/engine/sweep.c \
+  's.replace("vv_stale_range(marking->stale,", "true ? VV_OK : vv_stale_range(marking->stale,")'
+try "a step in two units" src/seal/pyramid.c \
+  's.replace("gather(build, (int)tier, unit->from, unit->to)", "gather(build, (int)tier, unit->from, unit->to + vv_tier_step_ns(tier))")'
 exit $survived

@@ -3,26 +3,82 @@
 #include "simulation/model.h"
 
 #include "base/clock.h"
+#include "model/partition.h"
 
-int64_t model_time(size_t index, int64_t base_ns)
+#include <stdlib.h>
+
+/* The first indexes of the groups of times; the first group is around the start. */
+#define DAYS_BEFORE (MODEL_TIMES * 2 / 9)
+#define YEARS_AGO   (MODEL_TIMES * 3 / 9)
+#define BURST       (MODEL_TIMES * 4 / 9)
+#define MIDNIGHT    (BURST + MODEL_BURST_TIMES)
+#define MONTHS_AGO  (MIDNIGHT + MODEL_BURST_TIMES)
+#define TO_COME     (MODEL_TIMES * 8 / 9)
+
+static int64_t time_of(size_t index, int64_t base_ns)
 {
     int64_t i = (int64_t)index;
-    if (index < MODEL_TIMES / 2) { /* the last hours, a minute apart */
-        return base_ns - i * VV_MINUTE;
+    if (index < DAYS_BEFORE) { /* around the start, some of them to come */
+        return base_ns + ((int64_t)MODEL_NOW - i) * 3 * VV_MINUTE;
     }
-    if (index < MODEL_TIMES * 3 / 4) { /* the days before */
+    if (index < YEARS_AGO) {
         return base_ns - 2 * VV_HOUR - i * 3 * VV_HOUR;
     }
-    return base_ns - 400 * VV_DAY - i * 7 * VV_SECOND; /* history loaded years afterwards */
+    if (index < BURST) { /* history loaded years afterwards */
+        return base_ns - 400 * VV_DAY - i * 7 * VV_SECOND;
+    }
+    if (index < MIDNIGHT) { /* around the end of an hour, on a day that has nothing else */
+        return base_ns - 43 * VV_HOUR + (i - BURST - 20) * VV_SECOND;
+    }
+    if (index < MONTHS_AGO) {
+        return base_ns + (i - MIDNIGHT - 30) * VV_SECOND + VV_SECOND / 2;
+    }
+    if (index < TO_COME) {
+        return base_ns - 40 * VV_DAY - (i - MONTHS_AGO) * 41 * VV_HOUR;
+    }
+    return base_ns + VV_DAY + (i - TO_COME) * 17 * VV_HOUR + VV_SECOND;
 }
 
-size_t model_time_index(int64_t time_ns, int64_t base_ns)
+size_t model_burst(size_t burst, size_t *n_out)
 {
-    size_t index = 0;
-    while (index < MODEL_TIMES && model_time(index, base_ns) != time_ns) {
-        index++;
+    static const size_t first[MODEL_BURSTS] = {YEARS_AGO, BURST, MIDNIGHT};
+    *n_out = burst == 0 ? BURST - YEARS_AGO : MODEL_BURST_TIMES;
+    return first[burst];
+}
+
+static int compare_times(const void *a, const void *b, void *context)
+{
+    const struct model *model = context;
+    int64_t x = model->times[*(const size_t *)a];
+    int64_t y = model->times[*(const size_t *)b];
+    vv_invariant(x != y || a == b);
+    return x < y ? -1 : x > y;
+}
+
+void model_init(struct model *model, int64_t base_ns)
+{
+    for (size_t i = 0; i < MODEL_TIMES; i++) {
+        model->times[i] = time_of(i, base_ns);
+        model->by_time[i] = i;
     }
-    return index;
+    model->frozen = VV_TIME_MIN;
+    qsort_r(model->by_time, MODEL_TIMES, sizeof model->by_time[0], compare_times, model);
+}
+
+size_t model_time_index(const struct model *model, int64_t time_ns)
+{
+    size_t low = 0;
+    size_t high = MODEL_TIMES;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int64_t time = model->times[model->by_time[middle]];
+        if (time == time_ns) {
+            return model->by_time[middle];
+        }
+        low = time < time_ns ? middle + 1 : low;
+        high = time < time_ns ? high : middle;
+    }
+    return MODEL_TIMES;
 }
 
 void model_acknowledge(struct model_point *point, uint64_t value, uint64_t sequence)
@@ -46,6 +102,26 @@ void model_leave_open(struct model_point *point, uint64_t value, uint64_t sequen
     }
     point->open[point->n_open].value = value;
     point->open[point->n_open++].sequence = sequence;
+}
+
+/* Values that are open came earlier, and are deleted too if they are there. */
+void model_delete(struct model_point *point)
+{
+    point->acknowledged = false;
+    point->n_open = 0;
+    point->deletion = 0;
+}
+
+void model_blur(struct model *model, size_t source, int64_t time_ns)
+{
+    const int64_t unit_ns = 28 * VV_DAY;
+    int64_t from = vv_time_floor(time_ns, unit_ns);
+    for (size_t field = 0; field < MODEL_FIELDS; field++) {
+        for (size_t t = 0; t < MODEL_TIMES; t++) {
+            bool is_near = model->times[t] >= from && model->times[t] < from + unit_ns;
+            model->points[source][field][t].vague |= is_near;
+        }
+    }
 }
 
 static struct model_point *each(struct model *model, size_t index)
@@ -86,9 +162,20 @@ const char *model_check_end(struct model *model, size_t *source_out, size_t *fie
 {
     for (size_t i = 0; i < MODEL_SOURCES * MODEL_FIELDS * MODEL_TIMES; i++) {
         struct model_point *point = each(model, i);
+        if (model->times[i % MODEL_TIMES] < model->frozen) {
+            point->vague |= point->n_open > 0 || point->deletion > point->sequence;
+            point->n_open = 0;
+            point->deletion = 0;
+            continue;
+        }
         if (model->restarted) {
             point->n_open = 0; /* what a restart did not bring back never comes */
         }
+        bool may_be_deleted = model->restarted && point->deletion > point->sequence;
+        if (point->acknowledged && !point->seen && may_be_deleted) {
+            point->acknowledged = false; /* it is not there, so it has to stay away */
+        }
+        point->deletion = model->restarted ? 0 : point->deletion;
         if (point->acknowledged && !point->seen) {
             *time_out = i % MODEL_TIMES;
             *field_out = i / MODEL_TIMES % MODEL_FIELDS;

@@ -7,6 +7,7 @@
 
 static _Thread_local uint64_t countdown;
 static _Thread_local bool failed;
+static _Thread_local size_t largest;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -41,8 +42,16 @@ void vv_sim_memory_resume(uint64_t paused)
     countdown = paused;
 }
 
-static bool fails(void)
+size_t vv_sim_memory_largest(void)
 {
+    size_t size = largest;
+    largest = 0;
+    return size;
+}
+
+static bool fails(size_t size)
+{
+    largest = size > largest ? size : largest;
     if (countdown == 0 || --countdown > 0) {
         return false;
     }
@@ -52,22 +61,22 @@ static bool fails(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails() ? NULL : __real_malloc(size);
+    return fails(size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails() ? NULL : __real_calloc(count, size);
+    return fails(count * size) ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *memory, size_t size)
 {
-    return fails() ? NULL : __real_realloc(memory, size);
+    return fails(size) ? NULL : __real_realloc(memory, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return fails() ? NULL : __real_aligned_alloc(alignment, size);
+    return fails(size) ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 void *vv_sim_malloc(size_t size)

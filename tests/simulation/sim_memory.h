@@ -17,9 +17,13 @@ void vv_sim_memory_fail(uint64_t k);
  * the first k for which it has not. */
 bool vv_sim_memory_failed(void);
 
-/* None of this thread's fails until vv_sim_memory_resume gets what this gave; they may be nested. */
+/* None of this thread's fails until vv_sim_memory_resume gets what this gave; they may be nested.
+ */
 uint64_t vv_sim_memory_pause(void);
 void vv_sim_memory_resume(uint64_t paused);
+
+/* How large the largest allocation of this thread was since this was called last. */
+size_t vv_sim_memory_largest(void);
 
 /* For the simulation itself: they are not made to fail, and end the test when memory is out. */
 void *vv_sim_malloc(size_t size);

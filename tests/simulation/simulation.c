@@ -12,7 +12,8 @@
 static void tell(struct world *world, const char *what)
 {
     if (world->story) {
-        printf("%s\n", what);
+        int64_t now = world->clock.clock.wall_ns(&world->clock.clock);
+        printf("%.4f d: %s\n", (double)(now - world->base_ns) / (double)VV_DAY, what);
     }
 }
 
@@ -80,11 +81,28 @@ static void break_something(struct world *world)
     }
 }
 
+/* What is frozen before it is flushed finds less than its units were built of. */
+static bool flush_all(struct world *world)
+{
+    struct vv_error error = {0};
+    enum vv_status status = VV_OK;
+    while (vv_engine_step(world->engine, VV_TASK_COMMIT, &error) == VV_OK) {
+    }
+    for (int i = 0; i < 3 && status == VV_OK; i++) { /* older jobs first, then what is active */
+        status = vv_engine_step(world->engine, VV_TASK_FLUSH, &error);
+    }
+    return status == VV_OK && !world->waiting;
+}
+
 static void move_time(struct world *world)
 {
-    int64_t lengths[] = {VV_MILLISECOND, VV_SECOND, VV_MINUTE, VV_HOUR};
-    int64_t length = lengths[vv_random_below(&world->random, 4)];
-    vv_sim_clock_advance(&world->clock, (int64_t)vv_random_below(&world->random, 60) * length);
+    int64_t lengths[] = {VV_MILLISECOND, VV_SECOND, VV_MINUTE, VV_HOUR, VV_DAY / 2};
+    int64_t length = lengths[vv_random_below(&world->random, world->has_tiers ? 5 : 4)];
+    int64_t duration = (int64_t)vv_random_below(&world->random, 60) * length;
+    if (world->hides && duration > VV_HOUR && !flush_all(world)) {
+        duration = VV_MINUTE;
+    }
+    vv_sim_clock_advance(&world->clock, duration);
     if (vv_random_below(&world->random, 8) == 0) {
         tell(world, "the wall clock jumps");
         int64_t now = world->clock.clock.wall_ns(&world->clock.clock);
@@ -94,10 +112,24 @@ static void move_time(struct world *world)
     }
 }
 
+/* Tiers are built after what they are built of. */
+static void seal(struct world *world, enum vv_engine_task task, const char *what)
+{
+    uint64_t times = world->has_tiers ? 1 + vv_random_below(&world->random, 6) : 1;
+    for (uint64_t i = 0; i < times; i++) {
+        step(world, task, what);
+    }
+}
+
 static void act(struct world *world)
 {
     uint64_t dice = vv_random_below(&world->random, 100);
-    if (dice < 35) {
+    world_note_time(world);
+    if (dice < 3 && world->has_tiers) {
+        move_time(world);
+    } else if (dice < 6 && world->hides) {
+        step(world, VV_TASK_EXPIRE, "expire");
+    } else if (dice < 35) {
         tell(world, "submit");
         world_submit(world);
     } else if (dice < 65) {
@@ -105,16 +137,27 @@ static void act(struct world *world)
     } else if (dice < 73) {
         step(world, VV_TASK_FLUSH, "flush");
     } else if (dice < 79) {
-        step(world, VV_TASK_SEAL, "seal");
+        seal(world, VV_TASK_SEAL, "seal");
     } else if (dice < 82) {
-        step(world, VV_TASK_SEAL_ALL, "seal all");
+        seal(world, VV_TASK_SEAL_ALL, "seal all");
     } else if (dice < 83) {
         step(world, VV_TASK_EXPIRE, "expire");
+    } else if (dice < 84 && world->has_tiers && !world->hides) {
+        tell(world, "set tiers");
+        world_set_tiers(world);
+    } else if (dice < 85 && world->changes_plans) {
+        tell(world, "change a plan");
+        world_change_plan(world);
     } else if (dice < 88) {
         move_time(world);
     } else if (dice < 93) {
         break_something(world);
-    } else if (dice < 97) {
+    } else if (dice < 95) {
+        tell(world, "delete");
+        world_delete(world);
+    } else if (dice < 96) {
+        step(world, VV_TASK_SWEEP, "sweep");
+    } else if (dice < 98) {
         tell(world, "check");
         world_check(world);
     } else {
@@ -129,6 +172,13 @@ static bool run_seed(uint64_t seed, bool story)
     world_init(world, seed, story);
     if (!world_start(world)) {
         world_fail(world, "the engine does not start on an empty disk");
+    }
+    if (world->hides) {
+        tell(world, "set retentions");
+        world_set_retentions(world);
+    } else if (world->has_tiers && vv_random_below(&world->random, 4) > 0) {
+        tell(world, "set tiers");
+        world_set_tiers(world);
     }
     size_t actions = 50 + vv_random_below(&world->random, 200);
     for (size_t i = 0; i < actions && !world->failure[0]; i++) {
@@ -145,6 +195,11 @@ static bool run_seed(uint64_t seed, bool story)
     if (!good) {
         printf("seed %" PRIu64 " failed: %s\nrun it alone with: --seed %" PRIu64 "\n", seed,
                world->failure, seed);
+    }
+    if (story) {
+        printf("steps of tiers in answers: %" PRIu64 " minutes, %" PRIu64 " hours, %" PRIu64
+               " days\n",
+               world->tier_steps[0], world->tier_steps[1], world->tier_steps[2]);
     }
     world_deinit(world);
     free(world);

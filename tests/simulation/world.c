@@ -3,6 +3,7 @@
 #include "simulation/world.h"
 
 #include "ingest/line_protocol.h"
+#include "tier/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,11 @@ static void init_settings(struct world *world)
     settings->journal_bytes_max = 8 << 20;
     settings->head_flush_bytes = 1 << 20;
     settings->head_bytes_max = 64 << 20;
-    settings->future_ns_max = 3650 * VV_DAY;
+    world->changes_plans = vv_random_below(&world->random, 2) == 0;
+    settings->future_ns_max = world->changes_plans ? 10 * VV_MINUTE : 3650 * VV_DAY;
+    world->has_tiers = vv_random_below(&world->random, 3) > 0;
+    world->hides = world->has_tiers && vv_random_below(&world->random, 4) == 0;
+    world->retention_ns = (int64_t)(45 + 15 * vv_random_below(&world->random, 4)) * VV_DAY;
     settings->seal_lateness_ns = VV_MINUTE;
     settings->seal_quiet_ns = VV_SECOND;
     settings->block_bytes_max = 2048; /* several parts a span */
@@ -37,7 +42,8 @@ static void init_settings(struct world *world)
 
 void world_init(struct world *world, uint64_t seed, bool story)
 {
-    *world = (struct world){.random = {seed}, .story = story};
+    world->random.state = seed;
+    world->story = story;
     world->base_ns = INT64_C(1767225600) * VV_SECOND; /* 2026-01-01 */
     vv_sim_clock_init(&world->clock, world->base_ns + VV_HOUR);
     world->disk = vv_sim_disk_create(seed);
@@ -49,6 +55,7 @@ void world_init(struct world *world, uint64_t seed, bool story)
     struct vv_store_options options = {.folder = "/data/store", .eras = 24};
     vv_invariant(vv_store_memory_open(&options, &world->store, NULL) == VV_OK);
     init_settings(world);
+    model_init(&world->model, world->base_ns);
     world->next_value = 1;
     world->next_sequence = 1;
 }
@@ -111,8 +118,32 @@ bool world_start(struct world *world)
 
 /* ---- writing ---- */
 
+int64_t world_accepted_age(const struct world *world)
+{
+    return world->retention_ns - 12 * VV_HOUR - vv_tier_unit_ns_max(VV_SPACE_DAY);
+}
+
+void world_note_time(struct world *world)
+{
+    int64_t now = world->clock.clock.wall_ns(&world->clock.clock);
+    if (world->hides && now - world_accepted_age(world) > world->model.frozen) {
+        world->model.frozen = now - world_accepted_age(world);
+    }
+}
+
+static void blur_frozen(struct world *world, const struct submission *submission)
+{
+    for (size_t i = 0; i < submission->n; i++) {
+        const struct write *write = &submission->writes[i];
+        if (world->model.times[write->time] < world->model.frozen) {
+            model_blur(&world->model, write->source, world->model.times[write->time]);
+        }
+    }
+}
+
 static void leave_open(struct world *world, const struct submission *submission)
 {
+    blur_frozen(world, submission);
     for (size_t i = 0; i < submission->n; i++) {
         model_leave_open(submission->writes[i].point, submission->writes[i].value,
                          submission->sequence);
@@ -142,6 +173,7 @@ static void done(void *context, enum vv_status status, const char *message)
                vv_status_name(status), message);
     }
     if (status == VV_OK) {
+        blur_frozen(world, submission);
         for (size_t i = 0; i < submission->n; i++) {
             model_acknowledge(submission->writes[i].point, submission->writes[i].value,
                               submission->sequence);
@@ -153,25 +185,69 @@ static void done(void *context, enum vv_status status, const char *message)
     unlink_submission(world, submission);
 }
 
-/* One random line: some fields of a source at a time; notes the writes. */
-static void add_line(struct world *world, struct submission *submission, struct vv_buffer *text)
+/* One line: n fields of a source at a time, beginning with one of them; notes the writes. */
+static void add_line(struct world *world, struct submission *submission, struct vv_buffer *text,
+                     size_t source, size_t time, size_t first, size_t n)
 {
-    size_t source = vv_random_below(&world->random, MODEL_SOURCES);
-    size_t time = vv_random_below(&world->random, MODEL_TIMES);
-    if (vv_random_below(&world->random, 2) == 0) { /* often the same points again */
-        time = vv_random_below(&world->random, 5);
-    }
-    size_t first = vv_random_below(&world->random, MODEL_FIELDS);
-    size_t n = 1 + vv_random_below(&world->random, MODEL_FIELDS);
     vv_buffer_format(text, "m,host=s%zu,site=a ", source);
     for (size_t i = 0; i < n; i++) {
         size_t field = (first + i) % MODEL_FIELDS;
         uint64_t value = world->next_value++;
         vv_buffer_format(text, "%sf%zu=%llu", i ? "," : "", field, (unsigned long long)value);
         submission->writes[submission->n++] =
-            (struct write){&world->model.points[source][field][time], value};
+            (struct write){&world->model.points[source][field][time], source, time, value};
     }
-    vv_buffer_format(text, " %lld\n", (long long)model_time(time, world->base_ns));
+    vv_buffer_format(text, " %lld\n", (long long)world->model.times[time]);
+}
+
+/* What is earlier or later would be refused. */
+static bool is_accepted(const struct world *world, size_t time)
+{
+    struct vv_clock *clock = (struct vv_clock *)&world->clock.clock;
+    int64_t now = clock->wall_ns(clock);
+    return world->model.times[time] <= now + world->settings.future_ns_max &&
+           (!world->hides || world->model.times[time] >= now - world_accepted_age(world));
+}
+
+static bool has_accepted(const struct world *world)
+{
+    size_t time = 0;
+    while (time < MODEL_TIMES && !is_accepted(world, time)) {
+        time++;
+    }
+    return time < MODEL_TIMES;
+}
+
+static void add_random_line(struct world *world, struct submission *submission,
+                            struct vv_buffer *text)
+{
+    size_t source = vv_random_below(&world->random, MODEL_SOURCES);
+    size_t time = vv_random_below(&world->random, MODEL_TIMES);
+    if (vv_random_below(&world->random, 2) == 0) { /* often the same points again */
+        time = MODEL_NOW - 2 + vv_random_below(&world->random, 5);
+    }
+    while (!is_accepted(world, time)) {
+        time = vv_random_below(&world->random, MODEL_TIMES);
+    }
+    size_t first = vv_random_below(&world->random, MODEL_FIELDS);
+    size_t n = 1 + vv_random_below(&world->random, MODEL_FIELDS);
+    add_line(world, submission, text, source, time, first, n);
+}
+
+/* All times of a burst, or the last of them. */
+static void add_burst(struct world *world, struct submission *submission, struct vv_buffer *text)
+{
+    size_t n;
+    size_t begin = model_burst(vv_random_below(&world->random, MODEL_BURSTS), &n);
+    size_t source = vv_random_below(&world->random, MODEL_SOURCES);
+    size_t first = vv_random_below(&world->random, MODEL_FIELDS);
+    size_t fields = 1 + vv_random_below(&world->random, MODEL_FIELDS);
+    size_t skipped = vv_random_below(&world->random, 2) * vv_random_below(&world->random, n);
+    for (size_t i = skipped; i < n; i++) {
+        if (is_accepted(world, begin + i)) {
+            add_line(world, submission, text, source, begin + i, first, fields);
+        }
+    }
 }
 
 static struct vv_batch *parse(struct world *world, const struct vv_buffer *text)
@@ -196,17 +272,47 @@ static struct vv_batch *parse(struct world *world, const struct vv_buffer *text)
     return batch;
 }
 
+void world_change_plan(struct world *world)
+{
+    static const int64_t buckets[] = {15 * VV_MINUTE, VV_HOUR, 3 * VV_HOUR, VV_DAY};
+    char source[32];
+    struct vv_plan plan;
+    struct vv_error error = {0};
+    struct vv_plan_wish wish = {
+        .bucket_ns = buckets[vv_random_below(&world->random, 4)],
+        .splits = (uint16_t)(1 + vv_random_below(&world->random, 4)),
+    };
+    snprintf(source, sizeof source, "host=s%d,site=a",
+             (int)vv_random_below(&world->random, MODEL_SOURCES));
+    enum vv_status status = vv_engine_change_plan(world->engine, VV_STR_LITERAL("sim"),
+                                                  vv_str_of(source), &wish, &plan, &error);
+    if (world->story) {
+        printf("  %s: %s %s\n", source, vv_status_name(status), error.message);
+    }
+    bool is_change = status == VV_OK && plan.from_ns != VV_TIME_MIN;
+    if (is_change && plan.from_ns % plan.bucket_ns != 0) {
+        world_fail(world, "a plan begins inside a bucket");
+    }
+}
+
 void world_submit(struct world *world)
 {
+    world_note_time(world);
+    if (world->hides && !has_accepted(world)) {
+        return;
+    }
     size_t lines = 1 + vv_random_below(&world->random, 30);
-    struct submission *submission =
-        calloc(1, sizeof *submission + lines * MODEL_FIELDS * sizeof(struct write));
+    struct submission *submission = calloc(
+        1, sizeof *submission + (lines + MODEL_BURST_TIMES) * MODEL_FIELDS * sizeof(struct write));
     struct vv_buffer text = {0};
     vv_invariant(submission != NULL);
     submission->world = world;
     submission->sequence = world->next_sequence++;
     for (size_t i = 0; i < lines; i++) {
-        add_line(world, submission, &text);
+        add_random_line(world, submission, &text);
+    }
+    if (world->has_tiers && vv_random_below(&world->random, 3) == 0) {
+        add_burst(world, submission, &text);
     }
     vv_invariant(vv_buffer_status(&text) == VV_OK);
     struct vv_batch *batch = parse(world, &text);
@@ -241,175 +347,4 @@ void world_crash(struct world *world, bool process_only)
     }
     vv_sim_disk_heal(world->disk);
     world->model.restarted = true;
-}
-
-/* ---- asking ---- */
-
-static bool see_line(struct world *world, char *line)
-{
-    size_t source;
-    size_t field;
-    long long time;
-    double value;
-    char site[16];
-    if (sscanf(line, "\"host=s%zu,site=%1[a]\",m.f%zu,%lld,%lf", &source, site, &field, &time,
-               &value) != 5) {
-        world_fail(world, "cannot read the answer's line: %s", line);
-        return false;
-    }
-    size_t index = model_time_index(time, world->base_ns);
-    if (source >= MODEL_SOURCES || field >= MODEL_FIELDS || index == MODEL_TIMES) {
-        world_fail(world, "a point that was never written: %s", line);
-        return false;
-    }
-    const char *wrong =
-        model_check_see(&world->model, &world->model.points[source][field][index], (uint64_t)value);
-    if (wrong) {
-        world_fail(world, "%s: %s (acknowledged: %llu)", wrong, line,
-                   (unsigned long long)world->model.points[source][field][index].value);
-    }
-    return !wrong;
-}
-
-static enum vv_status ask(struct world *world, struct vv_buffer *answer, struct vv_error *error)
-{
-    const struct vv_parameter parameters[] = {
-        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
-        {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
-        {VV_STR_LITERAL("order"),
-         vv_random_below(&world->random, 2) ? VV_STR_LITERAL("desc") : VV_STR_LITERAL("asc")},
-    };
-    struct vv_request *request;
-    struct vv_result *result;
-    enum vv_status status =
-        vv_request_parse(VV_REQUEST_QUERY, parameters, 4,
-                         world->clock.clock.wall_ns(&world->clock.clock), &request, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    struct vv_query_limits limits;
-    vv_engine_query_limits(world->engine, &limits);
-    status = vv_result_open(vv_engine_query_context(world->engine), &limits, request, VV_FORMAT_CSV,
-                            &result, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    do {
-        status = vv_result_write(result, answer, 65536, error);
-    } while (status == VV_OK);
-    vv_result_close(result);
-    return status;
-}
-
-static void check_account(struct world *world)
-{
-    struct vv_account account;
-    vv_engine_read_account(world->engine, 0, &account);
-    uint64_t sum = account.accepted_here + account.unknown;
-    for (size_t i = 0; i < VV_REASON_COUNT; i++) {
-        sum += account.refused[i];
-    }
-    if (account.received != sum + world->waiting_points) {
-        world_fail(world, "the account does not add up: %llu received, %llu accounted for",
-                   (unsigned long long)account.received,
-                   (unsigned long long)(sum + world->waiting_points));
-    }
-}
-
-void world_check(struct world *world)
-{
-    struct vv_buffer answer = {0};
-    struct vv_error error = {0};
-    check_account(world);
-    model_check_begin(&world->model);
-    enum vv_status status = ask(world, &answer, &error);
-    if (status != VV_DONE && status != VV_NOT_FOUND) { /* nothing was ever written */
-        world_fail(world, "the query fails: %s: %s", vv_status_name(status), error.message);
-    }
-    vv_buffer_u8(&answer, 0);
-    char *rest = NULL;
-    char *line = strtok_r((char *)answer.data, "\r\n", &rest);
-    for (bool header = true; line; line = strtok_r(NULL, "\r\n", &rest)) {
-        if (!header && !see_line(world, line)) {
-            break;
-        }
-        header = false;
-    }
-    vv_buffer_deinit(&answer);
-    size_t source;
-    size_t field;
-    size_t time;
-    const char *wrong =
-        world->failure[0] ? NULL : model_check_end(&world->model, &source, &field, &time);
-    if (wrong) {
-        world_fail(world, "%s: s%zu f%zu at %lld: %llu", wrong, source, field,
-                   (long long)model_time(time, world->base_ns),
-                   (unsigned long long)world->model.points[source][field][time].value);
-    }
-}
-
-static enum vv_status find_run(void *context, const struct vv_mark *mark)
-{
-    (void)mark;
-    *(size_t *)context += 1;
-    return VV_OK;
-}
-
-/* Counts the runs of all spans that the points can lie in. */
-static enum vv_status count_run(void *context, const struct vv_piece *piece)
-{
-    *(size_t *)context += piece->kind == VV_PIECE_RUN;
-    return VV_OK;
-}
-
-static size_t count_runs(struct world *world)
-{
-    struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
-    size_t runs = 0;
-    for (uint32_t source = 0; source < vv_registry_source_count(registry); source++) {
-        struct vv_plans plans = vv_registry_source_plans(registry, source);
-        for (size_t t = 0; plans.n && t < MODEL_TIMES; t++) {
-            int64_t time = model_time(t, world->base_ns);
-            struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
-            struct vv_store_read read = {.partition = {.tenant = 0,
-                                                       .source = source,
-                                                       .bucket_start = bucket.start,
-                                                       .bucket_ns = bucket.bucket_ns,
-                                                       .split = vv_split_of(&bucket, time)},
-                                         .measurement = 0,
-                                         .span_from = bucket.start,
-                                         .span_to = bucket.end};
-            vv_invariant(world->store->ops->read(world->store, &read, count_run, &runs, NULL) ==
-                         VV_OK);
-        }
-    }
-    return runs;
-}
-
-void world_settle(struct world *world)
-{
-    struct vv_error error = {0};
-    vv_sim_disk_heal(world->disk);
-    vv_store_memory_fail(world->store, VV_OK, 0);
-    vv_sim_clock_advance(&world->clock, VV_HOUR); /* past any wait after a failure */
-    while (vv_engine_step(world->engine, VV_TASK_COMMIT, &error) == VV_OK) {
-    }
-    for (int i = 0; i < 3; i++) { /* older jobs first, then what is active */
-        enum vv_status status = vv_engine_step(world->engine, VV_TASK_FLUSH, &error);
-        if (status != VV_OK) {
-            world_fail(world, "the last flush fails: %s", error.message);
-        }
-    }
-    enum vv_status status;
-    while ((status = vv_engine_step(world->engine, VV_TASK_SEAL_ALL, &error)) == VV_OK) {
-    }
-    size_t marks = 0;
-    vv_invariant(world->store->ops->scan_marks(world->store, INT64_MAX, NULL, find_run, &marks,
-                                               NULL) == VV_OK);
-    size_t runs = count_runs(world);
-    if (status != VV_DONE || marks || runs) {
-        world_fail(world, "after sealing all, %zu marks and %zu runs are left (%s)", marks, runs,
-                   vv_status_name(status));
-    }
 }

@@ -17,6 +17,8 @@
 /* One point of a submission. */
 struct write {
     struct model_point *point;
+    size_t source;
+    size_t time;
     uint64_t value;
 };
 
@@ -44,10 +46,20 @@ struct world {
     uint64_t acknowledged_points;
     uint64_t open_points;
     uint64_t waiting_points;
-    bool story; /* print each action */
+    bool changes_plans; /* of sources; then points may not lie far ahead */
+    bool has_tiers;     /* at times: they are switched on and off */
+    bool hides;         /* tiers are on from the start, and points expire before them */
+    bool is_settled;    /* all that tiers can have they have */
+    bool switched_off;  /* a tier was */
+    int64_t retention_ns;
+    bool bare;                      /* ask without the markers of deletion */
+    bool story;                     /* print each action */
+    uint64_t tier_parts[VV_SPACES]; /* that answers had of tiers, so far */
+    uint64_t tier_steps[VV_SPACES];
     char failure[512];
 };
 
+/* Zero-initialised before. */
 void world_init(struct world *world, uint64_t seed, bool story);
 void world_deinit(struct world *world);
 
@@ -58,9 +70,30 @@ bool world_start(struct world *world);
 void world_crash(struct world *world, bool process_only);
 /* Submits a batch of random lines. */
 void world_submit(struct world *world);
-/* Asks for every point and compares. */
+/* Gives a source another plan from some time on. */
+void world_change_plan(struct world *world);
+/* Deletes a random range of a source, a metric or all. */
+void world_delete(struct world *world);
+/* Switches some tiers on or off. */
+void world_set_tiers(struct world *world);
+/* Sets the retentions of a world that hides. */
+void world_set_retentions(struct world *world);
+/* How old points may be when they come; what is older when time has passed is frozen. */
+int64_t world_accepted_age(const struct world *world);
+void world_note_time(struct world *world);
+/* Until the sealer has been told of all that is deleted. */
+void world_sweep_all(struct world *world);
+/* Asks for every point and compares; then for some aggregates. */
 void world_check(struct world *world);
-/* Flushes and seals everything without faults, and checks that no run is left. */
+/* Asks for aggregates of all steps and tiers that there are, and compares with those of the model,
+ * which must be free of open values: after the comparison of all points it is. */
+void world_check_tiers(struct world *world, bool all);
+/* Asks a query. VV_DONE: the answer is complete; VV_NOT_FOUND: nothing was ever written. */
+VV_MUST_CHECK enum vv_status world_ask(struct world *world, const struct vv_parameter *parameters,
+                                       size_t n, struct vv_buffer *answer,
+                                       struct vv_result_facts *facts_out, struct vv_error *error);
+/* Flushes and seals everything without faults, and checks that no run is left, and nothing that
+ * was deleted. */
 void world_settle(struct world *world);
 /* Notes the first thing that went wrong. */
 void world_fail(struct world *world, const char *format, ...) VV_PRINTF(2, 3);

@@ -20,7 +20,8 @@
 
 #include <cmocka.h>
 
-#define FAKE_NODES 5
+#define FAKE_NODES     5
+#define FAKE_TENTATIVE 600
 
 struct fake_told {
     struct vv_told told; /* owns its texts */
@@ -28,8 +29,15 @@ struct fake_told {
     bool confirmed;
 };
 
+struct fake_tentative {
+    struct vv_first_plan plans[FAKE_TENTATIVE];
+    size_t n;
+};
+
 struct fake_node {
     struct vv_store *store; /* a memory store with more operations */
+    uint8_t region;         /* 0, or 1: then it hears of the others as of another region */
+    uint32_t deaf_to;       /* hears nothing of this node; 0: of all */
     struct vv_store_ops ops;
     const struct vv_store_ops *own; /* the memory store's */
     struct vv_registry *registry;   /* to name sources for agreed plans; set by the test */
@@ -43,10 +51,22 @@ struct fake_node {
     uint32_t plans_at_first_run; /* that it had told and confirmed by then */
     uint32_t runs;
     uint32_t confirms;
+    bool plans_away;  /* nobody can be asked for first plans */
+    uint32_t damaged; /* what is parked of this source, and one; 0: nothing */
+    struct fake_tentative tentative;
+    struct fake_tentative tentative_confirmed;
+    uint32_t settled; /* and of the last one: */
+    uint32_t placed;  /* and how many plans it was for, the last time */
+    size_t placed_plans;
+    uint32_t doubted;
+    struct vv_plan settled_from;
+    struct vv_plan settled_to;
+    bool settled_while_moving;
+    uint32_t settled_confirms; /* that there had been */
 };
 
 struct fake_plan {
-    char name[128];
+    char name[128]; /* region, tenant and source */
     struct vv_plan plan;
 };
 
@@ -174,14 +194,17 @@ static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit vi
     }
     for (uint32_t left = FAKE_NODES; left > 0 && status == VV_OK;) {
         uint32_t from = 1 + (uint32_t)vv_random_below(&hub.random, FAKE_NODES);
-        const struct fake_told *next = from == number ? NULL : fake_next(from, at[from]);
+        bool hears = from != number && from != node->deaf_to;
+        const struct fake_told *next = hears ? fake_next(from, at[from]) : NULL;
         if (next) {
+            struct vv_told told = next->told;
+            told.region = hub.nodes[from].region != node->region;
             at[from] = next->sequence;
-            status = visit(context, &next->told);
+            status = visit(context, &told);
         }
         left = 0;
         for (uint32_t i = 1; i <= FAKE_NODES; i++) {
-            left += i != number && fake_next(i, at[i]) != NULL;
+            left += i != number && i != node->deaf_to && fake_next(i, at[i]) != NULL;
         }
     }
     if (status == VV_OK) {
@@ -193,6 +216,18 @@ static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit vi
     return status;
 }
 
+/* Forgets the tentative plan of a source; false: there was none. */
+static inline bool fake_forget_tentative(struct fake_tentative *tentative, uint32_t source)
+{
+    for (size_t i = 0; i < tentative->n; i++) {
+        if (tentative->plans[i].source == source) {
+            tentative->plans[i] = tentative->plans[--tentative->n];
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_plan *plans,
                                         size_t n, struct vv_error *error)
 {
@@ -200,8 +235,16 @@ static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_
     struct fake_node *node = &hub.nodes[fake_number(store)];
     enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
+        plans[i].is_tentative = node->plans_away;
+        if (node->plans_away) {
+            struct fake_tentative *tentative = &node->tentative;
+            fake_forget_tentative(tentative, plans[i].source);
+            vv_invariant(tentative->n < FAKE_TENTATIVE);
+            tentative->plans[tentative->n++] = plans[i];
+            continue;
+        }
         char name[128];
-        snprintf(name, sizeof name, "%.*s/%.*s",
+        snprintf(name, sizeof name, "%u/%.*s/%.*s", node->region,
                  VV_STR_ARG(vv_registry_tenant_name(node->registry, plans[i].tenant)),
                  VV_STR_ARG(vv_registry_source_id(node->registry, plans[i].source)));
         size_t at = 0;
@@ -224,6 +267,7 @@ static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_
 static inline void fake_lose(uint32_t number)
 {
     size_t kept = 0;
+    hub.nodes[number].tentative = hub.nodes[number].tentative_confirmed;
     for (size_t i = 0; i < hub.n; i++) {
         struct fake_told *each = &hub.log[i];
         if (each->told.node == number && !each->confirmed) {
@@ -247,6 +291,7 @@ static inline enum vv_status fake_confirm(struct vv_store *store, struct vv_erro
     if (status == VV_OK) {
         node->confirms++;
         node->learnt_confirmed = node->learnt;
+        node->tentative_confirmed = node->tentative;
         for (size_t i = 0; i < hub.n; i++) {
             hub.log[i].confirmed |= hub.log[i].told.node == number;
         }
@@ -308,6 +353,110 @@ static inline enum vv_status fake_begin_seal(struct vv_store *store, const struc
     return VV_OK;
 }
 
+static inline bool fake_has_parked(struct vv_store *store, uint32_t tenant)
+{
+    (void)store;
+    (void)tenant;
+    return false;
+}
+
+static inline void fake_parked(struct vv_store *store, struct vv_parked *parked_out)
+{
+    (void)store;
+    *parked_out = (struct vv_parked){0};
+}
+
+static inline size_t fake_tentative(struct vv_store *store, struct vv_first_plan *plans_out,
+                                    size_t max)
+{
+    pthread_mutex_lock(&hub.lock);
+    const struct fake_node *node = &hub.nodes[fake_number(store)];
+    size_t n = node->tentative.n;
+    memcpy(plans_out, node->tentative.plans, (n < max ? n : max) * sizeof *plans_out);
+    pthread_mutex_unlock(&hub.lock);
+    return n;
+}
+
+static inline enum vv_status fake_place(struct vv_store *store, uint32_t tenant, uint32_t source,
+                                        const struct vv_plan *plans, size_t n,
+                                        struct vv_error *error)
+{
+    pthread_mutex_lock(&hub.lock);
+    struct fake_node *node = &hub.nodes[fake_number(store)];
+    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
+    status = status == VV_OK && node->damaged == source + 1 ? VV_CORRUPT : status;
+    if (status == VV_OK) {
+        const struct vv_first_plan first = {tenant, source, plans[0], true};
+        fake_forget_tentative(&node->tentative, source);
+        fake_forget_tentative(&node->tentative_confirmed, source);
+        node->tentative.plans[node->tentative.n++] = first;
+        node->tentative_confirmed.plans[node->tentative_confirmed.n++] = first;
+        node->placed++;
+        node->placed_plans = n;
+        node->settled_while_moving = vv_registry_source_plans(node->registry, source).is_moving;
+    }
+    pthread_mutex_unlock(&hub.lock);
+    return status;
+}
+
+/* Nothing is agreed on that was not told, but for what cannot be asked. */
+static inline enum vv_status fake_doubt(struct vv_store *store, struct vv_plan_doubt *doubts,
+                                        size_t n, struct vv_error *error)
+{
+    pthread_mutex_lock(&hub.lock);
+    struct fake_node *node = &hub.nodes[fake_number(store)];
+    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        struct fake_tentative *tentative = &node->tentative;
+        doubts[i].is_tentative = node->plans_away;
+        doubts[i].is_whole = !node->plans_away;
+        if (node->plans_away) {
+            fake_forget_tentative(tentative, doubts[i].source);
+            vv_invariant(tentative->n < FAKE_TENTATIVE);
+            tentative->plans[tentative->n++] = (struct vv_first_plan){
+                doubts[i].tenant, doubts[i].source, doubts[i].plans[0], true};
+        }
+        node->doubted++;
+    }
+    pthread_mutex_unlock(&hub.lock);
+    return status;
+}
+
+static inline enum vv_status fake_settle(struct vv_store *store, uint32_t tenant, uint32_t source,
+                                         const struct vv_plan *plans, size_t n,
+                                         struct vv_error *error)
+{
+    (void)tenant;
+    (void)n;
+    pthread_mutex_lock(&hub.lock);
+    struct fake_node *node = &hub.nodes[fake_number(store)];
+    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
+    status = status == VV_OK && node->damaged == source + 1 ? VV_CORRUPT : status;
+    for (size_t i = 0; i < node->tentative.n; i++) {
+        if (node->tentative.plans[i].source == source) {
+            node->settled_from = node->tentative.plans[i].plan;
+        }
+    }
+    if (status == VV_OK && fake_forget_tentative(&node->tentative, source)) {
+        fake_forget_tentative(&node->tentative_confirmed, source);
+        node->settled++;
+        node->settled_to = plans[0];
+        node->settled_while_moving = vv_registry_source_plans(node->registry, source).is_moving;
+        node->settled_confirms = node->confirms;
+    }
+    pthread_mutex_unlock(&hub.lock);
+    return status;
+}
+
+static inline enum vv_status fake_deliver(struct vv_store *store, bool *more_out,
+                                          struct vv_error *error)
+{
+    (void)store;
+    (void)error;
+    *more_out = false;
+    return VV_OK;
+}
+
 static const struct vv_shared_ops hub_shared = {
     .node = fake_node_number,
     .tell = fake_tell,
@@ -316,6 +465,13 @@ static const struct vv_shared_ops hub_shared = {
     .beat = fake_beat,
     .peers = fake_peers,
     .begin_seal = fake_begin_seal,
+    .has_parked = fake_has_parked,
+    .parked = fake_parked,
+    .tentative = fake_tentative,
+    .doubt_plans = fake_doubt,
+    .place_parked = fake_place,
+    .settle_plan = fake_settle,
+    .deliver = fake_deliver,
 };
 
 static inline struct vv_store *fake_open(uint32_t number)

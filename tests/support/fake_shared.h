@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A memory store that several nodes seem to share: the others are what the test says, and what
- * they wrote is what the test puts in. It notes the runs that were put, the beats, and in which
- * order peers were asked for and the store was read.
+ * they wrote is what the test puts in. Other regions are stores of their own. It notes the runs
+ * that were put, the beats, and in which order peers were asked for and the store was read.
  *
  * Calls that the test does not steer succeed and do nothing: nothing is told, all spans are this
  * node's to seal. Any thread may call what store.h lets any thread call.
@@ -39,6 +39,13 @@ struct fake_shared {
     uint64_t calls;             /* counts the calls below, to tell their order */
     uint64_t peers_asked_at;    /* the last time; 0: never */
     uint64_t read_first_at;     /* since fake_shared_forget_calls */
+    uint64_t reads_far;         /* of other regions, likewise */
+    uint64_t nearest_far;
+    /* Set before there are threads; the own region is the first. */
+    struct vv_region regions[VV_REGIONS_MAX];
+    struct vv_store *region_stores[VV_REGIONS_MAX];
+    enum vv_status region_status[VV_REGIONS_MAX]; /* of their reads */
+    size_t n_regions;
 };
 
 static inline struct fake_shared *fake_shared_of(struct vv_store *store)
@@ -56,6 +63,58 @@ static inline void fake_shared_note_read(struct fake_shared *fake)
     pthread_mutex_unlock(&fake->lock);
 }
 
+/* Of another region; what is found there is said to be of it. */
+struct fake_shared_far {
+    uint8_t region;
+    vv_piece_visit visit;
+    void *context;
+};
+
+static inline enum vv_status fake_shared_visit_far(void *context, const struct vv_piece *piece)
+{
+    const struct fake_shared_far *far = context;
+    struct vv_piece moved = *piece;
+    moved.key.partition.region = far->region;
+    return far->visit(far->context, &moved);
+}
+
+static inline enum vv_status fake_shared_read_far(struct fake_shared *fake,
+                                                  const struct vv_store_read *read,
+                                                  vv_piece_visit visit, void *context,
+                                                  struct vv_error *error)
+{
+    uint8_t region = read->partition.region;
+    struct vv_store *far = fake->region_stores[region];
+    struct vv_store_read moved = *read;
+    struct fake_shared_far moving = {region, visit, context};
+    pthread_mutex_lock(&fake->lock);
+    fake->reads_far++;
+    pthread_mutex_unlock(&fake->lock);
+    if (fake->region_status[region] != VV_OK) {
+        return vv_error_set(error, fake->region_status[region], "that region is away");
+    }
+    moved.partition.region = 0;
+    return far ? far->ops->read(far, &moved, fake_shared_visit_far, &moving, error) : VV_OK;
+}
+
+static inline enum vv_status fake_shared_nearest_far(struct fake_shared *fake, uint8_t region,
+                                                     uint32_t tenant, uint32_t source,
+                                                     int64_t bucket_start, bool forward,
+                                                     int64_t *bucket_start_out,
+                                                     struct vv_error *error)
+{
+    struct vv_store *far = fake->region_stores[region];
+    pthread_mutex_lock(&fake->lock);
+    fake->nearest_far++;
+    pthread_mutex_unlock(&fake->lock);
+    if (fake->region_status[region] != VV_OK) {
+        return vv_error_set(error, fake->region_status[region], "that region is away");
+    }
+    return far ? far->ops->nearest(far, 0, tenant, source, bucket_start, forward, bucket_start_out,
+                                   error)
+               : VV_DONE;
+}
+
 static inline enum vv_status fake_shared_read(struct vv_store *store,
                                               const struct vv_store_read *read,
                                               vv_piece_visit visit, void *context,
@@ -63,18 +122,21 @@ static inline enum vv_status fake_shared_read(struct vv_store *store,
 {
     struct fake_shared *fake = fake_shared_of(store);
     fake_shared_note_read(fake);
-    return fake->inner->read(store, read, visit, context, error);
+    return read->partition.region > 0 ? fake_shared_read_far(fake, read, visit, context, error)
+                                      : fake->inner->read(store, read, visit, context, error);
 }
 
-static inline enum vv_status fake_shared_nearest(struct vv_store *store, uint32_t tenant,
-                                                 uint32_t source, int64_t bucket_start,
-                                                 bool forward, int64_t *bucket_start_out,
-                                                 struct vv_error *error)
+static inline enum vv_status fake_shared_nearest(struct vv_store *store, uint8_t region,
+                                                 uint32_t tenant, uint32_t source,
+                                                 int64_t bucket_start, bool forward,
+                                                 int64_t *bucket_start_out, struct vv_error *error)
 {
     struct fake_shared *fake = fake_shared_of(store);
     fake_shared_note_read(fake);
-    return fake->inner->nearest(store, tenant, source, bucket_start, forward, bucket_start_out,
-                                error);
+    return region > 0 ? fake_shared_nearest_far(fake, region, tenant, source, bucket_start, forward,
+                                                bucket_start_out, error)
+                      : fake->inner->nearest(store, 0, tenant, source, bucket_start, forward,
+                                             bucket_start_out, error);
 }
 
 static inline enum vv_status fake_shared_put_run(struct vv_store *store, const struct vv_piece *run,
@@ -161,6 +223,14 @@ static inline size_t fake_shared_peers(struct vv_store *store, struct vv_peer *p
     return n;
 }
 
+static inline size_t fake_shared_regions(struct vv_store *store,
+                                         struct vv_region regions_out[VV_REGIONS_MAX])
+{
+    struct fake_shared *fake = fake_shared_of(store);
+    memcpy(regions_out, fake->regions, fake->n_regions * sizeof *regions_out);
+    return fake->n_regions;
+}
+
 static inline enum vv_status fake_shared_begin_seal(struct vv_store *store,
                                                     const struct vv_mark *marks, size_t n,
                                                     bool *mine_out, struct vv_error *error)
@@ -171,6 +241,63 @@ static inline enum vv_status fake_shared_begin_seal(struct vv_store *store,
     for (size_t i = 0; i < n; i++) {
         mine_out[i] = true;
     }
+    return VV_OK;
+}
+
+/* Nothing is parked. */
+static inline bool fake_shared_has_parked(struct vv_store *store, uint32_t tenant)
+{
+    (void)store;
+    (void)tenant;
+    return false;
+}
+
+static inline void fake_shared_parked(struct vv_store *store, struct vv_parked *parked_out)
+{
+    (void)store;
+    *parked_out = (struct vv_parked){0};
+}
+
+static inline size_t fake_shared_tentative(struct vv_store *store, struct vv_first_plan *plans_out,
+                                           size_t max)
+{
+    (void)store;
+    (void)plans_out;
+    (void)max;
+    return 0;
+}
+
+static inline enum vv_status fake_shared_doubt(struct vv_store *store, struct vv_plan_doubt *doubts,
+                                               size_t n, struct vv_error *error)
+{
+    (void)store;
+    (void)error;
+    for (size_t i = 0; i < n; i++) {
+        doubts[i].is_whole = true;
+        doubts[i].is_tentative = false;
+    }
+    return VV_OK;
+}
+
+static inline enum vv_status fake_shared_settle_plan(struct vv_store *store, uint32_t tenant,
+                                                     uint32_t source, const struct vv_plan *plans,
+                                                     size_t n, struct vv_error *error)
+{
+    (void)store;
+    (void)tenant;
+    (void)source;
+    (void)plans;
+    (void)n;
+    (void)error;
+    return VV_OK;
+}
+
+static inline enum vv_status fake_shared_deliver(struct vv_store *store, bool *more_out,
+                                                 struct vv_error *error)
+{
+    (void)store;
+    (void)error;
+    *more_out = false;
     return VV_OK;
 }
 
@@ -199,14 +326,34 @@ static inline struct fake_shared *fake_shared_wrap(struct vv_store *memory, uint
         .beat = fake_shared_beat,
         .peers = fake_shared_peers,
         .begin_seal = fake_shared_begin_seal,
+        .has_parked = fake_shared_has_parked,
+        .parked = fake_shared_parked,
+        .tentative = fake_shared_tentative,
+        .doubt_plans = fake_shared_doubt,
+        .place_parked = fake_shared_settle_plan,
+        .settle_plan = fake_shared_settle_plan,
+        .deliver = fake_shared_deliver,
     };
     memory->ops = &fake->ops;
     return fake;
 }
 
+/* Adds a region, the own one first; `far` (NULL: nothing is there) is where what it stores lies. */
+static inline void fake_shared_add_region(struct fake_shared *fake, const char *name,
+                                          enum vv_region_state state, struct vv_store *far)
+{
+    size_t i = fake->n_regions++;
+    vv_invariant(i < VV_REGIONS_MAX);
+    fake->shared.regions = fake_shared_regions;
+    strncpy(fake->regions[i].name, name, sizeof fake->regions[i].name - 1);
+    fake->regions[i].state = state;
+    fake->region_stores[i] = far;
+    fake->region_status[i] = VV_OK;
+}
+
 /* Adds another node, or changes what is known of it; by ascending numbers. */
-static inline void fake_shared_set_peer(struct fake_shared *fake, uint32_t node, bool is_gone,
-                                        int64_t flushed_until_ns)
+static inline void fake_shared_set_peer_in(struct fake_shared *fake, uint8_t region, uint32_t node,
+                                           bool is_gone, int64_t flushed_until_ns)
 {
     pthread_mutex_lock(&fake->lock);
     size_t i = 0;
@@ -215,8 +362,15 @@ static inline void fake_shared_set_peer(struct fake_shared *fake, uint32_t node,
     }
     vv_invariant(i < FAKE_SHARED_PEERS);
     fake->n_peers += i == fake->n_peers;
-    fake->peers[i] = (struct vv_peer){node, is_gone, flushed_until_ns};
+    fake->peers[i] = (struct vv_peer){
+        .node = node, .region = region, .is_gone = is_gone, .flushed_until_ns = flushed_until_ns};
     pthread_mutex_unlock(&fake->lock);
+}
+
+static inline void fake_shared_set_peer(struct fake_shared *fake, uint32_t node, bool is_gone,
+                                        int64_t flushed_until_ns)
+{
+    fake_shared_set_peer_in(fake, 0, node, is_gone, flushed_until_ns);
 }
 
 static inline void fake_shared_set_beats(struct fake_shared *fake, enum vv_status status)
@@ -240,6 +394,7 @@ static inline void fake_shared_forget_calls(struct fake_shared *fake)
 {
     pthread_mutex_lock(&fake->lock);
     fake->calls = fake->peers_asked_at = fake->read_first_at = 0;
+    fake->reads_far = fake->nearest_far = 0;
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -26,6 +26,7 @@ struct pipeline {
     struct vv_registry *registry;
     struct vv_head *head;
     struct vv_store *store;
+    struct vv_deletions *deletions;
     struct vv_sealer *sealer;
     struct vv_flush_options flush;
     struct vv_flush_figures figures;
@@ -60,13 +61,16 @@ static inline void pipeline_init(struct pipeline *p, int64_t now_ns)
     assert_int_equal(vv_store_memory_open(&store_options, &p->store, NULL), VV_OK);
     struct vv_ledger_rule rule = {
         .lateness_ns = VV_MINUTE, .spread_ns = 1, .quiet_ns = VV_SECOND, .overdue_ns = VV_HOUR};
-    p->flush =
-        (struct vv_flush_options){.registry = p->registry, .store = p->store, .ledger = rule};
+    p->flush = (struct vv_flush_options){
+        .registry = p->registry, .store = p->store, .ledger = rule, .clock = &p->clock.clock};
+    assert_int_equal(vv_deletions_create(1000, &p->deletions), VV_OK);
     struct vv_sealer_options sealer_options = {.registry = p->registry,
+                                               .deletions = p->deletions,
                                                .store = p->store,
                                                .clock = &p->clock.clock,
                                                .ledger = rule,
-                                               .block_bytes_max = 1024};
+                                               .block_bytes_max = 1024,
+                                               .percentile_error = 0.01};
     assert_int_equal(vv_sealer_create(&sealer_options, &p->sealer), VV_OK);
     p->stamp = vv_stamp_make((uint64_t)(now_ns / 1000), 0);
 }
@@ -74,9 +78,22 @@ static inline void pipeline_init(struct pipeline *p, int64_t now_ns)
 static inline void pipeline_deinit(struct pipeline *p)
 {
     vv_sealer_destroy(p->sealer);
+    vv_deletions_destroy(p->deletions);
     vv_head_destroy(p->head);
     vv_registry_destroy(p->registry);
     p->store->ops->close(p->store);
+}
+
+/* Switches a tier on, as if it had been journaled. */
+static inline uint32_t pipeline_tier(struct pipeline *p, enum vv_space tier)
+{
+    uint32_t space;
+    struct vv_buffer record = {0};
+    assert_int_equal(vv_registry_space(p->registry, p->tenant, tier, true, &space, NULL), VV_OK);
+    uint64_t version = vv_registry_encode(p->registry, VV_REGISTRY_TENANT, space, &record);
+    vv_registry_settle(p->registry, VV_REGISTRY_TENANT, space, version);
+    vv_buffer_deinit(&record);
+    return space;
 }
 
 static inline uint32_t pipeline_source(struct pipeline *p, const char *host)

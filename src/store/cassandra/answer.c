@@ -49,19 +49,29 @@ static void release(struct vv_store_answer *answer)
         vvcql_result_destroy(answer->rows[i]);
     }
     vv_rows_kept_deinit(&answer->kept);
+    vv_parked_runs_deinit(&answer->parked);
     pthread_cond_destroy(&answer->complete);
     pthread_mutex_destroy(&answer->lock);
     free(answer);
 }
 
+static int64_t monotonic(const struct vv_cassandra *store)
+{
+    return store->clock->monotonic_ns(store->clock);
+}
+
 /* One question is answered; the last one completes the answer. */
 static void settle(struct vv_store_answer *answer, const struct vvcql_error *error)
 {
+    if (error) {
+        (void)vv_dead_note(&answer->store->dead, error, VV_DEAD_BY_READ);
+    }
     pthread_mutex_lock(&answer->lock);
     if (error && answer->status == VV_OK) {
         answer->status = vv_cassandra_status(error, "reading", &answer->error);
     }
     answer->left--;
+    answer->answered_ns = monotonic(answer->store);
     pthread_cond_signal(&answer->complete);
     pthread_mutex_unlock(&answer->lock);
     release(answer);
@@ -95,12 +105,14 @@ static void ask_page(struct vv_store_answer *answer, struct vvcql_statement *tak
 
 static void ask_blocks(struct vv_store_answer *answer)
 {
-    struct vv_cassandra *store = answer->store;
     for (uint32_t i = 0; i < answer->classes.n; i++) {
         enum vv_status status;
-        const struct vv_class *class = &store->classes[answer->classes.classes[i]];
+        uint8_t class = answer->classes.classes[i];
+        if (!vv_regions_has_class(answer->view, class)) {
+            continue;
+        }
         struct vvcql_statement *statement = vv_cassandra_question(
-            answer, class->read_blocks, vv_cassandra_ms_from(answer->read.span_from),
+            answer, answer->view->read_blocks[class], vv_cassandra_ms_from(answer->read.span_from),
             VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
         ask_page(answer, statement, &answer->blocks[i]);
     }
@@ -127,7 +139,7 @@ static enum vv_status ask_runs(struct vv_store_answer *answer, struct vv_error *
     }
     enum vv_status status;
     struct vvcql_statement *statement = vv_cassandra_question(
-        answer, answer->store->read_runs, vv_cassandra_ms_from(answer->read.span_from),
+        answer, answer->view->read_runs, vv_cassandra_ms_from(answer->read.span_from),
         VV_CASSANDRA_RUNS_OF_A_PAGE, &status, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
@@ -145,8 +157,12 @@ static enum vv_status ask_rows(struct vv_store_answer *answer, struct vv_error *
     }
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
-        struct vvcql_statement *statement = vv_cassandra_rows_question(
-            answer->store, &answer->read, answer->classes.classes[i], &status, error);
+        uint8_t class = answer->classes.classes[i];
+        if (!vv_regions_has_class(answer->view, class)) {
+            continue;
+        }
+        struct vvcql_statement *statement =
+            vv_cassandra_rows_question(answer, class, &status, error);
         if (status == VV_OK) {
             ask_page(answer, statement, &answer->rows[i]);
         } else {
@@ -171,16 +187,22 @@ enum vv_status vv_cassandra_begin_read(struct vv_store *base, const struct vv_st
     }
     answer->store = store;
     answer->read = *read;
+    answer->view = vv_regions_view(store, read->partition.region);
+    answer->begun_ns = monotonic(store);
+    answer->answered_ns = answer->begun_ns;
     answer->classes = vv_cassandra_classes_of(store, read->partition.tenant);
     vv_invariant(pthread_mutex_init(&answer->lock, NULL) == 0);
     vv_invariant(pthread_cond_init(&answer->complete, NULL) == 0);
     atomic_store(&answer->references, 1);
     *answer_out = answer;
-    if (read->span_from >= read->span_to) {
+    if (read->span_from >= read->span_to || !answer->view) {
         return VV_OK;
     }
     atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
-    status = ask_rows(answer, error);
+    status = vv_parked_collect(store, read, &answer->parked, error);
+    if (status == VV_OK) {
+        status = ask_rows(answer, error);
+    }
     if (status == VV_OK) {
         status = ask_runs(answer, error);
     }
@@ -200,7 +222,13 @@ enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer, struct v
     if (status != VV_OK && error) {
         *error = answer->error;
     }
+    int64_t duration_ns = answer->answered_ns - answer->begun_ns;
     pthread_mutex_unlock(&answer->lock);
+    /* What was known of where to look may not have held for so long (turn.c). */
+    if (status == VV_OK && answer->store->lead_ns > 0 && duration_ns > answer->store->lead_ns / 2) {
+        return vv_error_set(error, VV_IO, "reading took %lld s: try again",
+                            (long long)(duration_ns / VV_SECOND));
+    }
     return status;
 }
 

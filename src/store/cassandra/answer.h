@@ -16,12 +16,15 @@ struct vv_question {
 /* The reader holds one reference, each question that is not answered another. */
 struct vv_store_answer {
     struct vv_cassandra *store;
+    const struct vv_region_view *view; /* NULL: nothing is read */
     struct vv_store_read read;
     struct vv_tenant_classes classes;
     _Atomic uint32_t references;
     pthread_mutex_t lock;
     pthread_cond_t complete;
-    uint32_t left; /* questions that are not answered */
+    uint32_t left;       /* questions that are not answered */
+    int64_t begun_ns;    /* monotonic */
+    int64_t answered_ns; /* the same: the last question */
     enum vv_status status;
     struct vv_error error;
     /* First pages; NULL where nothing was asked. */
@@ -30,6 +33,7 @@ struct vv_store_answer {
     struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1];
     struct vvcql_result *rows[VV_CASSANDRA_CLASSES_MAX + 1];
     struct vv_rows_kept kept; /* what the rows are, once they were visited */
+    struct vv_parked_runs parked;
     struct vv_question questions[2 * (VV_CASSANDRA_CLASSES_MAX + 1)];
     uint32_t n_questions;
 };

@@ -226,7 +226,7 @@ static enum vv_status put_part(struct vv_cassandra *store, const struct replaced
     vvcql_add_bigint(statement, span->seal);
     vvcql_set_idempotent(statement, true);
     vv_buffer_deinit(&metrics);
-    return vv_flight_send(&store->flight, statement, error);
+    return vv_flight_gather(&store->flight, statement, 1, error);
 }
 
 static enum vv_status put_parts(struct vv_cassandra *store, const struct replaced *spans, size_t n,

@@ -3,7 +3,9 @@
 #ifndef VV_STORE_CASSANDRA_CASSANDRA_H
 #define VV_STORE_CASSANDRA_CASSANDRA_H
 
+#include "store/cassandra/noted.h"
 #include "store/cassandra/open.h"
+#include "store/cassandra/parking.h"
 #include "store/cassandra/schema.h"
 #include "store/cassandra/shared.h"
 
@@ -12,8 +14,11 @@
 
 /* ---- flight.c: writes under way ---- */
 
+struct vv_landing;
+
 struct vv_flight {
     struct vvcql_session *session;
+    struct vv_dead *dead;
     uint32_t requests_max;
     size_t bytes_max;
     pthread_mutex_t lock;
@@ -21,23 +26,30 @@ struct vv_flight {
     uint32_t requests; /* under way, by what they cost */
     size_t bytes;
     enum vv_status status; /* the first failure since it was cleared */
+    bool goes_on;          /* after failures of dead sets only: to find all of them at once */
     struct vv_error error;
+    struct vv_landing *gathered_first; /* not sent yet; of the thread that sends */
+    struct vv_landing *gathered_last;
+    uint32_t gathered;
+    size_t gathered_bytes;
 };
 
-void vv_flight_init(struct vv_flight *flight, struct vvcql_session *session, uint32_t requests_max,
-                    size_t bytes_max);
+void vv_flight_init(struct vv_flight *flight, struct vvcql_session *session, struct vv_dead *dead,
+                    uint32_t requests_max, size_t bytes_max);
 void vv_flight_deinit(struct vv_flight *flight);
-/* Waits until there is room, then sends; the failure of one that was sent before is returned here
- * or by vv_flight_wait. VV_IO for any failure, as what was put before may be in the statement. */
+/* Waits until there is room, then sends, what is gathered first; the failure of one that was sent
+ * before is returned here or, when only sets of replicas are dead, by vv_flight_wait. VV_IO for any
+ * failure, as what was put before may be in the statement. */
 VV_MUST_CHECK enum vv_status vv_flight_send(struct vv_flight *flight,
                                             struct vvcql_statement *take_statement,
                                             struct vv_error *error);
-/* Waits for all that was sent. */
+/* The same for what costs Cassandra as much as `cost` writes of one row, and may stay here until
+ * others go with it or vv_flight_wait is called. */
+VV_MUST_CHECK enum vv_status vv_flight_gather(struct vv_flight *flight,
+                                              struct vvcql_statement *take_statement, uint32_t cost,
+                                              struct vv_error *error);
+/* Sends what is gathered, and waits for all that was sent. */
 VV_MUST_CHECK enum vv_status vv_flight_wait(struct vv_flight *flight, struct vv_error *error);
-/* The same for what costs Cassandra as much as `cost` writes of one row. */
-VV_MUST_CHECK enum vv_status vv_flight_send_costly(struct vv_flight *flight,
-                                                   struct vvcql_statement *take_statement,
-                                                   uint32_t cost, struct vv_error *error);
 void vv_flight_clear(struct vv_flight *flight); /* forgets a failure; nothing may be under way */
 
 /* ---- the store ---- */
@@ -55,11 +67,39 @@ struct vv_local_change {
 struct vv_class {
     int64_t retention_ns; /* 0: for ever */
     const struct vvcql_prepared *put_block;
-    const struct vvcql_prepared *read_blocks;
     const struct vvcql_prepared *newest_seal;
     const struct vvcql_prepared *drop_seals;
     const struct vvcql_prepared *put_value[2]; /* by enum vv_value_type */
-    const struct vvcql_prepared *read_values;
+};
+
+/* What is read of a region, and what was heard of its nodes. */
+struct vv_region_view {
+    char name[VV_REGION_NAME_SIZE];
+    char keyspace[64];
+    const struct vvcql_prepared *read_runs, *bucket_after, *bucket_before, *read_nodes,
+        *read_definitions, *read_changes;
+    const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1]; /* by class */
+    const struct vvcql_prepared *read_values[VV_CASSANDRA_CLASSES_MAX + 1];
+    _Atomic int state;        /* enum vv_region_state */
+    _Atomic uint32_t classes; /* bits: those that it has the tables of */
+    _Atomic bool lacks_names; /* something of it was read that has names which are not known */
+    /* Who learns has what follows (shared.learning); the nodes are changed under shared.lock. */
+    struct vv_node_seen *nodes; /* but for this one; ascending */
+    size_t n_nodes;
+    bool is_read[VV_CASSANDRA_SHARDS]; /* its definitions, since all of them were wanted */
+    uint32_t shard_next;               /* of those that are not read */
+    bool has_definitions;              /* all were read once */
+    bool has_heard_itself;
+    int64_t heard_all_ns; /* monotonic: all changes since then are heard, or will be */
+    /* Of other regions, all monotonic. */
+    int64_t look_at_ns;     /* when its keyspace is looked at again */
+    int64_t ask_at_ns;      /* when its nodes may be asked for, after a failure */
+    int64_t again_at_ns;    /* when its newest changes are read again */
+    uint32_t whole_next;    /* while all definitions are read: the shard that is next */
+    int64_t whole_at_ns;    /* when they are read again */
+    int64_t whole_after_ns; /* not before, whoever wants it */
+    bool came_back;         /* since they were read: some of its nodes */
+    bool has_failed;        /* the last time; so that it is logged once */
 };
 
 /* How raw data is kept; a tenant's layout may change, what was written stays. */
@@ -68,16 +108,22 @@ enum vv_layout {
     VV_LAYOUT_ROWS = 2,   /* each value a row (rows.h) */
 };
 
-/* Which classes a tenant's data lies in, the present one first, and which layouts it has had. */
+/* In which classes and layouts a tenant's data is looked for, and where it is written. */
 struct vv_tenant_classes {
     uint32_t tenant;
     uint8_t layouts; /* bits of enum vv_layout */
+    uint8_t layout;  /* the one that this node writes; 0: it has written nothing yet */
     int64_t retention_ns;
     uint32_t n;
-    uint8_t classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* indexes of `classes` */
+    uint8_t classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* indexes of `classes`; blocks are written into
+                                                      the first */
 };
 
-#define VV_BUCKETS_NOTED 65536 /* remembered, so that a bucket is not noted with each run */
+/* A tenant that waits to be written into another class or layout: turn.c. */
+struct vv_turn {
+    uint32_t tenant;
+    int64_t at_ns; /* monotonic; 0: others have not been told yet */
+};
 
 struct vv_cassandra {
     struct vv_store base;
@@ -86,22 +132,33 @@ struct vv_cassandra {
     struct vv_store_names names;
     struct vv_clock *clock;
     int64_t slack_ns;
-    char keyspace[64];
+    int64_t lead_ns;
+    char keyspace[64];                           /* this region's */
+    struct vv_region_view views[VV_REGIONS_MAX]; /* this region's first */
+    size_t n_views;
+    size_t own_region;                                     /* its place in the list of all */
     char *rows_tenants;                                    /* names with commas, or "*" */
     const struct vv_schema_options *schema;                /* may be NULL */
     bool has_joined;                                       /* since it was opened */
+    bool has_checked;                                      /* the schema, since then */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;
-    const struct vvcql_prepared *put_run, *read_runs, *read_cover, *put_bucket, *bucket_after,
-        *bucket_before;
+    const struct vvcql_prepared *put_run, *read_cover, *put_bucket;
     struct vv_cassandra_shared shared;
+    struct vv_dead dead;
+    struct vv_parking parking;
 
     /* The storage thread's. */
     struct vv_flight flight;
     struct vvcql_statement *batch; /* runs or rows of one partition that are not sent yet */
+    struct vv_delivery *delivery;  /* NULL: batches go to the flight */
     uint8_t batch_partition[26];   /* its key (store/keys.h) */
     uint32_t batch_size;           /* statements */
-    uint64_t *noted;               /* hashes of buckets that are noted; VV_BUCKETS_NOTED slots */
+    struct vv_noted noted;         /* buckets that need not be noted with each run */
+
+    struct vv_turn *turns;
+    size_t n_turns;
+    size_t turns_capacity;
 
     int64_t refresh_at_ns; /* when old runs are looked for again */
     bool refresh_goes_on;  /* behind this mark: */
@@ -155,10 +212,43 @@ VV_MUST_CHECK enum vv_status vv_cassandra_ask(struct vv_cassandra *store,
                                               struct vvcql_statement *const *take_statements,
                                               size_t n, struct vvcql_result **results_out,
                                               struct vv_error *error);
+/* Likewise, but of a failure, the first one, only those results are NULL that failed. */
+VV_MUST_CHECK enum vv_status vv_cassandra_ask_any(struct vv_cassandra *store,
+                                                  struct vvcql_statement *const *take_statements,
+                                                  size_t n, struct vvcql_result **results_out,
+                                                  struct vv_error *error);
 
 /* open.c: prepares a text in which '@' stands for the table. */
 const struct vvcql_prepared *vv_cassandra_prepare(struct vv_cassandra *store, const char *text,
                                                   const char *table);
+
+const struct vvcql_prepared *vv_cassandra_prepare_in(struct vv_cassandra *store,
+                                                     const char *keyspace, const char *text,
+                                                     const char *table);
+
+#define VV_ROWS_COLUMNS      "tenant, source, bucket, bucket_s, split"
+#define VV_ROWS_ARE          "tenant = ? AND source = ? AND bucket = ? AND bucket_s = ? AND split = ?"
+#define VV_PARTITION_COLUMNS "region, " VV_ROWS_COLUMNS
+#define VV_PARTITION_IS      "region = ? AND " VV_ROWS_ARE
+
+/* ---- regions.c ---- */
+
+void vv_regions_init(struct vv_cassandra *store, const struct vv_cassandra_options *options);
+void vv_regions_deinit(struct vv_cassandra *store);
+VV_MUST_CHECK bool vv_regions_prepare(struct vv_cassandra *store);
+/* VV_INVALID when the regions are not those, in the order, of the last time. */
+VV_MUST_CHECK enum vv_status vv_regions_check_order(struct vv_cassandra *store,
+                                                    struct vv_error *error);
+/* Looks whether another region can be read here; under shared.learning, or while opening. */
+void vv_regions_look(struct vv_cassandra *store, struct vv_region_view *view);
+void vv_regions_look_at_all(struct vv_cassandra *store);
+/* NULL when there is no such region, or it can't be read here. Any thread. */
+const struct vv_region_view *vv_regions_view(const struct vv_cassandra *store, uint8_t region);
+bool vv_regions_has_class(const struct vv_region_view *view, uint8_t class);
+/* Something of the region was read whose names are not known: they are to be learnt, though what
+ * came before and after them has been. Any thread. */
+void vv_regions_lack_names(struct vv_cassandra *store, uint8_t region);
+size_t vv_shared_regions(struct vv_store *base, struct vv_region regions_out[VV_REGIONS_MAX]);
 
 /* status.c */
 enum vv_status vv_cassandra_status(const struct vvcql_error *from, const char *doing,
@@ -239,13 +329,40 @@ VV_MUST_CHECK enum vv_status vv_cassandra_load_classes(struct vv_cassandra *stor
  * the tenant yet. Any thread. */
 VV_MUST_CHECK enum vv_status vv_cassandra_learn_classes(struct vv_cassandra *store,
                                                         struct vv_str tenant, struct vv_str value,
+                                                        bool is_of_own_region,
                                                         struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant,
                                                         int64_t retention_ns,
                                                         struct vv_error *error);
+/* What is known of a tenant, without what the settings want; *found_out: anything. */
+struct vv_tenant_classes vv_cassandra_recorded(struct vv_cassandra *store, uint32_t tenant,
+                                               bool *found_out);
+/* The layout that the tenant's runs are written in now. */
+uint8_t vv_cassandra_written_layout(struct vv_cassandra *store, uint32_t tenant);
+/* Puts the class of its retention at the front. */
+void vv_cassandra_prefer_own(const struct vv_cassandra *store, struct vv_tenant_classes *classes);
+/* Puts the record into the local store, and into memory. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_cassandra_put_classes(struct vv_cassandra *store,
+                                                      const struct vv_tenant_classes *classes,
+                                                      struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_keep_classes(struct vv_cassandra *store,
+                                                       const struct vv_tenant_classes *classes,
+                                                       struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns,
                                                  uint64_t work_bytes, bool *more_out,
                                                  struct vv_error *error);
+
+/* turn.c: storage thread. */
+
+/* Whether this node has heard of all that others told until a while ago. */
+bool vv_cassandra_is_current(struct vv_cassandra *store);
+/* Notes that a tenant is to be written elsewhere as soon as others know it; what was told of it
+ * must be among what is sent next. */
+VV_MUST_CHECK enum vv_status vv_cassandra_wish_turn(struct vv_cassandra *store, uint32_t tenant,
+                                                    struct vv_error *error);
+bool vv_cassandra_waits_for_turn(const struct vv_cassandra *store, uint32_t tenant);
+/* Turns those whose time has come. Not between a run and its mark. */
+VV_MUST_CHECK enum vv_status vv_cassandra_turn(struct vv_cassandra *store, struct vv_error *error);
 
 /* write.c */
 VV_MUST_CHECK enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
@@ -266,13 +383,19 @@ VV_MUST_CHECK enum vv_status vv_cassandra_confirm(struct vv_store *base, struct 
 VV_MUST_CHECK enum vv_status vv_cassandra_settle(struct vv_cassandra *store,
                                                  struct vv_error *error);
 void vv_cassandra_forget_changes(struct vv_cassandra *store);
+/* What writes a run. A copy of one that is there stays below what its own node may write later;
+ * else its timestamp is its version, if it has one. */
+VV_MUST_CHECK enum vv_status vv_cassandra_run_statement(struct vv_cassandra *store,
+                                                        const struct vv_piece *run, bool is_copy,
+                                                        struct vvcql_statement **statement_out,
+                                                        struct vv_error *error);
 /* Adds to the batch of the span's partition, or begins another where it would have more than
  * bytes_max; sent sooner or later, or by vv_cassandra_send_batch. */
 VV_MUST_CHECK enum vv_status vv_cassandra_gather(struct vv_cassandra *store,
                                                  const struct vv_span_key *span, size_t bytes_max,
                                                  struct vvcql_statement *take_statement,
                                                  struct vv_error *error);
-/* Sends what was gathered. */
+/* Sends what was gathered, or hands it to store->delivery. */
 VV_MUST_CHECK enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store,
                                                      struct vv_error *error);
 
@@ -305,10 +428,16 @@ VV_MUST_CHECK enum vv_status vv_cassandra_read(struct vv_store *base,
                                                const struct vv_store_read *read,
                                                vv_piece_visit visit, void *context,
                                                struct vv_error *error);
-VV_MUST_CHECK enum vv_status vv_cassandra_nearest(struct vv_store *base, uint32_t tenant,
-                                                  uint32_t source, int64_t bucket_start,
-                                                  bool forward, int64_t *bucket_start_out,
+VV_MUST_CHECK enum vv_status vv_cassandra_nearest(struct vv_store *base, uint8_t region,
+                                                  uint32_t tenant, uint32_t source,
+                                                  int64_t bucket_start, bool forward,
+                                                  int64_t *bucket_start_out,
                                                   struct vv_error *error);
+/* What notes a partition's bucket: two statements. */
+VV_MUST_CHECK enum vv_status vv_cassandra_bucket_notes(struct vv_cassandra *store,
+                                                       const struct vv_partition *partition,
+                                                       struct vvcql_statement *notes_out[2],
+                                                       struct vv_error *error);
 /* Notes that a partition's bucket has something; storage thread. */
 VV_MUST_CHECK enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
                                                       const struct vv_partition *partition,
@@ -323,6 +452,9 @@ VV_MUST_CHECK enum vv_status vv_cassandra_get_meta(struct vv_store *base, uint8_
 VV_MUST_CHECK enum vv_status vv_cassandra_scan_meta(struct vv_store *base, uint8_t kind,
                                                     struct vv_str prefix, vv_meta_visit visit,
                                                     void *context, struct vv_error *error);
+
+/* figures.c: any thread */
 void vv_cassandra_read_figures(struct vv_store *base, struct vv_store_figures *figures_out);
+void vv_cassandra_write_metrics(struct vv_store *base, struct vv_buffer *out);
 
 #endif

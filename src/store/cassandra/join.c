@@ -85,15 +85,19 @@ static enum vv_status keep_node(struct vv_cassandra *store, uint32_t node, struc
 
 /* ---- joining ---- */
 
+/* Numbers are unique over all regions, though these may not hear of each other: each gives out
+ * those that leave a rest of their own. */
+#define NUMBER_STEP VV_REGIONS_MAX
+
 struct joining {
     uint32_t mine; /* 0: there is none */
-    uint32_t free; /* the least number that nobody has; 0: there is none */
+    uint32_t free; /* the least number of this region that nobody has */
 };
 
 static enum vv_status look(struct vv_cassandra *store, const uint8_t owner[OWNER_SIZE],
                            struct joining *out, struct vv_error *error)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_nodes);
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->views[0].read_nodes);
     struct vvcql_result *result;
     vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
     vvcql_set_idempotent(statement, true);
@@ -101,13 +105,14 @@ static enum vv_status look(struct vv_cassandra *store, const uint8_t owner[OWNER
     if (status != VV_OK) {
         return status;
     }
-    *out = (struct joining){.free = 1};
+    *out = (struct joining){.free = 1 + (uint32_t)store->own_region};
     int32_t node;
     uint8_t whose[OWNER_SIZE];
     while (vvcql_next_row(result) && vvcql_get_int(result, 0, &node)) { /* ascending */
-        out->free += (uint32_t)node == out->free;
+        out->free += (uint32_t)node == out->free ? NUMBER_STEP : 0;
         if (vvcql_get_uuid(result, 1, whose) && memcmp(whose, owner, OWNER_SIZE) == 0) {
             out->mine = (uint32_t)node;
+            (void)vvcql_get_bigint(result, 3, &store->parking.beaten_ns);
         }
     }
     vvcql_result_destroy(result);
@@ -122,7 +127,7 @@ static enum vv_status take_number(struct vv_cassandra *store, const uint8_t owne
         return vv_error_set(error, VV_TOO_LARGE,
                             "keyspace %s has %u nodes of Varve in region %s, and can't have more: "
                             "delete those that are gone for ever from %s.nodes",
-                            store->keyspace, VV_STAMP_NODE_MAX, store->shared.region,
+                            store->keyspace, VV_STAMP_NODE_MAX / NUMBER_STEP, store->shared.region,
                             store->keyspace);
     }
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.join);
@@ -199,6 +204,9 @@ enum vv_status vv_shared_beat(struct vv_store *base, int64_t flushed_until_ns,
         status = vv_shared_send_told(store, error); /* a beat says that they are there */
     }
     if (status == VV_OK) {
+        status = vv_cassandra_turn(store, error);
+    }
+    if (status == VV_OK) {
         status = vv_cassandra_write_us(store, &us, error);
     }
     if (status != VV_OK) {
@@ -207,10 +215,27 @@ enum vv_status vv_shared_beat(struct vv_store *base, int64_t flushed_until_ns,
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_beat);
     vvcql_add_bigint(statement, us);
     vvcql_add_bigint(statement, us);
-    vvcql_add_bigint(statement, flushed_until_ns);
+    vvcql_add_bigint(statement, vv_parking_bound(&store->parking, flushed_until_ns));
     vvcql_add_bigint(statement, store->shared.change_slot);
     add_self(store, statement);
     return execute(store, statement, error);
+}
+
+static struct vvcql_statement *slot_statement(const struct vv_cassandra *store, int64_t us)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.say_slot);
+    vvcql_add_bigint(statement, us);
+    vvcql_add_bigint(statement, store->shared.change_slot);
+    add_self(store, statement);
+    return statement;
+}
+
+bool vv_shared_is_self_away(struct vv_cassandra *store)
+{
+    struct vvcql_statement *statement = slot_statement(store, 0);
+    bool is = vv_cassandra_is_away(store, statement, VV_DEAD_BY_WRITE);
+    vvcql_statement_destroy(statement);
+    return is;
 }
 
 enum vv_status vv_shared_say_slot(struct vv_cassandra *store, struct vv_error *error)
@@ -220,9 +245,5 @@ enum vv_status vv_shared_say_slot(struct vv_cassandra *store, struct vv_error *e
     if (status != VV_OK) {
         return status;
     }
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.say_slot);
-    vvcql_add_bigint(statement, us);
-    vvcql_add_bigint(statement, store->shared.change_slot);
-    add_self(store, statement);
-    return execute(store, statement, error);
+    return execute(store, slot_statement(store, us), error);
 }

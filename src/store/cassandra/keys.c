@@ -45,7 +45,8 @@ enum vv_status vv_cassandra_add_partition(const struct vv_cassandra *store,
                                           const struct vv_partition *partition,
                                           struct vv_error *error)
 {
-    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
+    vv_invariant(partition->region < store->n_views);
+    vv_cassandra_add_str(statement, vv_str_of(store->views[partition->region].name));
     return vv_cassandra_add_rows_partition(store, statement, partition, error);
 }
 

@@ -2,6 +2,8 @@
 /* Which tenants write rows. */
 #include "store/cassandra/rows.h"
 
+#include "model/space.h"
+
 static struct vv_str trim(struct vv_str text)
 {
     while (text.size > 0 && text.data[0] == ' ') {
@@ -21,6 +23,9 @@ uint8_t vv_cassandra_layout(const struct vv_cassandra *store, uint32_t tenant)
         return VV_LAYOUT_BLOCKS;
     }
     struct vv_str name = vv_cassandra_tenant(store, tenant);
+    if (vv_space_is_name(name)) { /* a tier has no rows */
+        return VV_LAYOUT_BLOCKS;
+    }
     for (;;) {
         size_t size = strcspn(at, ",");
         struct vv_str one = trim((struct vv_str){at, size});

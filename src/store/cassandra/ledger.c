@@ -19,11 +19,12 @@
 
 #include <stdlib.h>
 
-#define SLOT_NS         VV_HOUR
-#define BATCH_BYTES_MAX (16u << 10)
-#define MARKS_PER_COST  10 /* of a batch cost as much as one row alone */
-#define ENTRY_SIZE      20 /* node 4, run 8, put 8 */
-#define DROPS_MAX       64
+#define SLOT_NS            VV_HOUR
+#define BATCH_BYTES_MAX    (16u << 10)
+#define MARKS_PER_COST     10 /* of a batch cost as much as one row alone */
+#define ENTRY_SIZE         20 /* node 4, run 8, put 8 */
+#define DROPS_MAX          64
+#define SLOTS_TOGETHER_MAX 50 /* rows of a batch */
 
 int64_t vv_ledger_slot_ms(int64_t due_ns)
 {
@@ -138,8 +139,8 @@ static int64_t end_of(const struct vv_mark *mark)
     return mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
 }
 
-static struct vvcql_statement *put_statement(const struct vv_cassandra *store,
-                                             const struct vv_mark_out *out)
+struct vvcql_statement *vv_ledger_mark_statement(const struct vv_cassandra *store,
+                                                 const struct vv_mark_out *out)
 {
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_ledger);
     int64_t now = store->clock->wall_ns(store->clock);
@@ -151,6 +152,7 @@ static struct vvcql_statement *put_statement(const struct vv_cassandra *store,
     vvcql_add_bigint(statement, out->put_us);
     vvcql_add_int(statement, vv_cassandra_run_ttl(store, end_of(&out->mark), now));
     vvcql_add_bigint(statement, out->put_us);
+    vvcql_set_idempotent(statement, true);
     return statement;
 }
 
@@ -203,8 +205,8 @@ static enum vv_status send_batch(struct vv_cassandra *store, struct vvcql_statem
                                  uint32_t n, struct vv_error *error)
 {
     vvcql_set_idempotent(take_batch, true);
-    return vv_flight_send_costly(&store->flight, take_batch,
-                                 (n + MARKS_PER_COST - 1) / MARKS_PER_COST, error);
+    return vv_flight_gather(&store->flight, take_batch, (n + MARKS_PER_COST - 1) / MARKS_PER_COST,
+                            error);
 }
 
 /* Marks from `at` on that go together; returns how many. */
@@ -219,7 +221,7 @@ static enum vv_status send_some(struct vv_cassandra *store, size_t at, size_t *n
     }
     while (at + n < shared->n_marks && same_slot(&shared->marks[at], &shared->marks[at + n]) &&
            vvcql_statement_size(batch) < BATCH_BYTES_MAX) {
-        struct vvcql_statement *one = put_statement(store, &shared->marks[at + n]);
+        struct vvcql_statement *one = vv_ledger_mark_statement(store, &shared->marks[at + n]);
         if (!one) {
             vvcql_statement_destroy(batch);
             return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing marks");
@@ -229,6 +231,49 @@ static enum vv_status send_some(struct vv_cassandra *store, size_t at, size_t *n
     }
     *n_out = n;
     return send_batch(store, batch, (uint32_t)n, error);
+}
+
+/* Whether the slot's part of the ledger is away. */
+static bool is_slot_away(struct vv_cassandra *store, const struct vv_mark_out *out)
+{
+    if (!vv_dead_any(&store->dead)) {
+        return false;
+    }
+    struct vvcql_statement *statement = vv_ledger_mark_statement(store, out);
+    bool is = vv_cassandra_is_away(store, statement, VV_DEAD_BY_WRITE);
+    vvcql_statement_destroy(statement);
+    return is;
+}
+
+static enum vv_status park_some(struct vv_cassandra *store, size_t at, size_t *n_out,
+                                struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    enum vv_status status = VV_OK;
+    size_t n = 0;
+    while (at + n < shared->n_marks && status == VV_OK &&
+           same_slot(&shared->marks[at], &shared->marks[at + n])) {
+        status = vv_park_mark(store, &shared->marks[at + n].mark, error);
+        shared->marks[at + n].is_parked = true;
+        n++;
+    }
+    *n_out = n;
+    return status;
+}
+
+/* The same, and the slots that they are in. */
+static enum vv_status send_noted(struct vv_cassandra *store, size_t at, size_t *n_out,
+                                 struct vv_error *error)
+{
+    struct vv_cassandra_shared *shared = &store->shared;
+    enum vv_status status = note_slot(shared, &shared->marks[at], error);
+    if (status == VV_OK) {
+        status = send_some(store, at, n_out, error);
+    }
+    for (size_t i = at; i < at + *n_out && status == VV_OK; i++) {
+        status = note_slot(shared, &shared->marks[i], error); /* of a later bucket, perhaps */
+    }
+    return status;
 }
 
 /* The runs that they tell of must be there. */
@@ -246,13 +291,8 @@ static enum vv_status send_marks(struct vv_cassandra *store, struct vv_error *er
     qsort(shared->marks, shared->n_marks, sizeof *shared->marks, compare_out);
     for (size_t at = 0; at < shared->n_marks && status == VV_OK;) {
         size_t n = 1;
-        status = note_slot(shared, &shared->marks[at], error);
-        if (status == VV_OK) {
-            status = send_some(store, at, &n, error);
-        }
-        for (size_t i = at; i < at + n && status == VV_OK; i++) {
-            status = note_slot(shared, &shared->marks[i], error); /* of a later bucket, perhaps */
-        }
+        status = is_slot_away(store, &shared->marks[at]) ? park_some(store, at, &n, error)
+                                                         : send_noted(store, at, &n, error);
         at += n;
     }
     return status;
@@ -266,7 +306,7 @@ static enum vv_status note_own(struct vv_cassandra *store, struct vv_error *erro
     enum vv_status status = shared->n_marks > 0 ? vv_flight_wait(&store->flight, error) : VV_OK;
     for (size_t i = 0; i < shared->n_marks && status == VV_OK; i++) {
         const struct vv_mark_out *out = &shared->marks[i];
-        if (shared->shards[vv_cassandra_shard_of(out->source)].is_owned) {
+        if (shared->shards[vv_cassandra_shard_of(out->source)].is_owned && !out->is_parked) {
             status = vv_ledger_note(store, &out->mark, shared->node, out->put_us, error);
         }
     }
@@ -276,14 +316,9 @@ static enum vv_status note_own(struct vv_cassandra *store, struct vv_error *erro
     return status;
 }
 
-static enum vv_status touch(struct vv_cassandra *store, const struct vv_slot_out *slot,
-                            struct vv_error *error)
+struct vvcql_statement *vv_ledger_slot_statement(const struct vv_cassandra *store,
+                                                 const struct vv_slot_out *slot, int64_t us)
 {
-    int64_t us;
-    enum vv_status status = vv_cassandra_write_us(store, &us, error);
-    if (status != VV_OK) {
-        return status;
-    }
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_slot);
     int64_t now = store->clock->wall_ns(store->clock);
     vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
@@ -294,7 +329,66 @@ static enum vv_status touch(struct vv_cassandra *store, const struct vv_slot_out
     vvcql_add_int(statement, vv_cassandra_run_ttl(store, slot->end_ns, now));
     vvcql_add_bigint(statement, us);
     vvcql_set_idempotent(statement, true);
-    return vv_flight_send(&store->flight, statement, error);
+    return statement;
+}
+
+static enum vv_status make_touch(struct vv_cassandra *store, const struct vv_slot_out *slot,
+                                 struct vvcql_statement **statement_out, struct vv_error *error)
+{
+    int64_t us;
+    enum vv_status status = vv_cassandra_write_us(store, &us, error);
+    if (status == VV_OK) {
+        *statement_out = vv_ledger_slot_statement(store, slot, us);
+        status = *statement_out ? VV_OK
+                                : vv_error_set(error, VV_IO, "out of memory while writing marks");
+    }
+    return status;
+}
+
+/* The rest of the slots that go with the first. */
+static enum vv_status touch_together(struct vv_cassandra *store, const struct vv_slot_out *slots,
+                                     size_t n, struct vvcql_statement *take_first,
+                                     struct vv_error *error)
+{
+    struct vvcql_statement *batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
+    vvcql_batch_add(batch, take_first);
+    for (size_t i = 1; i < n; i++) {
+        struct vvcql_statement *next;
+        enum vv_status status = make_touch(store, &slots[i], &next, error);
+        if (status != VV_OK) {
+            vvcql_statement_destroy(batch);
+            return status;
+        }
+        vvcql_batch_add(batch, next);
+    }
+    return send_batch(store, batch, (uint32_t)n, error);
+}
+
+/* Slots of the shard from `at` on, which are in one partition; returns how many. */
+static enum vv_status touch_some(struct vv_cassandra *store, size_t at, size_t *n_out,
+                                 struct vv_error *error)
+{
+    const struct vv_slot_out *slots = &store->shared.slots[at];
+    size_t n = 1;
+    while (at + n < store->shared.n_slots && slots[n].shard == slots[0].shard &&
+           n < SLOTS_TOGETHER_MAX) {
+        n++;
+    }
+    *n_out = n;
+    struct vvcql_statement *first;
+    enum vv_status status = make_touch(store, slots, &first, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (vv_cassandra_is_away(store, first, VV_DEAD_BY_WRITE)) {
+        vvcql_statement_destroy(first);
+        for (size_t i = 0; i < n && status == VV_OK; i++) {
+            status = vv_park_slot(store, &slots[i], error);
+        }
+        return status;
+    }
+    return n == 1 ? vv_flight_gather(&store->flight, first, 1, error)
+                  : touch_together(store, slots, n, first, error);
 }
 
 enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error)
@@ -304,8 +398,8 @@ enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error
     if (status == VV_OK) {
         status = note_own(store, error);
     }
-    for (size_t i = 0; i < shared->n_slots && status == VV_OK; i++) {
-        status = touch(store, &shared->slots[i], error);
+    for (size_t at = 0, n; at < shared->n_slots && status == VV_OK; at += n) {
+        status = touch_some(store, at, &n, error);
     }
     if (status == VV_OK && shared->n_slots > 0) {
         status = vv_flight_wait(&store->flight, error);
@@ -318,14 +412,30 @@ enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error
 
 /* ---- marks ---- */
 
+/* One of the span that waits would put an older run in its place. */
+static enum vv_status unpark_older(struct vv_cassandra *store, const struct vv_mark *mark,
+                                   struct vv_error *error)
+{
+    uint8_t room[VV_KEY_MARK_SIZE];
+    return store->parking.n[VV_PARKED_MARK] > 0
+               ? vv_unpark(store, VV_PARKED_MARK, key_of(mark, room), error)
+               : VV_OK;
+}
+
 enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
                              struct vv_error *error)
 {
     struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_partition *partition = &mark->key.partition;
-    enum vv_status status = VV_OK;
     int64_t put_us;
-    if (shared->n_marks == VV_MARKS_OUT_MAX) {
+    enum vv_status status = vv_parked_has_span(store, &mark->key, error);
+    if (status == VV_OK) { /* its run comes first */
+        return vv_park_mark(store, mark, error);
+    }
+    if (status == VV_NOT_FOUND) {
+        status = unpark_older(store, mark, error);
+    }
+    if (status == VV_OK && shared->n_marks == VV_MARKS_OUT_MAX) {
         status = send_marks(store, error);
         status = status == VV_OK ? note_own(store, error) : status;
     }
@@ -375,6 +485,10 @@ static enum vv_status retire(struct vv_cassandra *store, const struct vv_mark *m
         if (status == VV_OK) {
             status = forget(store, mark, error);
         }
+    } else if (status == VV_OK) { /* renewed; a crash may have taken that from the mark alone */
+        struct vv_mark renewed = *mark;
+        renewed.run = highest(&runs);
+        status = store->local->ops->put_mark(store->local, &renewed, error);
     }
     vv_buffer_deinit(&runs);
     return status;
@@ -434,6 +548,9 @@ static enum vv_status visit_mark(void *context, const struct vv_mark *mark)
             scanning->drops[scanning->n_drops++] = *mark;
         }
         return VV_OK;
+    }
+    if (vv_shared_is_away(store, mark, number)) {
+        return VV_OK; /* it waits until the set is back */
     }
     bool is_left = shard->leave_until_ns > scanning->now_ns &&
                    shard->leave_until_ns - scanning->now_ns < VV_MINUTE; /* else a clock jumped */

@@ -87,6 +87,17 @@ static struct vvcql_statement *slot_statement(const struct vv_cassandra *store,
     return statement;
 }
 
+static bool is_away(struct vv_cassandra *store, const struct changed *slot)
+{
+    if (!vv_dead_any(&store->dead)) {
+        return false;
+    }
+    struct vvcql_statement *statement = slot_statement(store, slot);
+    bool is = vv_cassandra_is_away(store, statement, VV_DEAD_BY_READ);
+    vvcql_statement_destroy(statement);
+    return is;
+}
+
 static enum vv_status read_page(struct reading *reading, const struct changed *slot,
                                 struct vvcql_result *page, bool *whole)
 {
@@ -145,13 +156,19 @@ static enum vv_status read_slots(struct reading *reading, const struct changed *
 {
     struct vvcql_statement *statements[SLOTS_AT_ONCE];
     struct vvcql_result *pages[SLOTS_AT_ONCE];
+    enum vv_status statuses[SLOTS_AT_ONCE];
     for (size_t i = 0; i < n; i++) {
         statements[i] = slot_statement(reading->store, &slots[i]);
     }
-    enum vv_status asked = vv_cassandra_ask(reading->store, statements, n, pages, reading->error);
+    enum vv_status asked = vv_cassandra_ask_each(reading->store, VV_DEAD_BY_READ, statements, n,
+                                                 pages, statuses, reading->error);
     enum vv_status status = asked;
     for (size_t i = 0; i < n && asked == VV_OK; i++) {
         bool whole = true;
+        if (statuses[i] != VV_OK) {
+            reading->store->shared.shards[slots[i].shard].misses_some = true;
+            continue;
+        }
         if (status == VV_OK) {
             status = read_page(reading, &slots[i], pages[i], &whole);
         }
@@ -218,6 +235,10 @@ static enum vv_status find_changed(struct reading *reading, uint8_t number,
         if (is_seen(shard, &one.slot)) {
             continue;
         }
+        if (is_away(reading->store, &one)) { /* so that those behind it have their turn */
+            shard->misses_some = true;
+            continue;
+        }
         struct changed *changed =
             realloc(reading->changed, (reading->n + 1) * sizeof *reading->changed);
         if (!changed) {
@@ -235,16 +256,19 @@ static enum vv_status read_shards(struct reading *reading, const uint8_t *shards
     struct vv_cassandra *store = reading->store;
     struct vvcql_statement *statements[SHARDS_AT_ONCE];
     struct vvcql_result *results[SHARDS_AT_ONCE];
+    enum vv_status statuses[SHARDS_AT_ONCE];
     for (size_t i = 0; i < n; i++) {
         statements[i] = vvcql_statement_prepared(store->shared.read_slots);
         vv_cassandra_add_str(statements[i], vv_str_of(store->shared.region));
         vvcql_add_int(statements[i], shards[i]);
         vvcql_set_idempotent(statements[i], true);
     }
-    enum vv_status asked = vv_cassandra_ask(store, statements, n, results, reading->error);
+    enum vv_status asked = vv_cassandra_ask_each(store, VV_DEAD_BY_READ, statements, n, results,
+                                                 statuses, reading->error);
     enum vv_status status = asked;
     for (size_t i = 0; i < n && asked == VV_OK; i++) {
-        if (status == VV_OK) {
+        store->shared.shards[shards[i]].misses_some = statuses[i] != VV_OK;
+        if (status == VV_OK && statuses[i] == VV_OK) {
             status = find_changed(reading, shards[i], results[i]);
         }
         vvcql_result_destroy(results[i]);
@@ -263,7 +287,8 @@ static size_t choose_shards(struct vv_cassandra *store, int64_t now, bool has_pe
         _Static_assert(VV_CASSANDRA_SHARDS == UINT8_MAX + 1, "a byte goes around the shards");
         uint8_t number = shared->read_next++; /* in turn, however seldom this is called */
         const struct vv_shard *shard = &shared->shards[number];
-        if (shard->is_owned && shard->read_at_ns <= now && (has_peers || shard->read_at_ns == 0)) {
+        bool may_have_more = has_peers || shard->read_at_ns == 0 || shard->misses_some;
+        if (shard->is_owned && shard->read_at_ns <= now && may_have_more) {
             list_out[n++] = number;
         }
     }
@@ -289,7 +314,7 @@ enum vv_status vv_ledger_read(struct vv_cassandra *store, struct vv_error *error
     int64_t now = store->clock->monotonic_ns(store->clock);
     vv_shared_divide(store);
     pthread_mutex_lock(&shared->lock);
-    bool has_peers = shared->n_nodes > 0;
+    bool has_peers = store->views[0].n_nodes > 0;
     pthread_mutex_unlock(&shared->lock);
     size_t n = choose_shards(store, now, has_peers, shards);
     if (n == 0) {

@@ -3,16 +3,17 @@
  * Names that all nodes share, for numbers that are one node's own.
  *
  *   source   UUID version 8 (RFC 9562): the first 128 bits of SHA-256 over
- *            "varve source" 0 tenant 0 id, with version and variant set
- *   shard    the first byte of the source's UUID; of a definition, of SHA-256 over
- *            "varve definition" 0 tenant 0 name
- *   metric   the first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
+ *            "varve source" 0 tenant 0 id, with version and variant set; the same in all spaces of
+ * a tenant, so that all that is sealed of a source belongs to one shard shard    the first byte of
+ * the source's UUID; of a definition, of SHA-256 over "varve definition" 0 tenant 0 name metric the
+ * first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
  *
  * A hash that nobody can aim: two sources of a tenant whose ids were chosen to meet would be one.
  */
 #include "store/cassandra/cassandra.h"
 
 #include "codec/block.h"
+#include "model/space.h"
 #include "store/keys.h"
 
 #include <openssl/evp.h>
@@ -45,7 +46,7 @@ static bool hash_names(const char *purpose, struct vv_str first, struct vv_str s
 enum vv_status vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t tenant,
                                       uint32_t source, uint8_t uuid_out[16], struct vv_error *error)
 {
-    struct vv_str name = vv_cassandra_tenant(store, tenant);
+    struct vv_str name = vv_space_tenant_name(vv_cassandra_tenant(store, tenant));
     struct vv_str id = store->names.source(store->names.context, source);
     uint8_t hash[32];
     if (name.size == 0 || id.size == 0 || !hash_names("varve source", name, id, hash)) {

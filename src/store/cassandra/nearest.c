@@ -19,10 +19,14 @@ static int32_t period_of(int64_t time_ns)
 
 /* ---- noting ---- */
 
-static enum vv_status put(struct vv_cassandra *store, const struct vv_partition *partition,
-                          int32_t period, int64_t value_ms, int32_t bucket_s, int32_t ttl,
-                          struct vv_error *error)
+/* A row that says that the bucket, or (PERIODS) the period, is there. */
+static enum vv_status make_note(struct vv_cassandra *store, const struct vv_partition *partition,
+                                int32_t period, int64_t value_ms, int32_t bucket_s,
+                                struct vvcql_statement **statement_out, struct vv_error *error)
 {
+    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, partition->tenant);
+    int64_t end = partition->bucket_start + partition->bucket_ns;
+    int64_t now = store->clock->wall_ns(store->clock);
     struct vvcql_statement *statement = vvcql_statement_prepared(store->put_bucket);
     int64_t us;
     enum vv_status status =
@@ -37,48 +41,78 @@ static enum vv_status put(struct vv_cassandra *store, const struct vv_partition 
     vvcql_add_int(statement, period);
     vvcql_add_timestamp(statement, value_ms);
     vvcql_add_int(statement, bucket_s);
-    vvcql_add_int(statement, ttl);
+    vvcql_add_int(statement,
+                  vv_cassandra_block_ttl(store, end > now ? end : now, classes.retention_ns, now));
     vvcql_add_bigint(statement, us);
     vvcql_set_idempotent(statement, true);
-    return vv_flight_send(&store->flight, statement, error);
+    *statement_out = statement;
+    return VV_OK;
 }
 
-/* What was noted is remembered in a table of hashes: a bucket that falls out is noted again, which
- * does no harm. */
-static bool is_noted(struct vv_cassandra *store, const struct vv_partition *partition,
-                     uint64_t **slot_out, uint64_t *hash_out)
+enum vv_status vv_cassandra_bucket_notes(struct vv_cassandra *store,
+                                         const struct vv_partition *partition,
+                                         struct vvcql_statement *notes_out[2],
+                                         struct vv_error *error)
+{
+    int32_t period = period_of(partition->bucket_start);
+    enum vv_status status =
+        make_note(store, partition, period, vv_cassandra_ms(partition->bucket_start),
+                  (int32_t)(partition->bucket_ns / VV_SECOND), &notes_out[0], error);
+    if (status == VV_OK) {
+        status = make_note(store, partition, PERIODS, period, 0, &notes_out[1], error);
+        if (status != VV_OK) {
+            vvcql_statement_destroy(notes_out[0]);
+        }
+    }
+    return status;
+}
+
+/* Both of them, or it is parked. */
+static enum vv_status put_notes(struct vv_cassandra *store, const struct vv_partition *partition,
+                                struct vv_error *error)
+{
+    struct vvcql_statement *notes[2];
+    enum vv_status status = vv_cassandra_bucket_notes(store, partition, notes, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (vv_cassandra_is_away(store, notes[0], VV_DEAD_BY_WRITE) ||
+        vv_cassandra_is_away(store, notes[1], VV_DEAD_BY_WRITE)) {
+        vvcql_statement_destroy(notes[0]);
+        vvcql_statement_destroy(notes[1]);
+        return vv_park_bucket(store, partition, error);
+    }
+    status = vv_flight_gather(&store->flight, notes[0], 1, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(notes[1]);
+        return status;
+    }
+    return vv_flight_gather(&store->flight, notes[1], 1, error);
+}
+
+static uint64_t hash_of(const struct vv_partition *partition)
 {
     struct vv_random random = {(uint64_t)partition->source << 32 ^ partition->tenant};
     uint64_t hash = vv_random_next(&random);
     random.state = hash ^ (uint64_t)partition->bucket_start;
-    hash = vv_random_next(&random) ^ (uint64_t)partition->bucket_ns;
-    hash = hash ? hash : 1;
-    *slot_out = &store->noted[hash % VV_BUCKETS_NOTED];
-    *hash_out = hash;
-    return **slot_out == hash;
+    return vv_random_next(&random) ^ (uint64_t)partition->bucket_ns;
 }
 
+/* A bucket that is forgotten is noted again, which does no harm. */
 enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
                                         const struct vv_partition *partition,
                                         struct vv_error *error)
 {
-    uint64_t *slot;
-    uint64_t hash;
-    if (is_noted(store, partition, &slot, &hash)) {
+    uint64_t hash = hash_of(partition);
+    if (vv_noted_has(&store->noted, hash)) {
         return VV_OK;
     }
-    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, partition->tenant);
-    int64_t end = partition->bucket_start + partition->bucket_ns;
-    int64_t now = store->clock->wall_ns(store->clock);
-    int32_t ttl = vv_cassandra_block_ttl(store, end > now ? end : now, classes.retention_ns, now);
-    int32_t period = period_of(partition->bucket_start);
-    enum vv_status status = put(store, partition, period, vv_cassandra_ms(partition->bucket_start),
-                                (int32_t)(partition->bucket_ns / VV_SECOND), ttl, error);
+    bool is_tentative =
+        vv_parking_is_tentative(&store->parking, partition->tenant, partition->source);
+    enum vv_status status =
+        is_tentative ? vv_park_bucket(store, partition, error) : put_notes(store, partition, error);
     if (status == VV_OK) {
-        status = put(store, partition, PERIODS, period, 0, ttl, error);
-    }
-    if (status == VV_OK) {
-        *slot = hash;
+        vv_noted_add(&store->noted, hash);
     }
     return vv_cassandra_failed(store, status);
 }
@@ -86,12 +120,12 @@ enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
 /* ---- asking ---- */
 
 /* The first value at or after (or before) `from` in a partition. */
-static enum vv_status ask(struct vv_cassandra *store, uint32_t tenant, uint32_t source,
-                          int32_t period, int64_t from, bool forward, int64_t *value_out,
-                          struct vv_error *error)
+static enum vv_status ask(struct vv_cassandra *store, const struct vv_region_view *view,
+                          uint32_t tenant, uint32_t source, int32_t period, int64_t from,
+                          bool forward, int64_t *value_out, struct vv_error *error)
 {
     struct vvcql_statement *statement =
-        vvcql_statement_prepared(forward ? store->bucket_after : store->bucket_before);
+        vvcql_statement_prepared(forward ? view->bucket_after : view->bucket_before);
     struct vvcql_result *result;
     enum vv_status status = vv_cassandra_add_source(store, statement, tenant, source, error);
     if (status != VV_OK) {
@@ -115,24 +149,21 @@ static int64_t ms_toward(int64_t time_ns, bool forward)
     return forward && ms * VV_MILLISECOND != time_ns ? ms + 1 : ms;
 }
 
-enum vv_status vv_cassandra_nearest(struct vv_store *base, uint32_t tenant, uint32_t source,
-                                    int64_t bucket_start, bool forward, int64_t *bucket_start_out,
-                                    struct vv_error *error)
+/* The nearest that Cassandra knows of. */
+static enum vv_status find(struct vv_cassandra *store, const struct vv_region_view *view,
+                           uint32_t tenant, uint32_t source, int64_t time, bool forward,
+                           int64_t *bucket_start_out, struct vv_error *error)
 {
-    struct vv_cassandra *store = vv_cassandra_of(base);
-    int64_t time = bucket_start < VV_TIME_MIN - VV_BUCKET_NS_MAX ? VV_TIME_MIN - VV_BUCKET_NS_MAX
-                                                                 : bucket_start;
-    time = time > VV_TIME_MAX ? VV_TIME_MAX : time;
     int64_t from = ms_toward(time, forward);
     int64_t period = period_of(time);
     enum vv_status status = vv_cassandra_see_own(store, error);
     while (status == VV_OK) {
         int64_t value = 0;
-        status = ask(store, tenant, source, PERIODS, period, forward, &period, error);
+        status = ask(store, view, tenant, source, PERIODS, period, forward, &period, error);
         if (status != VV_OK) {
             break;
         }
-        status = ask(store, tenant, source, (int32_t)period, from, forward, &value, error);
+        status = ask(store, view, tenant, source, (int32_t)period, from, forward, &value, error);
         if (status == VV_OK) {
             *bucket_start_out = value * VV_MILLISECOND;
             return VV_OK;
@@ -142,6 +173,37 @@ enum vv_status vv_cassandra_nearest(struct vv_store *base, uint32_t tenant, uint
         }
         status = VV_OK;
         period += forward ? 1 : -1;
+    }
+    return status;
+}
+
+enum vv_status vv_cassandra_nearest(struct vv_store *base, uint8_t region, uint32_t tenant,
+                                    uint32_t source, int64_t bucket_start, bool forward,
+                                    int64_t *bucket_start_out, struct vv_error *error)
+{
+    struct vv_cassandra *store = vv_cassandra_of(base);
+    const struct vv_region_view *view = vv_regions_view(store, region);
+    if (!view) {
+        return VV_DONE;
+    }
+    int64_t time = bucket_start < VV_TIME_MIN - VV_BUCKET_NS_MAX ? VV_TIME_MIN - VV_BUCKET_NS_MAX
+                                                                 : bucket_start;
+    time = time > VV_TIME_MAX ? VV_TIME_MAX : time;
+    int64_t parked = 0;
+    enum vv_status status =
+        region == 0 ? vv_parked_nearest(store, tenant, source, time, forward, &parked, error)
+                    : VV_DONE; /* only what is this region's own is parked */
+    bool has_parked = status == VV_OK;
+    if (status == VV_OK || status == VV_DONE) {
+        status = find(store, view, tenant, source, time, forward, bucket_start_out, error);
+    }
+    bool is_nearer =
+        has_parked &&
+        (status == VV_DONE ||
+         (status == VV_OK && (forward ? parked < *bucket_start_out : parked > *bucket_start_out)));
+    if (is_nearer) {
+        *bucket_start_out = parked;
+        return VV_OK;
     }
     return vv_cassandra_put_off(status);
 }

@@ -12,91 +12,75 @@
 
 /* ---- statements ---- */
 
-#define ROWS_COLUMNS      "tenant, source, bucket, bucket_s, split"
-#define ROWS_ARE          "tenant = ? AND source = ? AND bucket = ? AND bucket_s = ? AND split = ?"
-#define PARTITION_COLUMNS "region, " ROWS_COLUMNS
-#define PARTITION_IS      "region = ? AND " ROWS_ARE
-
-const struct vvcql_prepared *vv_cassandra_prepare(struct vv_cassandra *store, const char *text,
-                                                  const char *table)
+const struct vvcql_prepared *vv_cassandra_prepare_in(struct vv_cassandra *store,
+                                                     const char *keyspace, const char *text,
+                                                     const char *table)
 {
     char whole[640];
     const char *at = strchr(text, '@');
-    int size = snprintf(whole, sizeof whole, "%.*s%s.%s%s", (int)(at - text), text, store->keyspace,
-                        table, at + 1);
+    int size = snprintf(whole, sizeof whole, "%.*s%s.%s%s", (int)(at - text), text, keyspace, table,
+                        at + 1);
     vv_invariant(size > 0 && (size_t)size < sizeof whole);
     return vvcql_prepare(store->session, whole);
 }
 
+const struct vvcql_prepared *vv_cassandra_prepare(struct vv_cassandra *store, const char *text,
+                                                  const char *table)
+{
+    return vv_cassandra_prepare_in(store, store->keyspace, text, table);
+}
+
 static bool prepare_rows(struct vv_cassandra *store, struct vv_class *class, const char *table)
 {
-    class->put_value[VV_FLOAT64] =
-        vv_cassandra_prepare(store,
-                             "INSERT INTO @ (" ROWS_COLUMNS ", event_time, nanos, metric, value) "
-                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
-                             table);
-    class->put_value[VV_INT64] = vv_cassandra_prepare(
+    class->put_value[VV_FLOAT64] = vv_cassandra_prepare(
         store,
-        "INSERT INTO @ (" ROWS_COLUMNS ", event_time, nanos, metric, value_int) "
+        "INSERT INTO @ (" VV_ROWS_COLUMNS ", event_time, nanos, metric, value) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
-    class->read_values = vv_cassandra_prepare(
+    class->put_value[VV_INT64] = vv_cassandra_prepare(
         store,
-        "SELECT event_time, nanos, metric, value, WRITETIME(value), value_int, "
-        "WRITETIME(value_int) FROM @ WHERE " ROWS_ARE " AND event_time >= ? AND event_time <= ?",
+        "INSERT INTO @ (" VV_ROWS_COLUMNS ", event_time, nanos, metric, value_int) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
-    return class->put_value[VV_FLOAT64] && class->put_value[VV_INT64] && class->read_values;
+    return class->put_value[VV_FLOAT64] && class->put_value[VV_INT64];
 }
 
 static bool prepare_blocks(struct vv_cassandra *store, struct vv_class *class, const char *table)
 {
     class->put_block = vv_cassandra_prepare(
         store,
-        "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
+        "INSERT INTO @ (" VV_PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
         "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
-    class->read_blocks = vv_cassandra_prepare(
-        store,
-        "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " PARTITION_IS
-        " AND measurement = ? AND span >= ? AND span < ?",
-        table);
-    class->newest_seal = vv_cassandra_prepare(
-        store, "SELECT seal FROM @ WHERE " PARTITION_IS " AND measurement = ? AND span = ? LIMIT 1",
-        table);
-    class->drop_seals = vv_cassandra_prepare(store,
-                                             "DELETE FROM @ USING TIMESTAMP ? WHERE " PARTITION_IS
-                                             " AND measurement = ? AND span = ? AND seal < ?",
-                                             table);
-    return class->put_block && class->read_blocks && class->newest_seal && class->drop_seals;
+    class->newest_seal = vv_cassandra_prepare(store,
+                                              "SELECT seal FROM @ WHERE " VV_PARTITION_IS
+                                              " AND measurement = ? AND span = ? LIMIT 1",
+                                              table);
+    class->drop_seals =
+        vv_cassandra_prepare(store,
+                             "DELETE FROM @ USING TIMESTAMP ? WHERE " VV_PARTITION_IS
+                             " AND measurement = ? AND span = ? AND seal < ?",
+                             table);
+    return class->put_block && class->newest_seal && class->drop_seals;
 }
 
 static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
 {
-    char name[VV_CLASS_NAME_SIZE];
-    char blocks[sizeof name + 8];
-    char rows[sizeof name + 8];
-    vv_schema_class_name(class->retention_ns, name);
-    snprintf(blocks, sizeof blocks, "blocks_%s", name);
-    snprintf(rows, sizeof rows, "rows_%s", name);
-    return prepare_blocks(store, class, blocks) && prepare_rows(store, class, rows);
+    const struct vv_class_tables tables = vv_schema_class_tables(class->retention_ns);
+    return prepare_blocks(store, class, tables.blocks) && prepare_rows(store, class, tables.rows);
 }
 
 static bool prepare_all(struct vv_cassandra *store)
 {
     store->put_run = vv_cassandra_prepare(
         store,
-        "INSERT INTO @ (" PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
+        "INSERT INTO @ (" VV_PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
         "data, written) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "USING TTL ? AND TIMESTAMP ?",
         "runs");
-    store->read_runs = vv_cassandra_prepare(
-        store,
-        "SELECT span, run, part, metrics, data, written FROM @ WHERE " PARTITION_IS
-        " AND measurement = ? AND span >= ? AND span < ?",
-        "runs");
     store->read_cover =
         vv_cassandra_prepare(store,
-                             "SELECT data FROM @ WHERE " PARTITION_IS
+                             "SELECT data FROM @ WHERE " VV_PARTITION_IS
                              " AND measurement = ? AND span = ? AND run = ? AND part = ?",
                              "runs");
     store->put_bucket =
@@ -104,18 +88,8 @@ static bool prepare_all(struct vv_cassandra *store)
                              "INSERT INTO @ (tenant, source, period, bucket, bucket_s) "
                              "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
                              "buckets");
-    store->bucket_after =
-        vv_cassandra_prepare(store,
-                             "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
-                             "period = ? AND bucket >= ? ORDER BY bucket ASC LIMIT 1",
-                             "buckets");
-    store->bucket_before =
-        vv_cassandra_prepare(store,
-                             "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
-                             "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
-                             "buckets");
-    bool all = store->put_run && store->read_runs && store->read_cover && store->put_bucket &&
-               store->bucket_after && store->bucket_before && vv_shared_prepare(store);
+    bool all = store->put_run && store->read_cover && store->put_bucket &&
+               vv_regions_prepare(store) && vv_shared_prepare(store);
     for (size_t i = 0; i < store->n_classes && all; i++) {
         all = prepare_class(store, &store->classes[i]);
     }
@@ -142,8 +116,10 @@ enum vv_status vv_cassandra_failed(struct vv_cassandra *store, enum vv_status st
 
 static enum vv_status check_schema(struct vv_cassandra *store, struct vv_error *error)
 {
-    return store->schema ? vv_schema_verify(store->session, store->schema, error)
-                         : vv_schema_check(store->session, store->keyspace, error);
+    enum vv_status status = store->schema ? vv_schema_verify(store->session, store->schema, error)
+                                          : vv_schema_check(store->session, store->keyspace, error);
+    store->has_checked = store->has_checked || status == VV_OK;
+    return status;
 }
 
 /* Once a start, so that a node whose row was taken away learns of it. */
@@ -154,9 +130,22 @@ static enum vv_status join(struct vv_cassandra *store, struct vv_error *error)
     return status;
 }
 
+/* What was looked at since the start may be away now, when only other parts of Cassandra answer. */
+static enum vv_status look_at_cassandra(struct vv_cassandra *store, struct vv_error *error)
+{
+    enum vv_status status = check_schema(store, error);
+    if (vv_dead_any(&store->dead) || (status == VV_IO && store->has_checked)) {
+        enum vv_status probed = vv_cassandra_probe(store, error);
+        bool is_partial = probed == VV_OK && store->has_checked && status == VV_IO;
+        status = is_partial || status == VV_OK ? probed : status;
+    }
+    return status;
+}
+
 static enum vv_status recover(struct vv_store *base, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
+    vv_shared_forget_told(&store->shared);
     if (!atomic_load(&store->failed)) {
         return VV_OK;
     }
@@ -166,13 +155,16 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
     store->batch = NULL;
     vv_cassandra_forget_changes(store);
     vv_shared_forget(store);
-    memset(store->noted, 0, VV_BUCKETS_NOTED * sizeof *store->noted);
+    vv_noted_deinit(&store->noted);
     enum vv_status status = store->local->ops->recover(store->local, error);
     if (status == VV_OK) {
         status = vv_cassandra_load_classes(store, error);
     }
     if (status == VV_OK) {
-        status = check_schema(store, error);
+        status = vv_parking_load(store, error);
+    }
+    if (status == VV_OK) {
+        status = look_at_cassandra(store, error);
     }
     if (status == VV_OK) {
         status = join(store, error);
@@ -253,14 +245,28 @@ static void close_store(struct vv_store *base)
     }
     vv_cassandra_forget_changes(store);
     vv_shared_deinit(store);
+    vv_regions_deinit(store);
     if (store->local) {
         store->local->ops->close(store->local);
     }
+    vv_parking_deinit(&store->parking);
+    vv_dead_deinit(&store->dead);
     pthread_mutex_destroy(&store->lock);
     free(store->tenants);
+    free(store->turns);
     free(store->rows_tenants);
-    free(store->noted);
+    vv_noted_deinit(&store->noted);
     free(store);
+}
+
+/* The hard range of a partition of rows. */
+#define ROWS_VALUES_MAX 100000
+
+static uint64_t values_max(struct vv_store *base, uint32_t tenant)
+{
+    return vv_cassandra_written_layout(vv_cassandra_of(base), tenant) == VV_LAYOUT_ROWS
+               ? ROWS_VALUES_MAX
+               : 0;
 }
 
 static const struct vv_store_ops ops = {
@@ -285,6 +291,8 @@ static const struct vv_store_ops ops = {
     .get_meta = vv_cassandra_get_meta,
     .scan_meta = vv_cassandra_scan_meta,
     .read_figures = vv_cassandra_read_figures,
+    .write_metrics = vv_cassandra_write_metrics,
+    .values_max = values_max,
     .shared = &vv_cassandra_shared_ops,
 };
 
@@ -293,11 +301,9 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
                                    struct vv_clock *clock)
 {
     struct vv_cassandra *store = calloc(1, sizeof *store);
-    uint64_t *noted = calloc(VV_BUCKETS_NOTED, sizeof *noted);
     char *rows_tenants = vv_str_duplicate(vv_str_of(options->rows_tenants));
-    if (!store || !noted || !rows_tenants) {
+    if (!store || !rows_tenants) {
         free(store);
-        free(noted);
         free(rows_tenants);
         take_local->ops->close(take_local);
         return NULL;
@@ -308,16 +314,19 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->clock = clock;
     store->schema = options->schema;
     store->slack_ns = options->slack_ns;
-    store->noted = noted;
+    store->lead_ns = options->lead_ns;
     store->rows_tenants = rows_tenants;
-    snprintf(store->keyspace, sizeof store->keyspace, "%s", options->keyspace);
+    vv_regions_init(store, options);
+    memcpy(store->keyspace, store->views[0].keyspace, sizeof store->keyspace);
     vv_invariant(options->n_classes <= VV_CASSANDRA_CLASSES_MAX);
     for (size_t i = 0; i < options->n_classes; i++) {
         store->classes[store->n_classes++].retention_ns = options->classes_ns[i];
     }
     store->n_classes++; /* for ever */
     vv_invariant(pthread_mutex_init(&store->lock, NULL) == 0);
-    if (!vv_shared_init(store, options->region)) {
+    vv_dead_init(&store->dead, clock, options->parked_max == 0);
+    bool has_parking = vv_parking_init(&store->parking, options->parked_max);
+    if (!vv_shared_init(store, store->views[0].name) || !has_parking) {
         close_store(&store->base);
         return NULL;
     }
@@ -345,7 +354,8 @@ static enum vv_status connect(struct vv_cassandra *store,
         }
         return failure;
     }
-    vv_flight_init(&store->flight, store->session, options->requests_max, options->bytes_max);
+    vv_flight_init(&store->flight, store->session, &store->dead, options->requests_max,
+                   options->bytes_max);
     enum vv_status checked = is_away ? VV_OK : check_schema(store, error);
     if (checked == VV_IO) { /* too few of its hosts answer: it is away as well */
         atomic_store(&store->failed, true);
@@ -374,7 +384,13 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
         status = load_clock(store, error);
     }
     if (status == VV_OK) {
+        status = vv_parking_load(store, error);
+    }
+    if (status == VV_OK) {
         status = vv_shared_load_node(store, error);
+    }
+    if (status == VV_OK) {
+        status = vv_regions_check_order(store, error);
     }
     if (status == VV_OK && !atomic_load(&store->failed)) {
         status = join(store, error);
@@ -386,6 +402,9 @@ enum vv_status vv_store_cassandra_open(const struct vv_cassandra_options *option
     if (status != VV_OK) {
         close_store(&store->base);
         return status;
+    }
+    if (!atomic_load(&store->failed)) {
+        vv_regions_look_at_all(store);
     }
     vv_shared_divide(store);
     *store_out = &store->base;

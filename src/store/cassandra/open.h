@@ -36,9 +36,18 @@ struct vv_store_names {
                               uint32_t *measurement_out);
 };
 
+struct vv_cassandra_region {
+    const char *name; /* letters, digits, '-' and '_' */
+    const char *keyspace;
+};
+
 struct vv_cassandra_options {
     struct vvcql_options cql; /* borrowed for the call */
-    const char *keyspace;
+    /* All regions in the same order on all nodes, and which of them is this node's, whose keyspace
+     * is written. Borrowed for the call. */
+    struct vv_cassandra_region regions[VV_REGIONS_MAX];
+    size_t n_regions;
+    size_t own_region;
     /* What the tables should be; outlives the store. Harmless differences are logged. NULL: only
      * what reading and writing needs is looked at. */
     const struct vv_schema_options *schema;
@@ -47,10 +56,13 @@ struct vv_cassandra_options {
     /* Names of tenants, with commas, whose values are written each as a row; "*" for all; NULL or
      * "" for none. Borrowed for the call. */
     const char *rows_tenants;
+    /* How long it takes, at most, until all nodes know what one has told, and have ended what they
+     * did without it: before that no node writes where others might not look. 0: at once. */
+    int64_t lead_ns;
     int64_t slack_ns;      /* kept longer than must be: for runs not sealed yet */
-    const char *region;    /* letters, digits, '-' and '_'; borrowed for the call */
     uint32_t requests_max; /* writes under way, at most */
     size_t bytes_max;      /* of writes under way, at most */
+    uint64_t parked_max;   /* bytes that are kept here while a part of Cassandra is away */
 };
 
 #define VV_CASSANDRA_CLASSES_MAX 16

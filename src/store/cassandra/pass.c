@@ -49,23 +49,49 @@ static void read_seal(struct vv_shard *shard, struct vvcql_result *row)
     }
 }
 
-/* As it is now, with what stands in progress finished first. */
-static enum vv_status look(struct vv_cassandra *store, const uint8_t *shards, size_t n,
-                           struct vv_error *error)
+static struct vvcql_statement *look_statement(const struct vv_cassandra *store, uint8_t number,
+                                              enum vvcql_consistency consistency)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_seal);
+    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
+    vvcql_add_int(statement, number);
+    vvcql_set_consistency(statement, consistency);
+    vvcql_set_idempotent(statement, true);
+    return statement;
+}
+
+/* VVCQL_LOCAL_SERIAL: as it is now, with what stands in progress finished first. What a dead set
+ * keeps from being known stays unknown. */
+static enum vv_status look_at_each(struct vv_cassandra *store, const uint8_t *shards, size_t n,
+                                   enum vvcql_consistency consistency, struct vv_error *error)
 {
     struct vvcql_statement *statements[VV_CASSANDRA_SHARDS] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_SHARDS];
+    enum vv_status statuses[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
-        statements[i] = vvcql_statement_prepared(store->shared.read_seal);
-        vv_cassandra_add_str(statements[i], vv_str_of(store->shared.region));
-        vvcql_add_int(statements[i], shards[i]);
-        vvcql_set_consistency(statements[i], VVCQL_LOCAL_SERIAL);
-        vvcql_set_idempotent(statements[i], true);
+        statements[i] = look_statement(store, shards[i], consistency);
+        store->shared.shards[shards[i]].is_known = false;
     }
-    enum vv_status status = vv_cassandra_ask(store, statements, n, results, error);
+    enum vv_status status =
+        vv_cassandra_ask_each(store, VV_DEAD_BY_READ, statements, n, results, statuses, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        read_seal(&store->shared.shards[shards[i]], results[i]);
-        vvcql_result_destroy(results[i]);
+        if (statuses[i] == VV_OK) {
+            read_seal(&store->shared.shards[shards[i]], results[i]);
+            vvcql_result_destroy(results[i]);
+        }
+    }
+    return status;
+}
+
+/* All of them, or it fails. */
+static enum vv_status look(struct vv_cassandra *store, const uint8_t *shards, size_t n,
+                           enum vvcql_consistency consistency, struct vv_error *error)
+{
+    enum vv_status status = look_at_each(store, shards, n, consistency, error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        if (!store->shared.shards[shards[i]].is_known) {
+            status = vv_error_set(error, VV_IO, "too few hosts answer for a shard of the sources");
+        }
     }
     return status;
 }
@@ -119,18 +145,20 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
 {
     struct vvcql_statement *statements[VV_CASSANDRA_SHARDS] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_SHARDS];
+    enum vv_status statuses[VV_CASSANDRA_SHARDS];
     int64_t wanted[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
         wanted[i] = next_seal(store, &store->shared.shards[shards[i]]);
         statements[i] = move_statement(store, shards[i], wanted[i]);
     }
-    enum vv_status status = vv_cassandra_ask(store, statements, n, results, NULL);
+    (void)!vv_cassandra_ask_each(store, VV_DEAD_BY_TRANSACTION, statements, n, results, statuses,
+                                 NULL);
     for (size_t i = 0; i < n; i++) {
         struct vv_shard *shard = &store->shared.shards[shards[i]];
         bool applied = false;
-        bool told = status == VV_OK && vvcql_next_row(results[i]) &&
+        bool told = statuses[i] == VV_OK && results[i] && vvcql_next_row(results[i]) &&
                     vvcql_get_boolean(results[i], 0, &applied);
-        vvcql_result_destroy(status == VV_OK ? results[i] : NULL);
+        vvcql_result_destroy(statuses[i] == VV_OK ? results[i] : NULL);
         shard->is_known = told && applied;
         if (shard->is_known) {
             shard->exists = true;
@@ -142,8 +170,8 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
     }
 }
 
-/* One try; those that are done, or not for this node, leave the list. A move whose outcome was lost
- * is not looked for: another one, above it, is as good. */
+/* One try; those that are done, not for this node, or of a dead set leave the list. A move whose
+ * outcome was lost is not looked for: another one, above it, is as good. */
 static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, size_t *n,
                                  struct vv_error *error)
 {
@@ -154,10 +182,12 @@ static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, si
             unknown[n_unknown++] = shards[i];
         }
     }
-    enum vv_status status = n_unknown > 0 ? look(store, unknown, n_unknown, error) : VV_OK;
+    enum vv_status status =
+        n_unknown > 0 ? look_at_each(store, unknown, n_unknown, VVCQL_LOCAL_SERIAL, error) : VV_OK;
     size_t kept = 0;
     for (size_t i = 0; i < *n && status == VV_OK; i++) {
-        if (!is_leased(store, &store->shared.shards[shards[i]])) {
+        if (store->shared.shards[shards[i]].is_known &&
+            !is_leased(store, &store->shared.shards[shards[i]])) {
             shards[kept++] = shards[i];
         }
     }
@@ -189,6 +219,44 @@ static enum vv_status begin(struct vv_cassandra *store, const bool shards[VV_CAS
     return status;
 }
 
+/* The span itself, its shard's stamp, and the ledger's part that it stands in. */
+bool vv_shared_is_away(struct vv_cassandra *store, const struct vv_mark *mark, uint8_t shard)
+{
+    if (!vv_dead_any(&store->dead)) {
+        return false;
+    }
+    const struct vv_partition *partition = &mark->key.partition;
+    struct vv_mark_out out = {.mark = *mark};
+    if (vv_cassandra_source_id(store, partition->tenant, partition->source, out.source, NULL) !=
+        VV_OK) {
+        return false;
+    }
+    struct vvcql_statement *seal = look_statement(store, shard, VVCQL_LOCAL_SERIAL);
+    struct vvcql_statement *ledger = vv_ledger_mark_statement(store, &out);
+    bool is = vv_cassandra_is_away(store, seal, VV_DEAD_BY_READ) ||
+              vv_cassandra_is_away(store, ledger, VV_DEAD_BY_READ) ||
+              vv_dead_is(&store->dead, vv_cassandra_partition_set(store, &mark->key.partition),
+                         VV_DEAD_BY_READ);
+    vvcql_statement_destroy(seal);
+    vvcql_statement_destroy(ledger);
+    return is;
+}
+
+/* Rows have no marks: where there is one, somebody has put runs, though this node may not have
+ * learnt yet that the tenant has more than rows. Without them the span would seem empty, and be
+ * retired. */
+static enum vv_status note_blocks(struct vv_cassandra *store, uint32_t tenant,
+                                  struct vv_error *error)
+{
+    bool found;
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
+    if (!found || (classes.layouts & VV_LAYOUT_BLOCKS)) {
+        return VV_OK;
+    }
+    classes.layouts |= VV_LAYOUT_BLOCKS;
+    return vv_cassandra_keep_classes(store, &classes, error);
+}
+
 enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark *marks, size_t n,
                                     bool *mine_out, struct vv_error *error)
 {
@@ -198,18 +266,26 @@ enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark 
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         uint8_t shard;
         status = vv_cassandra_shard(store, &marks[i].key.partition, &shard, error);
+        mine_out[i] = status == VV_OK && !vv_shared_is_away(store, &marks[i], shard);
         if (status == VV_OK) {
-            shards[shard] = true;
+            status = note_blocks(store, marks[i].key.partition.tenant, error);
+        }
+        if (status == VV_OK) {
+            shards[shard] = shards[shard] || mine_out[i];
             store->shared.shards[shard].is_fresh = false;
         }
     }
     if (status == VV_OK) {
         status = begin(store, shards, error);
     }
+    /* Where others put blocks before this pass, this node must know; what they put afterwards has a
+     * higher stamp. */
+    bool is_current = vv_cassandra_is_current(store);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         uint8_t shard;
         status = vv_cassandra_shard(store, &marks[i].key.partition, &shard, error);
-        mine_out[i] = status == VV_OK && store->shared.shards[shard].is_fresh;
+        mine_out[i] =
+            mine_out[i] && status == VV_OK && is_current && store->shared.shards[shard].is_fresh;
     }
     return vv_cassandra_put_off(status);
 }
@@ -236,13 +312,15 @@ enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
     return status;
 }
 
+/* Not at LOCAL_SERIAL, which costs as much as a pass: a pass is committed at a quorum before its
+ * node reads the first span, so one that is not seen here reads all that was written before. */
 enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
                                       const bool shards[VV_CASSANDRA_SHARDS],
                                       bool current_out[VV_CASSANDRA_SHARDS], struct vv_error *error)
 {
     uint8_t list[VV_CASSANDRA_SHARDS];
     size_t n = list_shards(shards, list);
-    enum vv_status status = n > 0 ? look(store, list, n, error) : VV_OK;
+    enum vv_status status = n > 0 ? look(store, list, n, VVCQL_LOCAL_QUORUM, error) : VV_OK;
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
         const struct vv_shard *shard = &store->shared.shards[i];
         current_out[i] = shards[i] && (shard->pass == 0 || shard->seal == shard->pass);

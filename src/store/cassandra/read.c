@@ -80,6 +80,7 @@ static enum vv_status give(struct reading *reading, struct vv_piece *piece, stru
             (struct vv_str){(const char *)reading->renumbered.data, reading->renumbered.size};
     }
     if (status == VV_NOT_FOUND) { /* left out, its points would be gone when the span is sealed */
+        vv_regions_lack_names(store, reading->read->partition.region);
         return vv_error_set(reading->error, VV_OVERLOAD,
                             "a piece has a metric that this node has not learnt yet: try again");
     }
@@ -308,7 +309,9 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
             return VV_OVERLOAD;
         }
         reading->in_span = false;
-        if (!vvcql_get_int(row, 3, &parts) || winner_of(reading, span)) {
+        /* Another class may have an older one, which is in this one as well: both do no harm. */
+        const struct winner *winner = winner_of(reading, span);
+        if (!vvcql_get_int(row, 3, &parts) || (winner && winner->seal >= seal)) {
             return VV_OK; /* not whole, or older than what was given */
         }
         enum vv_status status = note_span(reading, span, seal);
@@ -331,14 +334,14 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
 static enum vv_status read_class(struct reading *reading, uint32_t index)
 {
     struct vv_store_answer *answer = reading->answer;
-    const struct vv_class *class = &reading->store->classes[answer->classes.classes[index]];
+    uint8_t class = answer->classes.classes[index];
     struct vvcql_result *first = answer->has_blocks ? answer->blocks[index] : NULL;
     int64_t from_ms = vv_cassandra_ms_from(reading->read->span_from);
     enum vv_status status = VV_OVERLOAD;
     for (int again = 0; status == VV_OVERLOAD && !reading->stopped && again < AGAIN_MAX; again++) {
         reading->in_span = false;
-        status = walk(reading, class->read_blocks, from_ms, VV_CASSANDRA_BLOCKS_OF_A_PAGE, first,
-                      visit_block);
+        status = walk(reading, answer->view->read_blocks[class], from_ms,
+                      VV_CASSANDRA_BLOCKS_OF_A_PAGE, first, visit_block);
         if (status == VV_OK && reading->in_span && reading->parts_left > 0) {
             status = VV_OVERLOAD;
         }
@@ -373,7 +376,7 @@ static enum vv_status give_hidden(struct reading *reading)
         reading->only_span = hidden->span;
         reading->cover_wanted = winner ? winner->seal : VV_VERSION_NONE;
         reading->covers_span = INT64_MIN;
-        status = walk(reading, reading->store->read_runs, vv_cassandra_ms(hidden->span),
+        status = walk(reading, reading->answer->view->read_runs, vv_cassandra_ms(hidden->span),
                       VV_CASSANDRA_RUNS_OF_A_PAGE, NULL, visit_run);
         status = status == VV_DONE && !reading->stopped ? VV_OK : status;
     }
@@ -383,11 +386,13 @@ static enum vv_status give_hidden(struct reading *reading)
 static enum vv_status visit_answer(struct reading *reading)
 {
     struct vv_store_answer *answer = reading->answer;
-    enum vv_status status =
-        walk(reading, reading->store->read_runs, vv_cassandra_ms_from(reading->read->span_from),
-             VV_CASSANDRA_RUNS_OF_A_PAGE, answer->runs, visit_run);
+    enum vv_status status = walk(reading, reading->answer->view->read_runs,
+                                 vv_cassandra_ms_from(reading->read->span_from),
+                                 VV_CASSANDRA_RUNS_OF_A_PAGE, answer->runs, visit_run);
     for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
-        status = read_class(reading, i);
+        if (vv_regions_has_class(answer->view, answer->classes.classes[i])) {
+            status = read_class(reading, i);
+        }
     }
     return status == VV_OK ? give_hidden(reading) : status;
 }
@@ -409,6 +414,11 @@ enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_
     if (status == VV_OK) {
         status = vv_cassandra_visit_rows(answer, visit, context, error);
         reading.stopped = status == VV_DONE;
+    }
+    if (status == VV_OK || status == VV_IO) { /* what is parked is there, whatever is away */
+        enum vv_status given = vv_parked_give(&answer->parked, visit, context);
+        reading.stopped = reading.stopped || (status == VV_OK && given == VV_DONE);
+        status = status == VV_OK || (given != VV_OK && given != VV_DONE) ? given : status;
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);

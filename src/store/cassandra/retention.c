@@ -79,11 +79,16 @@ static size_t place_of(const struct vv_tenant_classes *tenants, size_t n, uint32
     return low;
 }
 
-/* Without a record, what a tenant has that no retention was set for. */
-static struct vv_tenant_classes recorded(struct vv_cassandra *store, uint32_t tenant,
-                                         bool *found_out)
+/* What a tenant has that no retention was set for. */
+static struct vv_tenant_classes without_record(const struct vv_cassandra *store, uint32_t tenant)
 {
-    struct vv_tenant_classes classes = {.tenant = tenant, .n = 1, .classes = {class_of(store, 0)}};
+    return (struct vv_tenant_classes){.tenant = tenant, .n = 1, .classes = {class_of(store, 0)}};
+}
+
+struct vv_tenant_classes vv_cassandra_recorded(struct vv_cassandra *store, uint32_t tenant,
+                                               bool *found_out)
+{
+    struct vv_tenant_classes classes = without_record(store, tenant);
     pthread_mutex_lock(&store->lock);
     size_t at = place_of(store->tenants, store->n_tenants, tenant);
     *found_out = at < store->n_tenants && store->tenants[at].tenant == tenant;
@@ -97,12 +102,19 @@ static struct vv_tenant_classes recorded(struct vv_cassandra *store, uint32_t te
 struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uint32_t tenant)
 {
     bool found;
-    struct vv_tenant_classes classes = recorded(store, tenant, &found);
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
     if (!found) { /* nothing was written here; another node may have */
         classes.layouts = VV_LAYOUT_BLOCKS;
     }
     classes.layouts |= vv_cassandra_layout(store, tenant);
     return classes;
+}
+
+uint8_t vv_cassandra_written_layout(struct vv_cassandra *store, uint32_t tenant)
+{
+    bool found;
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
+    return classes.layout ? classes.layout : vv_cassandra_layout(store, tenant);
 }
 
 /* Puts a class at the front. */
@@ -120,14 +132,24 @@ static void prefer(struct vv_tenant_classes *classes, uint8_t one)
     classes->n = n;
 }
 
+void vv_cassandra_prefer_own(const struct vv_cassandra *store, struct vv_tenant_classes *classes)
+{
+    prefer(classes, class_of(store, classes->retention_ns));
+}
+
+static void add_class(struct vv_tenant_classes *classes, uint8_t one)
+{
+    if (!memchr(classes->classes, one, classes->n)) {
+        classes->classes[classes->n++] = one;
+    }
+}
+
 /* What the other has, and this one not, behind it. */
 static void add_classes(struct vv_tenant_classes *classes, const struct vv_tenant_classes *other)
 {
     classes->layouts |= other->layouts;
     for (uint32_t i = 0; i < other->n; i++) {
-        if (!memchr(classes->classes, other->classes[i], classes->n)) {
-            classes->classes[classes->n++] = other->classes[i];
-        }
+        add_class(classes, other->classes[i]);
     }
 }
 
@@ -155,24 +177,27 @@ static bool keep_tenant(struct vv_tenant_classes **tenants, size_t *n,
  * The record of a tenant, integers big-endian:
  *
  *   retention 8
- *   layouts   1   that it has had, bits of enum vv_layout
- *   classes   8 × n   the retention of each, the present one first; the classes of a configuration
- *                     may change, their tables stay
+ *   layouts   1   that it has had, bits of enum vv_layout; 16 times the one that this node writes
+ *   classes   8 × n   the retention of each, the one that blocks are written into first; the
+ *                     classes of a configuration may change, their tables stay
  */
-#define RECORD_HEAD 9
+#define RECORD_HEAD  9
+#define LAYOUT_SHIFT 4
+#define LAYOUT_BITS  (VV_LAYOUT_BLOCKS | VV_LAYOUT_ROWS)
 
 static void encode_record(const struct vv_cassandra *store, const struct vv_tenant_classes *classes,
                           struct vv_buffer *out)
 {
     vv_buffer_be64(out, (uint64_t)classes->retention_ns);
-    vv_buffer_u8(out, classes->layouts);
+    vv_buffer_u8(out, (uint8_t)(classes->layouts | classes->layout << LAYOUT_SHIFT));
     for (uint32_t i = 0; i < classes->n; i++) {
         vv_buffer_be64(out, (uint64_t)store->classes[classes->classes[i]].retention_ns);
     }
 }
 
-static enum vv_status put_record(struct vv_cassandra *store,
-                                 const struct vv_tenant_classes *classes, struct vv_error *error)
+enum vv_status vv_cassandra_put_classes(struct vv_cassandra *store,
+                                        const struct vv_tenant_classes *classes,
+                                        struct vv_error *error)
 {
     uint8_t key[4];
     struct vv_buffer value = {0};
@@ -205,8 +230,9 @@ static enum vv_status tell_record(struct vv_cassandra *store,
     return status;
 }
 
-static enum vv_status keep(struct vv_cassandra *store, const struct vv_tenant_classes *classes,
-                           struct vv_error *error)
+enum vv_status vv_cassandra_keep_classes(struct vv_cassandra *store,
+                                         const struct vv_tenant_classes *classes,
+                                         struct vv_error *error)
 {
     struct vv_tenant_classes all = *classes;
     pthread_mutex_lock(&store->lock);
@@ -219,6 +245,8 @@ static enum vv_status keep(struct vv_cassandra *store, const struct vv_tenant_cl
     return kept ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
 }
 
+/* A tenant that nobody has written anything of is written where it belongs at once: what is told
+ * of it goes before the first run. */
 enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant,
                                           int64_t retention_ns, struct vv_error *error)
 {
@@ -231,18 +259,39 @@ enum vv_status vv_cassandra_set_retention(struct vv_store *base, uint32_t tenant
         return status;
     }
     bool found;
-    struct vv_tenant_classes classes = recorded(store, tenant, &found);
-    bool is_new = !found || classes.classes[0] != class_of(store, retention_ns);
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
+    uint8_t wanted = class_of(store, retention_ns);
+    bool is_new = !found || classes.classes[0] != wanted;
+    bool waits = is_new && store->lead_ns > 0 && (found || !vv_cassandra_is_current(store));
     classes.retention_ns = retention_ns;
-    prefer(&classes, class_of(store, retention_ns));
-    status = put_record(store, &classes, error);
+    if (waits) {
+        add_class(&classes, wanted);
+    } else {
+        prefer(&classes, wanted);
+    }
+    status = vv_cassandra_put_classes(store, &classes, error);
     if (status == VV_OK && is_new) {
         status = tell_record(store, &classes, error);
+    }
+    if (status == VV_OK && waits) {
+        status = vv_cassandra_wish_turn(store, tenant, error);
     }
     if (status == VV_OK) {
         status = store->local->ops->confirm(store->local, error);
     }
-    return vv_cassandra_failed(store, status == VV_OK ? keep(store, &classes, error) : status);
+    if (status == VV_OK) {
+        status = vv_cassandra_keep_classes(store, &classes, error);
+    }
+    return vv_cassandra_failed(store, status);
+}
+
+/* In a layout that others know of, until they know of the wanted one. */
+static uint8_t known_layout(const struct vv_tenant_classes *classes)
+{
+    if (classes->layout) {
+        return classes->layout;
+    }
+    return classes->layouts & VV_LAYOUT_ROWS ? VV_LAYOUT_ROWS : VV_LAYOUT_BLOCKS;
 }
 
 /* What a crash takes with the record is written again, in the layout of then. */
@@ -250,17 +299,28 @@ enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store, uint32_t ten
                                         struct vv_error *error)
 {
     bool found;
-    struct vv_tenant_classes classes = recorded(store, tenant, &found);
-    uint8_t layout = vv_cassandra_layout(store, tenant);
-    if (classes.layouts & layout) {
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
+    uint8_t wanted = vv_cassandra_layout(store, tenant);
+    if (classes.layout == wanted ||
+        (classes.layout && vv_cassandra_waits_for_turn(store, tenant))) {
         return VV_OK;
     }
-    classes.layouts |= layout;
-    enum vv_status status = put_record(store, &classes, error);
+    bool is_first = classes.layouts == 0 && vv_cassandra_is_current(store);
+    bool is_known = classes.layout == 0 && (classes.layouts & wanted);
+    bool waits = store->lead_ns > 0 && !is_first && !is_known && known_layout(&classes) != wanted;
+    classes.layout = waits ? known_layout(&classes) : wanted;
+    classes.layouts |= wanted | classes.layout;
+    enum vv_status status = vv_cassandra_put_classes(store, &classes, error);
     if (status == VV_OK) {
         status = tell_record(store, &classes, error);
     }
-    return vv_cassandra_failed(store, status == VV_OK ? keep(store, &classes, error) : status);
+    if (status == VV_OK && waits) {
+        status = vv_cassandra_wish_turn(store, tenant, error);
+    }
+    if (status == VV_OK) {
+        status = vv_cassandra_keep_classes(store, &classes, error);
+    }
+    return vv_cassandra_failed(store, status);
 }
 
 /* ---- loading ---- */
@@ -281,7 +341,8 @@ static enum vv_status decode_record(const struct vv_cassandra *store, struct vv_
     }
     const uint8_t *at = (const uint8_t *)value.data;
     classes_out->retention_ns = (int64_t)vv_key_get_u64(at);
-    classes_out->layouts = at[8];
+    classes_out->layouts = at[8] & LAYOUT_BITS;
+    classes_out->layout = at[8] >> LAYOUT_SHIFT & LAYOUT_BITS;
     for (size_t i = n; i > 0; i--) {
         int64_t retention = (int64_t)vv_key_get_u64(at + RECORD_HEAD + (i - 1) * 8);
         uint8_t one = class_of(store, retention);
@@ -311,9 +372,31 @@ static enum vv_status load_tenant(void *context, struct vv_str key, struct vv_st
     return keep_tenant(&loading->tenants, &loading->n, &classes) ? VV_OK : VV_NO_MEMORY;
 }
 
-/* Where another node has put something is read too, and nothing is written there. */
+/* To what is there by now: the storage thread may set something at the same time. */
+static enum vv_status add_learnt(struct vv_cassandra *store, const struct vv_tenant_classes *theirs,
+                                 bool is_of_own_region, struct vv_error *error)
+{
+    struct vv_tenant_classes classes = without_record(store, theirs->tenant);
+    pthread_mutex_lock(&store->lock);
+    size_t at = place_of(store->tenants, store->n_tenants, theirs->tenant);
+    if (at < store->n_tenants && store->tenants[at].tenant == theirs->tenant) {
+        classes = store->tenants[at];
+        add_classes(&classes, theirs);
+    } else if (is_of_own_region) {
+        classes = *theirs;
+    } else {
+        add_classes(&classes, theirs);
+    }
+    bool kept = keep_tenant(&store->tenants, &store->n_tenants, &classes);
+    pthread_mutex_unlock(&store->lock);
+    return kept ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory");
+}
+
+/* Where another node has put something is read too. Who has nothing of the tenant yet begins where
+ * the other one of its region writes. */
 enum vv_status vv_cassandra_learn_classes(struct vv_cassandra *store, struct vv_str tenant,
-                                          struct vv_str value, struct vv_error *error)
+                                          struct vv_str value, bool is_of_own_region,
+                                          struct vv_error *error)
 {
     struct vv_tenant_classes theirs = {0};
     uint32_t number;
@@ -324,10 +407,37 @@ enum vv_status vv_cassandra_learn_classes(struct vv_cassandra *store, struct vv_
     if (!store->names.tenant_named(store->names.context, tenant, &number)) {
         return VV_NOT_FOUND;
     }
-    bool found;
-    struct vv_tenant_classes classes = recorded(store, number, &found);
-    add_classes(&classes, &theirs);
-    return keep(store, &classes, error);
+    theirs.tenant = number;
+    theirs.layout = 0;
+    return add_learnt(store, &theirs, is_of_own_region, error);
+}
+
+static bool is_same(const struct vv_tenant_classes *a, const struct vv_tenant_classes *b)
+{
+    return a->layouts == b->layouts && a->layout == b->layout &&
+           a->retention_ns == b->retention_ns && a->n == b->n &&
+           memcmp(a->classes, b->classes, a->n) == 0;
+}
+
+/* After a failure: what was learnt from others is in no record, and what was put may be lost. */
+static enum vv_status unite(struct vv_cassandra *store, struct loading *loading)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < store->n_tenants && status == VV_OK; i++) {
+        struct vv_tenant_classes one = store->tenants[i];
+        size_t at = place_of(loading->tenants, loading->n, one.tenant);
+        bool has_record = at < loading->n && loading->tenants[at].tenant == one.tenant;
+        if (has_record) {
+            add_classes(&one, &loading->tenants[at]);
+        }
+        if (has_record ? !is_same(&one, &loading->tenants[at]) : one.layout != 0) {
+            status = vv_cassandra_put_classes(store, &one, loading->error);
+        }
+        if (status == VV_OK && !keep_tenant(&loading->tenants, &loading->n, &one)) {
+            status = VV_NO_MEMORY;
+        }
+    }
+    return status;
 }
 
 /* Readers go on with what they knew until all is there. */
@@ -336,14 +446,15 @@ enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store, struct vv_e
     struct loading loading = {.store = store, .error = error};
     enum vv_status status = store->local->ops->scan_meta(
         store->local, VV_LOCAL_CLASSES, (struct vv_str){0}, load_tenant, &loading, error);
+    pthread_mutex_lock(&store->lock);
+    status = status == VV_OK ? unite(store, &loading) : status;
     struct vv_tenant_classes *unused = loading.tenants;
     if (status == VV_OK) {
-        pthread_mutex_lock(&store->lock);
         unused = store->tenants;
         store->tenants = loading.tenants;
         store->n_tenants = loading.n;
-        pthread_mutex_unlock(&store->lock);
     }
+    pthread_mutex_unlock(&store->lock);
     free(unused);
     return status;
 }

@@ -14,8 +14,9 @@
 
 /* layout.c: the layout that the settings want for the tenant. Any thread. */
 uint8_t vv_cassandra_layout(const struct vv_cassandra *store, uint32_t tenant);
-/* retention.c: notes in the local store that the tenant has something in this layout; it lasts with
- * the next confirm, as what is written does. Storage thread. */
+/* retention.c: notes in the local store in which layout the tenant is written, that of the settings
+ * as soon as others know it; it lasts with the next confirm, as what is written does. Storage
+ * thread. */
 VV_MUST_CHECK enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store, uint32_t tenant,
                                                       struct vv_error *error);
 
@@ -28,9 +29,8 @@ VV_MUST_CHECK enum vv_status vv_cassandra_put_rows(struct vv_cassandra *store,
 /* ---- rows_read.c: any thread ---- */
 
 /* The statement that asks one class (an index) for the first page of a read, which is not empty. */
-struct vvcql_statement *vv_cassandra_rows_question(const struct vv_cassandra *store,
-                                                   const struct vv_store_read *read, uint8_t class,
-                                                   enum vv_status *status_out,
+struct vvcql_statement *vv_cassandra_rows_question(const struct vv_store_answer *answer,
+                                                   uint8_t class, enum vv_status *status_out,
                                                    struct vv_error *error);
 /* Visits the values of an answer's read as pieces, those of a class from the newest to the oldest;
  * the pages must be there. VV_DONE when the visitor stopped. */

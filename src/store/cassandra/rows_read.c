@@ -41,6 +41,7 @@ struct cell {
 
 struct rows_reading {
     struct vv_cassandra *store;
+    const struct vv_store_answer *answer;
     const struct vv_store_read *read;
     int64_t from; /* [from, to), within the bucket */
     int64_t to;
@@ -346,15 +347,16 @@ static int64_t to_of(const struct vv_store_read *read)
     return read->span_to < end ? read->span_to : end;
 }
 
-struct vvcql_statement *vv_cassandra_rows_question(const struct vv_cassandra *store,
-                                                   const struct vv_store_read *read, uint8_t class,
-                                                   enum vv_status *status_out,
+struct vvcql_statement *vv_cassandra_rows_question(const struct vv_store_answer *answer,
+                                                   uint8_t class, enum vv_status *status_out,
                                                    struct vv_error *error)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->classes[class].read_values);
+    const struct vv_store_read *read = &answer->read;
+    struct vvcql_statement *statement = vvcql_statement_prepared(answer->view->read_values[class]);
     int64_t first = vv_time_floor(from_of(read), VV_MILLISECOND);
     int64_t last = vv_time_floor(to_of(read) - 1, VV_MILLISECOND);
-    *status_out = vv_cassandra_add_rows_partition(store, statement, &read->partition, error);
+    *status_out =
+        vv_cassandra_add_rows_partition(answer->store, statement, &read->partition, error);
     vvcql_add_timestamp(statement, vv_cassandra_ms(first));
     vvcql_add_timestamp(statement, vv_cassandra_ms(last));
     vvcql_set_page_size(statement, ROWS_OF_A_PAGE);
@@ -368,7 +370,7 @@ static enum vv_status next_page(struct rows_reading *reading, uint8_t class,
     enum vv_status status;
     struct vvcql_bytes state = vvcql_result_paging_state(before);
     struct vvcql_statement *statement =
-        vv_cassandra_rows_question(reading->store, reading->read, class, &status, reading->error);
+        vv_cassandra_rows_question(reading->answer, class, &status, reading->error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
         return status;
@@ -443,6 +445,7 @@ enum vv_status vv_cassandra_visit_rows(struct vv_store_answer *answer, vv_piece_
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading");
     }
     reading->store = answer->store;
+    reading->answer = answer;
     reading->read = &answer->read;
     reading->from = from_of(&answer->read);
     reading->to = to_of(&answer->read);

@@ -206,10 +206,3 @@ enum vv_status vv_cassandra_get_meta(struct vv_store *base, uint8_t kind, struct
     }
     return last ? status : store->local->ops->get_meta(store->local, kind, key, value_out, error);
 }
-
-void vv_cassandra_read_figures(struct vv_store *base, struct vv_store_figures *figures_out)
-{
-    struct vv_cassandra *store = vv_cassandra_of(base);
-    store->local->ops->read_figures(store->local, figures_out);
-    figures_out->recoveries = atomic_load(&store->recoveries);
-}

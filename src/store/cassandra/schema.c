@@ -3,11 +3,14 @@
 #include "store/cassandra/schema_private.h"
 
 #include "base/clock.h"
+#include "model/partition.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define WINDOWS_MAX 30
+#define WINDOWS_MIN 20
+#define BUCKETS_MIN 8 /* of a life: a bucket is at most an eighth of it */
 #define DAY_MINUTES INT64_C(1440)
 #define DAY_S       INT64_C(86400)
 
@@ -29,20 +32,58 @@ void vv_schema_class_name(int64_t retention_ns, char out[VV_CLASS_NAME_SIZE])
     snprintf(out, VV_CLASS_NAME_SIZE, "forever");
 }
 
-/* Round windows up to two days; none is more than half as long again as the one before, so that
- * the first of which at most 30 are needed gives at least 20. */
+struct vv_class_tables vv_schema_class_tables(int64_t retention_ns)
+{
+    char name[VV_CLASS_NAME_SIZE];
+    struct vv_class_tables tables;
+    vv_schema_class_name(retention_ns, name);
+    snprintf(tables.blocks, sizeof tables.blocks, "blocks_%s", name);
+    snprintf(tables.rows, sizeof tables.rows, "rows_%s", name);
+    return tables;
+}
+
+/* Round windows below two days, beyond them whole days; none is more than half as long again as the
+ * one before, so that a life of 40 minutes or more has one of which it needs 20 to 30. */
 static const int16_t round_minutes[] = {1,  2,  3,   4,   5,   6,   8,   10,  15,   20,   30,  45,
                                         60, 90, 120, 180, 240, 360, 480, 720, 1080, 1440, 2160};
+#define N_ROUND (sizeof round_minutes / sizeof round_minutes[0])
 
-static int64_t window_minutes(int64_t life_ns)
+/* The next longer one. */
+static int64_t window_after(int64_t minutes)
 {
-    int64_t least_ns = (life_ns + WINDOWS_MAX - 1) / WINDOWS_MAX;
-    for (size_t i = 0; i < sizeof round_minutes / sizeof round_minutes[0]; i++) {
-        if (round_minutes[i] * VV_MINUTE >= least_ns) {
+    for (size_t i = 0; i < N_ROUND; i++) {
+        if (round_minutes[i] > minutes) {
             return round_minutes[i];
         }
     }
-    return (least_ns + VV_DAY - 1) / VV_DAY * DAY_MINUTES;
+    return (minutes / DAY_MINUTES + 1) * DAY_MINUTES;
+}
+
+/* How many lengths of buckets, of those that such a life has, begin and end with windows. What is
+ * in a bucket expires at once, so a window that cuts none is rid of at once too. */
+static size_t count_aligned(int64_t minutes, int64_t life_ns)
+{
+    size_t n;
+    size_t aligned = 0;
+    const int64_t *lengths = vv_bucket_lengths(&n);
+    for (size_t i = 0; i < n && lengths[i] <= life_ns / BUCKETS_MIN; i++) {
+        int64_t window_ns = minutes * VV_MINUTE;
+        aligned += window_ns % lengths[i] == 0 || lengths[i] % window_ns == 0;
+    }
+    return aligned;
+}
+
+static int64_t window_minutes(int64_t life_ns)
+{
+    int64_t minutes = window_after(0);
+    while (minutes * VV_MINUTE < (life_ns + WINDOWS_MAX - 1) / WINDOWS_MAX) {
+        minutes = window_after(minutes);
+    }
+    int64_t best = minutes;
+    while ((minutes = window_after(minutes)) * VV_MINUTE <= life_ns / WINDOWS_MIN) {
+        best = count_aligned(minutes, life_ns) > count_aligned(best, life_ns) ? minutes : best;
+    }
+    return best;
 }
 
 struct vv_schema_window vv_schema_window_of(int64_t life_ns)
@@ -57,20 +98,25 @@ struct vv_schema_window vv_schema_window_of(int64_t life_ns)
     return (struct vv_schema_window){"MINUTES", minutes};
 }
 
-int64_t vv_schema_gc_grace_s(int64_t life_ns, int64_t repair_interval_ns)
+/* Where nobody has told how often repairs run. */
+static int64_t gc_grace_of_window_s(int64_t life_ns)
 {
-    int64_t repair_s = repair_interval_ns / VV_SECOND;
-    if (repair_s > 0) {
-        return repair_s + (repair_s / 4 > DAY_S ? repair_s / 4 : DAY_S);
-    }
-    if (life_ns == 0) {
-        return 10 * DAY_S;
-    }
-    int64_t minutes = window_minutes(life_ns);
+    int64_t minutes = life_ns == 0 ? INT64_MAX : window_minutes(life_ns);
     if (minutes < DAY_MINUTES) {
-        return DAY_S;
+        return 0; /* the least */
     }
-    return minutes <= DAY_MINUTES ? 2 * DAY_S : minutes <= 7 * DAY_MINUTES ? 7 * DAY_S : 10 * DAY_S;
+    return minutes == DAY_MINUTES ? 2 * DAY_S : minutes <= 7 * DAY_MINUTES ? 7 * DAY_S : 10 * DAY_S;
+}
+
+int64_t vv_schema_gc_grace_s(const struct vv_schema_options *options, int64_t life_ns)
+{
+    int64_t repair_s = options->repair_interval_ns / VV_SECOND;
+    int64_t least_s = options->gc_grace_min_ns > 0 ? options->gc_grace_min_ns / VV_SECOND : DAY_S;
+    if (repair_s > 0) {
+        return repair_s + (repair_s / 4 > least_s ? repair_s / 4 : least_s);
+    }
+    int64_t usual_s = gc_grace_of_window_s(life_ns);
+    return usual_s > least_s ? usual_s : least_s;
 }
 
 /* ---- checks ---- */

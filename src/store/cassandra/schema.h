@@ -34,6 +34,7 @@ struct vv_schema_options {
     size_t n_classes;
     int64_t run_life_ns;        /* how long runs live, as a rule: for their windows */
     int64_t repair_interval_ns; /* how often the operator repairs; 0: not told */
+    int64_t gc_grace_min_ns;    /* gc_grace_seconds is at least that; 0: a day */
 };
 
 /* ---- figures ---- */
@@ -42,21 +43,29 @@ struct vv_schema_options {
 /* The name of a class in its tables: "7d", "36h", "90m", "45s"; "forever" for 0. */
 void vv_schema_class_name(int64_t retention_ns, char out[VV_CLASS_NAME_SIZE]);
 
+/* The tables of a class. */
+struct vv_class_tables {
+    char blocks[VV_CLASS_NAME_SIZE + 8];
+    char rows[VV_CLASS_NAME_SIZE + 8];
+};
+struct vv_class_tables vv_schema_class_tables(int64_t retention_ns);
+
 struct vv_schema_window {
     const char *unit; /* MINUTES, HOURS, DAYS */
     int64_t size;
 };
-/* The window of TWCS for rows that live so long: the smallest round one of which a life has at most
- * 30, which are at least 20 from a life of 40 minutes on. */
+/* The window of TWCS for rows that live so long: a round one of which a life has at most 30, and at
+ * least 20 from 40 minutes on; of these the one that is aligned with most lengths of buckets. */
 struct vv_schema_window vv_schema_window_of(int64_t life_ns);
 
 /*
  * gc_grace_seconds for rows that live for life_ns (0: for ever). With a known interval of repairs:
- * longer than it by a quarter and at least by a day, so that a repair may be late. Else by the
- * window: a day below one of a day, 2 days up to that, 7 up to a week, 10 (Cassandra's default)
- * beyond. Never below a day: hints for a host that is away are thrown away after it.
+ * longer than it by a quarter and at least by the least, so that a repair may be late. Else by the
+ * window: the least below one of a day, 2 days up to that, 7 up to a week, 10 (Cassandra's default)
+ * beyond. Never below the least, which is a day unless the operator insists on less, and more than
+ * the 3 hours that hints are written for a host that is away.
  */
-int64_t vv_schema_gc_grace_s(int64_t life_ns, int64_t repair_interval_ns);
+int64_t vv_schema_gc_grace_s(const struct vv_schema_options *options, int64_t life_ns);
 
 /* ---- texts ---- */
 

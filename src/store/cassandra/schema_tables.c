@@ -211,7 +211,9 @@ static struct vv_str text(struct building *building, const char *format, ...)
     return copy.data ? copy : VV_STR_LITERAL("");
 }
 
-#define OPTIONS_MAX 16
+#define OPTIONS_MAX      16
+#define CHUNK_KIB        "16"
+#define BLOCKS_CHUNK_KIB "32" /* they are larger, and few of them are read at once */
 
 static struct vv_schema_table *add_table(struct building *building, struct vv_str name,
                                          const char *why, const struct vv_schema_column *columns,
@@ -244,17 +246,17 @@ static void add_option(struct vv_schema_table *table, const char *name, struct v
 /* What all tables of rows have. */
 static void add_common(struct building *building, struct vv_schema_table *table, int64_t life_ns)
 {
-    int64_t gc_grace_s = vv_schema_gc_grace_s(life_ns, building->options->repair_interval_ns);
+    int64_t gc_grace_s = vv_schema_gc_grace_s(building->options, life_ns);
     add_option(table, "gc_grace_seconds", text(building, "%lld", (long long)gc_grace_s));
     add_option(table, "default_time_to_live", VV_STR_LITERAL("0"));
     add_option(table, "speculative_retry", VV_STR_LITERAL("99p"));
 }
 
-static void add_compression(struct vv_schema_table *table)
+/* Without a least ratio: what is packed already still repeats keys and ids of metrics. */
+static void add_compression(struct vv_schema_table *table, const char *chunk_kib)
 {
     add_option(table, "compression.class", VV_STR_LITERAL("LZ4Compressor"));
-    add_option(table, "compression.chunk_length_in_kb", VV_STR_LITERAL("16"));
-    add_option(table, "compression.min_compress_ratio", VV_STR_LITERAL("1.1"));
+    add_option(table, "compression.chunk_length_in_kb", vv_str_of(chunk_kib));
 }
 
 static void add_expiring(struct building *building, struct vv_schema_table *table, int64_t life_ns)
@@ -276,34 +278,32 @@ static void add_lasting(struct building *building, struct vv_schema_table *table
 }
 
 /* What is kept for a retention: an own table for each. */
-static void add_kept(struct building *building, struct vv_schema_table *table, int64_t retention_ns)
+static void add_kept(struct building *building, struct vv_schema_table *table, int64_t retention_ns,
+                     const char *chunk_kib)
 {
     if (retention_ns > 0) {
         add_expiring(building, table, retention_ns);
     } else {
         add_lasting(building, table);
     }
-    add_compression(table);
+    add_compression(table, chunk_kib);
 }
 
 static void add_blocks(struct building *building, int64_t retention_ns)
 {
-    char class_name[VV_CLASS_NAME_SIZE];
-    vv_schema_class_name(retention_ns, class_name);
+    const struct vv_class_tables tables = vv_schema_class_tables(retention_ns);
     add_kept(building,
-             add_table(building, text(building, "blocks_%s", class_name),
+             add_table(building, text(building, "%s", tables.blocks),
                        retention_ns > 0 ? blocks_why : forever_why, blocks, COUNT(blocks)),
-             retention_ns);
+             retention_ns, BLOCKS_CHUNK_KIB);
 }
 
 static void add_rows(struct building *building, int64_t retention_ns)
 {
-    char class_name[VV_CLASS_NAME_SIZE];
-    vv_schema_class_name(retention_ns, class_name);
-    add_kept(
-        building,
-        add_table(building, text(building, "rows_%s", class_name), rows_why, rows, COUNT(rows)),
-        retention_ns);
+    const struct vv_class_tables tables = vv_schema_class_tables(retention_ns);
+    add_kept(building,
+             add_table(building, text(building, "%s", tables.rows), rows_why, rows, COUNT(rows)),
+             retention_ns, CHUNK_KIB);
 }
 
 static void add_tables(struct building *building)
@@ -312,7 +312,7 @@ static void add_tables(struct building *building)
     struct vv_schema_table *table =
         add_table(building, VV_STR_LITERAL("runs"), runs_why, runs, COUNT(runs));
     add_expiring(building, table, options->run_life_ns);
-    add_compression(table);
+    add_compression(table, CHUNK_KIB);
     for (size_t i = 0; i < options->n_classes; i++) {
         add_blocks(building, options->classes_ns[i]);
     }

@@ -23,7 +23,15 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .agree_plans = vv_shared_agree_plans,
     .beat = vv_shared_beat,
     .peers = vv_shared_peers,
+    .regions = vv_shared_regions,
     .begin_seal = vv_shared_begin_seal,
+    .has_parked = vv_shared_has_parked,
+    .parked = vv_shared_parked,
+    .tentative = vv_shared_tentative,
+    .doubt_plans = vv_shared_doubt_plans,
+    .place_parked = vv_shared_place_parked,
+    .settle_plan = vv_shared_settle_plan,
+    .deliver = vv_shared_deliver,
 };
 
 bool vv_shared_init(struct vv_cassandra *store, const char *region)
@@ -56,7 +64,6 @@ void vv_shared_deinit(struct vv_cassandra *store)
     free(shared->marks);
     free(shared->slots);
     free(shared->put);
-    free(shared->nodes);
     for (size_t i = 0; i < shared->n_unplaced; i++) {
         free(shared->unplaced[i]);
     }
@@ -66,13 +73,31 @@ void vv_shared_deinit(struct vv_cassandra *store)
     pthread_mutex_destroy(&shared->lock);
 }
 
+void vv_shared_forget_told(struct vv_cassandra_shared *shared)
+{
+    struct vv_buffer *told = &shared->told;
+    struct vv_reader reader = vv_reader_of(told->data, told->size);
+    struct vv_told one;
+    size_t kept = 0;
+    size_t begin = 0;
+    while (vv_told_next(&reader, &one)) {
+        size_t end = told->size - vv_reader_left(&reader);
+        if (one.kind == VV_TOLD_CLASSES) {
+            memmove(told->data + kept, told->data + begin, end - begin);
+            kept += end - begin;
+        }
+        begin = end;
+    }
+    told->size = kept;
+    told->failed = false;
+    shared->told_sent = 0;
+}
+
 void vv_shared_forget(struct vv_cassandra *store)
 {
     struct vv_cassandra_shared *shared = &store->shared;
     shared->n_marks = 0;
     shared->n_slots = 0;
-    shared->told_sent = 0;
-    shared->told.failed = false; /* what could not be added was refused, and comes again */
     vv_shared_forget_put(shared);
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
         shared->shards[i].is_known = false;
@@ -83,8 +108,6 @@ void vv_shared_forget(struct vv_cassandra *store)
 static bool prepare_tables(struct vv_cassandra *store)
 {
     struct vv_cassandra_shared *shared = &store->shared;
-    shared->read_nodes = vv_cassandra_prepare(
-        store, "SELECT node, owner, beat, flushed_until, slot FROM @ WHERE region = ?", "nodes");
     shared->join = vv_cassandra_prepare(
         store, "INSERT INTO @ (region, node, owner) VALUES (?, ?, ?) IF NOT EXISTS", "nodes");
     shared->put_beat = vv_cassandra_prepare(store,
@@ -99,19 +122,11 @@ static bool prepare_tables(struct vv_cassandra *store)
                              "INSERT INTO @ (region, shard, tenant, kind, name, item, node, value) "
                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
                              "definitions");
-    shared->read_definitions = vv_cassandra_prepare(
-        store, "SELECT tenant, kind, name, item, node, value FROM @ WHERE region = ? AND shard = ?",
-        "definitions");
     shared->put_change =
         vv_cassandra_prepare(store,
                              "INSERT INTO @ (region, node, slot, written, definitions) "
                              "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
                              "changes");
-    shared->read_changes = vv_cassandra_prepare(
-        store,
-        "SELECT written, definitions FROM @ WHERE region = ? AND node = ? AND slot = ? AND "
-        "written > ?",
-        "changes");
     shared->put_plan =
         vv_cassandra_prepare(store,
                              "INSERT INTO @ (region, tenant, source, valid_from, bucket_ns, "
@@ -122,9 +137,13 @@ static bool prepare_tables(struct vv_cassandra *store)
                              "SELECT bucket_ns, span_ns, splits FROM @ WHERE region = ? AND "
                              "tenant = ? AND source = ? AND valid_from = ?",
                              "plans");
-    return shared->read_nodes && shared->join && shared->put_beat && shared->say_slot &&
-           shared->put_definition && shared->read_definitions && shared->put_change &&
-           shared->read_changes && shared->put_plan && shared->read_plan;
+    shared->read_plans =
+        vv_cassandra_prepare(store,
+                             "SELECT valid_from, bucket_ns, span_ns, splits FROM @ WHERE "
+                             "region = ? AND tenant = ? AND source = ?",
+                             "plans");
+    return shared->join && shared->put_beat && shared->say_slot && shared->put_definition &&
+           shared->put_change && shared->put_plan && shared->read_plan && shared->read_plans;
 }
 
 static bool prepare_ledger(struct vv_cassandra *store)

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #define VV_CASSANDRA_SHARDS 256
-#define VV_REGION_SIZE      49
+#define VV_REGION_SIZE      VV_REGION_NAME_SIZE
 
 struct vv_cassandra;
 
@@ -43,6 +43,7 @@ struct vv_shard {
     /* The ledger. */
     _Atomic bool is_owned;
     int64_t read_at_ns;        /* monotonic: when it is due to be read again */
+    bool misses_some;          /* what a dead set kept from being read */
     struct vv_slot_seen *seen; /* ascending by slot and node */
     size_t n_seen;
 };
@@ -62,6 +63,7 @@ struct vv_mark_out {
     uint8_t source[16];
     int64_t slot_ms;
     int64_t put_us;
+    bool is_parked;
 };
 
 /* A slot that marks were written to, which is to be touched. */
@@ -75,6 +77,7 @@ struct vv_slot_out {
 struct vv_classes_told {
     size_t value_size;
     size_t name_size;
+    bool is_of_own_region;
     char bytes[];
 };
 
@@ -87,10 +90,11 @@ struct vv_span_put {
 
 struct vv_cassandra_shared {
     char region[VV_REGION_SIZE];
-    _Atomic uint32_t node; /* 0: it has not joined */
-    const struct vvcql_prepared *read_nodes, *join, *put_beat, *say_slot, *put_definition,
-        *read_definitions, *put_change, *read_changes, *put_plan, *read_plan, *put_ledger,
-        *retire_ledger, *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal;
+    _Atomic uint32_t node;      /* 0: it has not joined */
+    _Atomic int64_t current_ns; /* monotonic: what was told before was learnt; 0: nothing was */
+    const struct vvcql_prepared *join, *put_beat, *say_slot, *put_definition, *put_change,
+        *put_plan, *read_plan, *read_plans, *put_ledger, *retire_ledger, *read_ledger, *put_slot,
+        *read_slots, *read_seal, *make_seal, *move_seal;
 
     struct vv_shard shards[VV_CASSANDRA_SHARDS];
     uint8_t read_next;         /* of the shards whose ledger is read in turn */
@@ -108,15 +112,11 @@ struct vv_cassandra_shared {
     int64_t change_slot;
     size_t change_bytes; /* written to that slot */
 
-    pthread_mutex_t learning; /* one at a time; what follows */
-    bool has_learnt;
+    pthread_mutex_t learning; /* one at a time; what follows, and more of struct vv_region_view */
     struct vv_classes_told **unplaced;
     size_t n_unplaced;
-    int64_t learnt_at_ns; /* monotonic */
 
-    pthread_mutex_t lock;       /* what follows */
-    struct vv_node_seen *nodes; /* the others, ascending */
-    size_t n_nodes;
+    pthread_mutex_t lock; /* of the nodes of struct vv_region_view */
 };
 
 /* ---- shared.c ---- */
@@ -127,6 +127,9 @@ VV_MUST_CHECK bool vv_shared_prepare(struct vv_cassandra *store);
 extern const struct vv_shared_ops vv_cassandra_shared_ops;
 /* recover(): what was under way is forgotten, and told again. */
 void vv_shared_forget(struct vv_cassandra *store);
+/* Whoever told it tells it again; what the store told itself, of classes, stays: nobody else would
+ * tell it. */
+void vv_shared_forget_told(struct vv_cassandra_shared *shared);
 /* What put_blocks wrote last is not to be added to any more. */
 void vv_shared_forget_put(struct vv_cassandra_shared *shared);
 
@@ -140,6 +143,8 @@ VV_MUST_CHECK enum vv_status vv_shared_load_node(struct vv_cassandra *store,
 VV_MUST_CHECK enum vv_status vv_shared_beat(struct vv_store *base, int64_t flushed_until_ns,
                                             struct vv_error *error);
 
+/* Whether this node's row is away. */
+bool vv_shared_is_self_away(struct vv_cassandra *store);
 /* Says which slot changes are in from now on. */
 VV_MUST_CHECK enum vv_status vv_shared_say_slot(struct vv_cassandra *store, struct vv_error *error);
 
@@ -153,6 +158,18 @@ VV_MUST_CHECK enum vv_status vv_shared_tell(struct vv_store *base, const struct 
 /* Sends what was told and waits for it, so that what is written next comes after it. */
 VV_MUST_CHECK enum vv_status vv_shared_send_told(struct vv_cassandra *store,
                                                  struct vv_error *error);
+void vv_change_add(struct vv_buffer *buffer, const struct vv_told *told);
+/* What writes a definition, and a change with such entries. NULL: no memory. */
+struct vvcql_statement *vv_told_definition(const struct vv_cassandra *store,
+                                           const struct vv_told *told, int64_t us);
+struct vvcql_statement *vv_told_change(struct vv_cassandra *store, struct vv_str entries,
+                                       int64_t us);
+/* Whether changes are in a set that is noted: the others would hear of nothing now. */
+bool vv_told_is_away(struct vv_cassandra *store);
+/* Whether the source's definitions are: who starts would not hear of it. */
+bool vv_told_source_is_away(struct vv_cassandra *store, uint32_t tenant, uint32_t source);
+/* Writes a change that says nothing: whether what is told next will land. */
+VV_MUST_CHECK enum vv_status vv_told_try(struct vv_cassandra *store, struct vv_error *error);
 /* The next of what send_told has put into a change; false at the end or where it is damaged. */
 struct vv_reader;
 bool vv_told_next(struct vv_reader *reader, struct vv_told *told_out);
@@ -161,7 +178,12 @@ bool vv_told_next(struct vv_reader *reader, struct vv_told *told_out);
 
 VV_MUST_CHECK enum vv_status vv_shared_learn(struct vv_store *base, vv_told_visit visit,
                                              void *context, struct vv_error *error);
+
+/* ---- peers.c ---- */
+
+/* Any thread. */
 size_t vv_shared_peers(struct vv_store *base, struct vv_peer *peers_out, size_t max);
+bool vv_shared_is_gone(const struct vv_cassandra *store, const struct vv_node_seen *node);
 /* Which shards this node owns: read from the nodes that live. Storage thread. */
 void vv_shared_divide(struct vv_cassandra *store);
 
@@ -169,6 +191,9 @@ void vv_shared_divide(struct vv_cassandra *store);
 
 VV_MUST_CHECK enum vv_status vv_shared_agree_plans(struct vv_store *base,
                                                    struct vv_first_plan *plans, size_t n,
+                                                   struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_shared_doubt_plans(struct vv_store *base,
+                                                   struct vv_plan_doubt *doubts, size_t n,
                                                    struct vv_error *error);
 
 /* ---- pass.c ---- */
@@ -180,6 +205,8 @@ VV_MUST_CHECK enum vv_status vv_shared_begin_seal(struct vv_store *base,
 VV_MUST_CHECK enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
                                                    const bool shards[VV_CASSANDRA_SHARDS],
                                                    struct vv_error *error);
+/* Whether sealing the mark's span would need a set of replicas that is away; any thread. */
+bool vv_shared_is_away(struct vv_cassandra *store, const struct vv_mark *mark, uint8_t shard);
 /* Which of the shards have seen no other pass since this node's last one. */
 VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
                                                     const bool shards[VV_CASSANDRA_SHARDS],
@@ -204,6 +231,11 @@ VV_MUST_CHECK enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t 
                                             vv_mark_visit visit, void *context,
                                             struct vv_error *error);
 int64_t vv_ledger_slot_ms(int64_t due_ns);
+/* What puts a mark into the ledger, and what touches its slot. NULL: no memory. */
+struct vvcql_statement *vv_ledger_mark_statement(const struct vv_cassandra *store,
+                                                 const struct vv_mark_out *out);
+struct vvcql_statement *vv_ledger_slot_statement(const struct vv_cassandra *store,
+                                                 const struct vv_slot_out *slot, int64_t us);
 
 /* ---- ledger_read.c ---- */
 

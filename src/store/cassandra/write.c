@@ -23,7 +23,10 @@ enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store, struct vv_err
         return VV_OK;
     }
     vvcql_set_idempotent(batch, true);
-    return vv_cassandra_failed(store, vv_flight_send_costly(&store->flight, batch, cost, error));
+    if (store->delivery) {
+        return vv_delivery_add(store->delivery, batch);
+    }
+    return vv_cassandra_failed(store, vv_flight_gather(&store->flight, batch, cost, error));
 }
 
 /* A copy of a run that waits to be sealed replaces the run, but not what its own node may write
@@ -33,19 +36,19 @@ static int64_t copy_age(int64_t age_us)
     return age_us > 0 ? age_us / 1024 : 0;
 }
 
-static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_piece *run,
-                                    struct vvcql_statement *statement, struct vv_error *error)
+static enum vv_status fill_run(struct vv_cassandra *store, const struct vv_piece *run, bool is_copy,
+                               struct vvcql_statement *statement, struct vv_error *error)
 {
     const struct vv_partition *partition = &run->key.partition;
     struct vv_buffer metrics = {0};
     int64_t now = store->clock->wall_ns(store->clock);
-    int64_t us = 0;
+    int64_t us = run->version;
     int64_t version;
     enum vv_status status = vv_cassandra_add_partition(store, statement, partition, error);
     if (status == VV_OK) {
         status = vv_cassandra_metrics(store, run->bytes, &metrics);
     }
-    if (status == VV_OK) {
+    if (status == VV_OK && (is_copy || us == 0)) {
         status = vv_cassandra_write_us(store, &us, error);
     }
     if (status == VV_OK) {
@@ -65,11 +68,31 @@ static enum vv_status run_statement(struct vv_cassandra *store, const struct vv_
     return status;
 }
 
+enum vv_status vv_cassandra_run_statement(struct vv_cassandra *store, const struct vv_piece *run,
+                                          bool is_copy, struct vvcql_statement **statement_out,
+                                          struct vv_error *error)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
+    enum vv_status status = statement
+                                ? fill_run(store, run, is_copy, statement, error)
+                                : vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    vvcql_set_idempotent(statement, true);
+    *statement_out = statement;
+    return VV_OK;
+}
+
 enum vv_status vv_cassandra_gather(struct vv_cassandra *store, const struct vv_span_key *span,
                                    size_t bytes_max, struct vvcql_statement *take_statement,
                                    struct vv_error *error)
 {
     uint8_t key[VV_KEY_SPAN_SIZE];
+    if (!take_statement) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    }
     vv_key_from_span(span, key);
     size_t size = vvcql_statement_size(take_statement);
     bool joins = store->batch && memcmp(key, store->batch_partition, VV_KEY_PARTITION_SIZE) == 0 &&
@@ -79,14 +102,20 @@ enum vv_status vv_cassandra_gather(struct vv_cassandra *store, const struct vv_s
         vvcql_statement_destroy(take_statement);
         return status;
     }
-    if (!store->batch) {
-        store->batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
-        store->batch_size = 0;
+    if (!store->batch) { /* one alone goes without a batch, which costs Cassandra more */
+        store->batch = take_statement;
+        store->batch_size = 1;
         memcpy(store->batch_partition, key, VV_KEY_PARTITION_SIZE);
+        return VV_OK;
     }
-    if (!store->batch) {
-        vvcql_statement_destroy(take_statement);
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+    if (store->batch_size == 1) {
+        struct vvcql_statement *batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
+        if (!batch) {
+            vvcql_statement_destroy(take_statement);
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
+        }
+        vvcql_batch_add(batch, store->batch);
+        store->batch = batch;
     }
     vvcql_batch_add(store->batch, take_statement);
     store->batch_size++;
@@ -96,20 +125,15 @@ enum vv_status vv_cassandra_gather(struct vv_cassandra *store, const struct vv_s
 static enum vv_status put_whole(struct vv_cassandra *store, const struct vv_piece *run,
                                 struct vv_error *error)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
-    if (!statement) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing");
-    }
-    enum vv_status status = run_statement(store, run, statement, error);
+    struct vvcql_statement *statement;
+    enum vv_status status = vv_cassandra_run_statement(store, run, true, &statement, error);
     if (status != VV_OK) {
-        vvcql_statement_destroy(statement);
         return status;
     }
     if (vvcql_statement_size(statement) <= BATCH_BYTES_MAX) {
         return vv_cassandra_gather(store, &run->key, BATCH_BYTES_MAX, statement, error);
     }
-    vvcql_set_idempotent(statement, true);
-    return vv_cassandra_failed(store, vv_flight_send(&store->flight, statement, error));
+    return vv_cassandra_failed(store, vv_flight_gather(&store->flight, statement, 1, error));
 }
 
 enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
@@ -130,10 +154,13 @@ enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece
     if (status == VV_OK) { /* its names are known before it is */
         status = vv_shared_send_told(store, error);
     }
+    if (status == VV_OK && vv_park_wants_run(store, &run->key.partition)) {
+        return vv_cassandra_failed(store, vv_park_run(store, run, error));
+    }
     if (status != VV_OK) {
         return status;
     }
-    return vv_cassandra_layout(store, tenant) == VV_LAYOUT_ROWS
+    return vv_cassandra_written_layout(store, tenant) == VV_LAYOUT_ROWS
                ? vv_cassandra_put_rows(store, run, error)
                : put_whole(store, run, error);
 }
@@ -257,6 +284,9 @@ enum vv_status vv_cassandra_confirm(struct vv_store *base, struct vv_error *erro
         status = vv_cassandra_settle(store, error);
     }
     if (status == VV_OK) {
+        status = vv_cassandra_turn(store, error);
+    }
+    if (status == VV_OK) {
         status = vv_cassandra_failed(store, store->local->ops->confirm(store->local, error));
     }
     if (status == VV_OK) {
@@ -275,7 +305,7 @@ enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark
     struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = vv_cassandra_check(store, error);
     if (status != VV_OK ||
-        vv_cassandra_layout(store, mark->key.partition.tenant) == VV_LAYOUT_ROWS) {
+        vv_cassandra_written_layout(store, mark->key.partition.tenant) == VV_LAYOUT_ROWS) {
         return status;
     }
     status = vv_key_check(&mark->key, error);

@@ -92,9 +92,9 @@ enum vv_status vv_memory_expire(struct vv_store *, int64_t now_ns, uint64_t work
                                 bool *more_out, struct vv_error *);
 enum vv_status vv_memory_read(struct vv_store *, const struct vv_store_read *, vv_piece_visit,
                               void *, struct vv_error *);
-enum vv_status vv_memory_nearest(struct vv_store *, uint32_t tenant, uint32_t source,
-                                 int64_t bucket_start, bool forward, int64_t *bucket_start_out,
-                                 struct vv_error *);
+enum vv_status vv_memory_nearest(struct vv_store *, uint8_t region, uint32_t tenant,
+                                 uint32_t source, int64_t bucket_start, bool forward,
+                                 int64_t *bucket_start_out, struct vv_error *);
 enum vv_status vv_memory_scan_marks(struct vv_store *, int64_t due_until,
                                     const struct vv_mark *after, vv_mark_visit, void *,
                                     struct vv_error *);

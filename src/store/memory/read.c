@@ -75,6 +75,9 @@ enum vv_status vv_memory_read(struct vv_store *store, const struct vv_store_read
                               vv_piece_visit visit, void *context, struct vv_error *error)
 {
     struct vv_memory_store *memory = vv_memory_of(store);
+    if (read->partition.region != 0) {
+        return VV_OK;
+    }
     uint8_t from_bytes[VV_KEY_SPAN_SIZE];
     uint8_t to_bytes[VV_KEY_SPAN_SIZE];
     vv_key_read_bounds(read, from_bytes, to_bytes);
@@ -117,15 +120,17 @@ static bool nearest_in(const struct vv_memory_map *map, const uint8_t *at, bool 
     return true;
 }
 
-enum vv_status vv_memory_nearest(struct vv_store *store, uint32_t tenant, uint32_t source,
-                                 int64_t bucket_start, bool forward, int64_t *bucket_start_out,
-                                 struct vv_error *error)
+enum vv_status vv_memory_nearest(struct vv_store *store, uint8_t region, uint32_t tenant,
+                                 uint32_t source, int64_t bucket_start, bool forward,
+                                 int64_t *bucket_start_out, struct vv_error *error)
 {
     (void)error;
+    if (region != 0) {
+        return VV_DONE;
+    }
     struct vv_memory_store *memory = vv_memory_of(store);
     uint8_t at[VV_KEY_SOURCE_SIZE + 8];
-    vv_key_put_u32(at, tenant);
-    vv_key_put_u32(at + 4, source);
+    vv_key_from_source(tenant, source, at);
     vv_key_put_i64(at + VV_KEY_SOURCE_SIZE, bucket_start);
     int64_t run;
     int64_t block;

@@ -2,14 +2,15 @@
 /* What the store takes. */
 #include "store/rocksdb/rocksdb.h"
 
-#include <dirent.h>
+#include "base/opendir.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
 /* Adds the files of one folder. */
 static void add_files(const char *path, struct vv_store_figures *figures)
 {
-    DIR *folder = opendir(path);
+    DIR *folder = vv_opendir(path);
     if (!folder) {
         return;
     }

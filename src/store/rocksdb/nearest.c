@@ -91,11 +91,14 @@ static enum vv_status look_in_class(struct search *search, uint32_t tenant, uint
     return status;
 }
 
-enum vv_status vv_rocksdb_nearest(struct vv_store *store, uint32_t tenant, uint32_t source,
-                                  int64_t bucket_start, bool forward, int64_t *bucket_start_out,
-                                  struct vv_error *error)
+enum vv_status vv_rocksdb_nearest(struct vv_store *store, uint8_t region, uint32_t tenant,
+                                  uint32_t source, int64_t bucket_start, bool forward,
+                                  int64_t *bucket_start_out, struct vv_error *error)
 {
     struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
+    if (region != 0) {
+        return VV_DONE;
+    }
     enum vv_status status = vv_rocksdb_enter(rocksdb, error);
     if (status != VV_OK) {
         return status;

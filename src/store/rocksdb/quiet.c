@@ -7,7 +7,8 @@
  */
 #include "store/rocksdb/rocksdb.h"
 
-#include <dirent.h>
+#include "base/opendir.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 
 static void remove_folder(const char *path)
 {
-    DIR *folder = opendir(path);
+    DIR *folder = vv_opendir(path);
     if (!folder) {
         return;
     }
@@ -35,7 +36,7 @@ static void remove_folder(const char *path)
 /* Removes the folders of processes that were killed while they opened a store. */
 static void remove_leftovers(void)
 {
-    DIR *memory = opendir(MEMORY_FOLDER);
+    DIR *memory = vv_opendir(MEMORY_FOLDER);
     if (!memory) {
         return;
     }

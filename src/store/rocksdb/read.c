@@ -178,7 +178,7 @@ enum vv_status vv_rocksdb_read(struct vv_store *store, const struct vv_store_rea
     uint8_t from[VV_KEY_SPAN_SIZE];
     uint8_t to[VV_KEY_SPAN_SIZE];
     vv_key_read_bounds(read, from, to);
-    if (memcmp(from, to, sizeof from) >= 0) {
+    if (read->partition.region != 0 || memcmp(from, to, sizeof from) >= 0) {
         return VV_OK;
     }
     enum vv_status status = vv_rocksdb_enter(rocksdb, error);

@@ -4,6 +4,7 @@
 #include "contract/cassandra_open.h"
 
 #include "simulation/cassandra/sim_cassandra.h"
+#include "support/keyspace.h"
 
 #define NAME "model"
 
@@ -14,34 +15,12 @@ const char *contract_contact_points(void)
     return NAME;
 }
 
-static void make_schema(void)
-{
-    const struct vvcql_options cql = {.contact_points = NAME};
-    const struct vv_schema_replicas replicas = {VV_STR_LITERAL("dc1"), 3};
-    const struct vv_schema_options options = {.keyspace = "varve",
-                                              .replication = &replicas,
-                                              .n_replication = 1,
-                                              .classes_ns = contract_classes,
-                                              .n_classes = CONTRACT_CLASSES,
-                                              .run_life_ns = 2 * VV_DAY};
-    struct vvcql_session *session;
-    struct vv_schema_report report;
-    struct vv_error error = {0};
-    assert_int_equal(vvcql_session_open(&cql, false, &session, NULL), VVCQL_OK);
-    if (vv_schema_apply(session, &options, NULL, NULL, &report, &error) != VV_OK) {
-        fail_msg("the schema can't be made: %s", error.message);
-    }
-    assert_int_equal(report.n, 0);
-    vv_schema_report_deinit(&report);
-    vvcql_session_close(session);
-}
-
 static enum vv_status open_model(const struct vv_store_options *options,
                                  struct vv_store **store_out, struct vv_error *error)
 {
     if (!model) {
         model = vv_sim_cassandra_create(NAME, 1, vv_clock_system());
-        make_schema();
+        make_keyspace(NAME, "varve", "dc1", contract_classes, CONTRACT_CLASSES);
     }
     return contract_open_cassandra(options, store_out, error);
 }

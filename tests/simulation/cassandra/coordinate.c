@@ -16,11 +16,6 @@ bool cass_happens(struct vv_sim_cassandra *cassandra, uint32_t in_a_million)
     return in_a_million > 0 && vv_random_below(&cassandra->random, 1000000) < in_a_million;
 }
 
-bool cass_is_unavailable(const struct vv_sim_cassandra *cassandra, int64_t token)
-{
-    return token >= cassandra->unavailable_from && token <= cassandra->unavailable_to;
-}
-
 uint32_t cass_replicas_needed(enum vvcql_consistency consistency)
 {
     switch (consistency) {
@@ -197,8 +192,7 @@ static void find_table(struct cass_call *call)
     call->table = cass_table_find(call->cassandra, ast->keyspace, ast->table);
 }
 
-/* A prepared text is parsed once. */
-static const struct cass_ast *parsed(struct vv_sim_cassandra *cassandra, struct vv_str text)
+const struct cass_ast *cass_parsed(struct vv_sim_cassandra *cassandra, struct vv_str text)
 {
     size_t slot = 5381;
     for (size_t i = 0; i < text.size; i++) {
@@ -222,7 +216,7 @@ static void call_init(struct cass_call *call, struct vv_sim_cassandra *cassandra
     bool is_prepared = statement->kind == VVCQL_KIND_EXECUTE;
     *call = (struct cass_call){
         .cassandra = cassandra,
-        .ast = is_prepared ? parsed(cassandra, vv_str_of(statement->prepared->text))
+        .ast = is_prepared ? cass_parsed(cassandra, vv_str_of(statement->prepared->text))
                            : cass_parse(text),
         .owns_ast = !is_prepared,
         .values = statement,

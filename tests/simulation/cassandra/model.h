@@ -43,6 +43,7 @@ struct vv_sim_cassandra {
     struct vv_sim_cassandra_faults faults;
     int64_t unavailable_from;
     int64_t unavailable_to;
+    uint32_t sets_away; /* bits */
     int64_t skews_ns[CASS_REPLICAS];
     int64_t last_us[CASS_REPLICAS]; /* given out by each host */
     int64_t ballot_us;
@@ -123,7 +124,8 @@ void cass_refuse(struct cass_outcome *outcome, int32_t code, const char *format,
 void cass_coordinate(struct vv_sim_cassandra *cassandra, const struct vvcql_statement *statement,
                      enum vvcql_consistency consistency, struct cass_outcome *outcome);
 bool cass_happens(struct vv_sim_cassandra *cassandra, uint32_t in_a_million);
-bool cass_is_unavailable(const struct vv_sim_cassandra *cassandra, int64_t token);
+/* A prepared text is parsed once. */
+const struct cass_ast *cass_parsed(struct vv_sim_cassandra *cassandra, struct vv_str text);
 uint32_t cass_replicas_needed(enum vvcql_consistency consistency);
 /* Adds what these many replicas, by chance, have of a partition to `into`. */
 void cass_read_replicas(struct vv_sim_cassandra *cassandra, struct cass_table *table,
@@ -134,6 +136,15 @@ void cass_apply(uint32_t replica, struct cass_table *table, const struct cass_pa
 void cass_pending_clear(struct cass_pending_list *list);
 /* Delivers hint i. */
 void cass_deliver_hint(struct vv_sim_cassandra *cassandra, size_t i);
+
+/* ---- sets.c ---- */
+
+/* Too few replicas of the token's partition are alive. */
+bool cass_is_unavailable(const struct vv_sim_cassandra *cassandra, int64_t token);
+/* The replica set of a prepared statement's partition, of a batch that of its first one; 0: not
+ * known. */
+uint64_t cass_replica_set(struct vv_sim_cassandra *cassandra,
+                          const struct vvcql_statement *statement);
 
 /* ---- transact.c ---- */
 

@@ -101,6 +101,13 @@ void vv_sim_cassandra_set_unavailable(struct vv_sim_cassandra *cassandra, int64_
     unlock(cassandra);
 }
 
+void vv_sim_cassandra_set_away(struct vv_sim_cassandra *cassandra, uint32_t sets)
+{
+    lock(cassandra);
+    cassandra->sets_away = sets;
+    unlock(cassandra);
+}
+
 void vv_sim_cassandra_settle(struct vv_sim_cassandra *cassandra)
 {
     lock(cassandra);
@@ -293,6 +300,8 @@ static void carry_out(struct cass_request *request)
         lose(request, &outcome);
     }
     cassandra->figures.failures += outcome.error.status != VVCQL_OK;
+    outcome.error.replicas =
+        outcome.error.status != VVCQL_OK ? cass_replica_set(cassandra, request->statement) : 0;
     unlock(cassandra);
     tell(request, &outcome);
     vvcql_buffer_deinit(&outcome.body);

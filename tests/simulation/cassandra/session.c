@@ -92,12 +92,33 @@ size_t vvcql_session_hosts(struct vvcql_session *session, struct vvcql_host_info
     return CASS_REPLICAS;
 }
 
+void vvcql_session_datacenter(struct vvcql_session *session, char datacenter_out[128])
+{
+    (void)session;
+    snprintf(datacenter_out, 128, "dc1");
+}
+
 size_t vvcql_session_replicas(struct vvcql_session *session, const char *keyspace, int64_t token,
                               struct vvcql_host_info *hosts_out, size_t capacity)
 {
     (void)keyspace;
     (void)token;
     return vvcql_session_hosts(session, hosts_out, capacity);
+}
+
+uint64_t vvcql_statement_replicas(struct vvcql_session *session,
+                                  const struct vvcql_statement *statement)
+{
+    struct vv_sim_cassandra *cassandra = session->client.cassandra;
+    uint64_t paused = vv_sim_memory_pause();
+    uint64_t set = 0;
+    if (cassandra) {
+        pthread_mutex_lock(&cassandra->lock);
+        set = cass_replica_set(cassandra, statement);
+        pthread_mutex_unlock(&cassandra->lock);
+    }
+    vv_sim_memory_resume(paused);
+    return set;
 }
 
 /* ---- waiting ---- */

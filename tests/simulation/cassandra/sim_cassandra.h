@@ -41,6 +41,10 @@ void vv_sim_cassandra_set_faults(struct vv_sim_cassandra *cassandra,
 /* Partitions with tokens in [from, to] have too few replicas until it is said otherwise; none when
  * from > to, as at first. */
 void vv_sim_cassandra_set_unavailable(struct vv_sim_cassandra *cassandra, int64_t from, int64_t to);
+#define VV_SIM_CASSANDRA_SETS 16
+/* Each sixteenth of the tokens is a replica set of its own; those whose bits are set here have too
+ * few replicas until it is said otherwise. */
+void vv_sim_cassandra_set_away(struct vv_sim_cassandra *cassandra, uint32_t sets);
 /* All that is late arrives. */
 void vv_sim_cassandra_settle(struct vv_sim_cassandra *cassandra);
 /* Requests are carried out when a thread waits for something, in a seeded order and before it is

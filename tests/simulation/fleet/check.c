@@ -41,6 +41,8 @@ static enum vv_status ask(struct fleet_node *node, struct vv_buffer *answer, str
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
         {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
+        {VV_STR_LITERAL("to"),
+         VV_STR_LITERAL("2100-01-01T00:00:00Z")}, /* whatever the clock says */
         {VV_STR_LITERAL("order"),
          vv_random_below(&node->world->random, 2) ? VV_STR_LITERAL("desc") : VV_STR_LITERAL("asc")},
     };
@@ -48,11 +50,12 @@ static enum vv_status ask(struct fleet_node *node, struct vv_buffer *answer, str
     struct vv_result *result;
     struct vv_query_limits limits;
     enum vv_status status =
-        vv_request_parse(VV_REQUEST_QUERY, parameters, 4,
+        vv_request_parse(VV_REQUEST_QUERY, parameters, 5,
                          node->clock.clock.wall_ns(&node->clock.clock), &request, error);
     if (status != VV_OK) {
         return status;
     }
+    vv_engine_query_begin(node->engine);
     vv_engine_query_limits(node->engine, &limits);
     status = vv_result_open(vv_engine_query_context(node->engine), &limits, request, VV_FORMAT_CSV,
                             &result, error);
@@ -143,7 +146,12 @@ void fleet_check(struct fleet_node *node, bool all)
     struct truth_reader reader = reader_of(node, all);
     fleet_enter(node);
     enum vv_status status = ask(node, &answer, &error);
-    if (status == VV_DONE || status == VV_NOT_FOUND) {
+    /* Who could not hear the others for long may not know where to look. */
+    bool hears = all || !node->engine->fleet ||
+                 vv_fleet_is_current(node->engine->fleet, vv_settings_lead_ns(&node->settings));
+    if (!hears) {
+        fleet_tell(node->world, node, "does not hear the others");
+    } else if (status == VV_DONE || status == VV_NOT_FOUND) {
         compare(node, &answer, &reader);
     } else if (all || (status != VV_OVERLOAD && status != VV_IO && status != VV_TIMEOUT)) {
         fleet_fail(node->world, "node %u: the query fails: %s: %s", node->number,
@@ -172,6 +180,7 @@ static bool work_off(struct fleet_node *node)
     worked |= fleet_step(node, VV_TASK_COMMIT) == VV_OK;
     worked |= fleet_step(node, VV_TASK_FLUSH) == VV_OK && node->engine->job_first;
     (void)fleet_step(node, VV_TASK_LEARN);
+    worked |= fleet_step(node, VV_TASK_DELIVER) == VV_OK;
     worked |= fleet_step(node, VV_TASK_SEAL_ALL) == VV_OK;
     (void)fleet_step(node, VV_TASK_BEAT);
     return worked;
@@ -212,7 +221,7 @@ void fleet_settle(struct fleet_world *world)
     world->interleaves = false;
     world->crashes = false;
     vv_sim_cassandra_set_faults(world->cassandra, NULL);
-    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    fleet_heal(world);
     for (; idle < IDLE_ROUNDS && rounds < ROUNDS_MAX && !world->failure[0]; rounds++) {
         bool worked = false;
         /* Past any wait after a failure; then so little that nodes are not gone for each other. */

@@ -20,7 +20,9 @@ static void move_time(struct fleet_world *world, struct fleet_node *node)
     fleet_advance(world, (int64_t)vv_random_below(&world->random, 20) * length);
     if (vv_random_below(&world->random, 4) == 0) {
         int64_t now = world->time.clock.wall_ns(&world->time.clock);
-        int64_t by = (int64_t)vv_random_below(&world->random, 600) * VV_SECOND - 300 * VV_SECOND;
+        int64_t most = world->turns ? 140 : 300; /* s; plans allow for 5 min between two nodes */
+        int64_t by =
+            ((int64_t)vv_random_below(&world->random, 2 * (uint64_t)most) - most) * VV_SECOND;
         fleet_tell(world, node, "the clock is %" PRId64 " s off now", by / VV_SECOND);
         fleet_set_clock(node, now + by);
     }
@@ -40,7 +42,13 @@ static void change_faults(struct fleet_world *world)
         vv_sim_cassandra_set_unavailable(world->cassandra, from, from / 2 + INT64_MAX / 2);
         return;
     }
-    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    if (what == 1) {
+        uint32_t sets = (uint32_t)(vv_random_next(&world->random) & vv_random_next(&world->random));
+        fleet_tell(world, NULL, "sets of replicas are away: %x", sets & 0xffff);
+        vv_sim_cassandra_set_away(world->cassandra, sets & 0xffff);
+        return;
+    }
+    fleet_heal(world);
     if (what > 2) {
         faults = (struct vv_sim_cassandra_faults){.write_lost = rate,
                                                   .write_late = 700000,
@@ -90,10 +98,16 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         (void)fleet_step(node, VV_TASK_BEAT);
     } else if (dice < 87) {
         (void)fleet_step(node, VV_TASK_LEARN);
-    } else if (dice < 93) {
+    } else if (dice < 90) {
+        (void)fleet_step(node, VV_TASK_DELIVER);
+    } else if (dice < 95) {
         move_time(world, node);
-    } else if (dice < 94) {
+    } else if (dice < 96) {
         change_faults(world);
+    } else if (dice < 95 && world->turns) {
+        fleet_set_retention(node);
+    } else if (dice < 97 && world->turns) {
+        fleet_change_plan(node);
     } else {
         fleet_check(node, false);
     }
@@ -113,6 +127,7 @@ static void live(struct fleet_world *world)
             (void)fleet_step(node, VV_TASK_BEAT);
             (void)fleet_step(node, VV_TASK_LEARN);
             (void)fleet_step(node, VV_TASK_FLUSH);
+            (void)fleet_step(node, VV_TASK_DELIVER);
             fleet_look(node);
         }
     }
@@ -123,7 +138,7 @@ static void pass_long_time(struct fleet_world *world)
 {
     fleet_tell(world, NULL, "a long time without sealing");
     vv_sim_cassandra_set_faults(world->cassandra, NULL); /* what can't be written must expire */
-    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    fleet_heal(world);
     world->is_calm = true;
     for (int i = 0; i < 14 && !world->failure[0]; i++) {
         fleet_advance(world, FLEET_SLACK / 8 - LIVELY_ROUNDS * 10 * VV_SECOND);

@@ -16,8 +16,8 @@ void truth_deinit(struct truth *truth)
 int64_t truth_time(size_t index, int64_t base_ns)
 {
     int64_t i = (int64_t)index;
-    if (index < TRUTH_TIMES / 2) { /* the last hours */
-        return base_ns - i * 7 * VV_MINUTE;
+    if (index < TRUTH_TIMES / 2) { /* around the start, some of them to come */
+        return base_ns + ((int64_t)TRUTH_NOW - i) * 7 * VV_MINUTE;
     }
     if (index < TRUTH_TIMES * 3 / 4) { /* the days before */
         return base_ns - VV_DAY - i * 5 * VV_HOUR;

@@ -12,6 +12,7 @@
 #define TRUTH_SOURCES 4
 #define TRUTH_FIELDS  2
 #define TRUTH_TIMES   48
+#define TRUTH_NOW     12 /* the time of this index is the start's; those before are later */
 #define TRUTH_POINTS  (TRUTH_SOURCES * TRUTH_FIELDS * TRUTH_TIMES)
 #define TRUTH_NODES   4
 

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define START (INT64_C(1767225600) * VV_SECOND) /* 2026-01-01 */
 #define NAME  "fleet"
@@ -55,12 +56,13 @@ static void init_settings(struct fleet_world *world, struct fleet_node *node)
     if (world->truth.forgets_nodes) {
         snprintf(settings->cassandra_rows_tenants, sizeof settings->cassandra_rows_tenants, "*");
     }
+    snprintf(settings->cassandra_classes, sizeof settings->cassandra_classes, "600d,1000d");
     settings->cassandra_slack_ns = FLEET_SLACK;
     settings->journal_segment_bytes = 4096;
     settings->journal_bytes_max = 8 << 20;
     settings->head_flush_bytes = 1 << 20;
     settings->head_bytes_max = 64 << 20;
-    settings->future_ns_max = 3650 * VV_DAY;
+    settings->future_ns_max = world->turns ? 10 * VV_MINUTE : 3650 * VV_DAY;
     settings->seal_lateness_ns = VV_MINUTE;
     settings->seal_quiet_ns = VV_SECOND;
     settings->block_bytes_max = 512; /* several parts a span */
@@ -143,6 +145,7 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->base_ns = START;
     world->next_value = 1;
     world->truth.forgets_nodes = vv_random_below(&world->random, 4) == 0;
+    world->turns = vv_random_below(&world->random, 2) == 0;
     vv_sim_clock_init(&world->time, START);
     world->cassandra = vv_sim_cassandra_create(NAME, seed, &world->time.clock);
     for (uint32_t i = 0; i < n_nodes; i++) {
@@ -180,6 +183,12 @@ void fleet_set_clock(struct fleet_node *node, int64_t wall_ns)
 {
     note_latest(node);
     vv_sim_clock_jump(&node->clock, wall_ns);
+}
+
+void fleet_heal(struct fleet_world *world)
+{
+    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    vv_sim_cassandra_set_away(world->cassandra, 0);
 }
 
 void fleet_advance(struct fleet_world *world, int64_t duration_ns)
@@ -249,8 +258,20 @@ void fleet_leave(struct fleet_node *node)
     }
 }
 
+/* With another layout from time to time. */
+static void choose_layout(struct fleet_node *node)
+{
+    if (node->world->truth.forgets_nodes && node->world->turns &&
+        vv_random_below(&node->world->random, 2) == 0) {
+        char *rows = node->settings.cassandra_rows_tenants;
+        strcpy(rows, rows[0] ? "" : "*");
+        fleet_tell(node->world, node, "keeps %s", rows[0] ? "rows" : "blocks");
+    }
+}
+
 bool fleet_start(struct fleet_node *node)
 {
+    choose_layout(node);
     struct vv_engine_options options = {
         .settings = &node->settings,
         .disk = vv_sim_disk_interface(node->disk),
@@ -282,8 +303,11 @@ bool fleet_start(struct fleet_node *node)
 
 enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task)
 {
-    static const char *const names[] = {"commit", "flush", "seal", "seal all",
-                                        "expire", "learn", "beat"};
+    static const char *const names[] = {
+        [VV_TASK_COMMIT] = "commit",     [VV_TASK_FLUSH] = "flush",   [VV_TASK_SEAL] = "seal",
+        [VV_TASK_SEAL_ALL] = "seal all", [VV_TASK_EXPIRE] = "expire", [VV_TASK_LEARN] = "learn",
+        [VV_TASK_BEAT] = "beat",         [VV_TASK_PLANS] = "plans",   [VV_TASK_DELIVER] = "deliver",
+    };
     struct vv_error error = {0};
     if (!node->engine || !fleet_is_free(node)) {
         return VV_CANCELLED;
@@ -294,6 +318,53 @@ enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task)
     fleet_tell(node->world, node, "%s: %s %s", names[task], vv_status_name(status), error.message);
     fleet_leave(node);
     return status;
+}
+
+void fleet_set_retention(struct fleet_node *node)
+{
+    static const int64_t retentions[] = {0, 500 * VV_DAY, 900 * VV_DAY};
+    struct vv_error error = {0};
+    int64_t retention = retentions[vv_random_below(&node->world->random, 3)];
+    if (!node->engine || !fleet_is_free(node)) {
+        return;
+    }
+    fleet_tell(node->world, node, "retention %d d", (int)(retention / VV_DAY));
+    fleet_enter(node);
+    enum vv_status status =
+        vv_engine_set_retention(node->engine, VV_STR_LITERAL("sim"), retention, &error);
+    fleet_tell(node->world, node, "retention: %s %s", vv_status_name(status), error.message);
+    fleet_leave(node);
+}
+
+/* In one go: a change that is told late, when points behind it were taken elsewhere, is not what a
+ * node can avoid. It may die in it. */
+void fleet_change_plan(struct fleet_node *node)
+{
+    static const int64_t buckets[] = {15 * VV_MINUTE, VV_HOUR, 3 * VV_HOUR, VV_DAY};
+    struct fleet_world *world = node->world;
+    char source[32];
+    struct vv_plan plan;
+    struct vv_error error = {0};
+    struct vv_plan_wish wish = {
+        .bucket_ns = buckets[vv_random_below(&world->random, 4)],
+        .splits = (uint16_t)(1 + vv_random_below(&world->random, 4)),
+    };
+    snprintf(source, sizeof source, "host=s%d",
+             (int)vv_random_below(&world->random, TRUTH_SOURCES));
+    if (!node->engine || !fleet_is_free(node) || world->depth > 0) {
+        return;
+    }
+    bool interleaves = world->interleaves;
+    world->interleaves = false;
+    vv_sim_cassandra_set_faults(world->cassandra, NULL);
+    vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
+    fleet_tell(world, node, "another plan for %s", source);
+    fleet_enter(node);
+    enum vv_status status = vv_engine_change_plan(node->engine, VV_STR_LITERAL("sim"),
+                                                  vv_str_of(source), &wish, &plan, &error);
+    fleet_tell(world, node, "plan: %s %s", vv_status_name(status), error.message);
+    fleet_leave(node);
+    world->interleaves = interleaves;
 }
 
 /* ---- writing ---- */
@@ -313,7 +384,10 @@ static void add_line(struct fleet_node *node, struct vv_buffer *text)
     size_t source = vv_random_below(&world->random, TRUTH_SOURCES);
     size_t time = vv_random_below(&world->random, TRUTH_TIMES);
     if (vv_random_below(&world->random, 2) == 0) { /* often the same points again */
-        time = vv_random_below(&world->random, 4);
+        time = TRUTH_NOW - 1 + vv_random_below(&world->random, 4);
+    }
+    while (truth_time(time, world->base_ns) > now_of(node) + node->settings.future_ns_max) {
+        time = vv_random_below(&world->random, TRUTH_TIMES); /* it would be refused */
     }
     vv_buffer_format(text, "m,host=s%zu ", source);
     for (size_t field = 0; field < TRUTH_FIELDS; field++) {

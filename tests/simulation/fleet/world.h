@@ -63,6 +63,7 @@ struct fleet_world {
     uint32_t depth; /* nodes that are in a call, each waiting for the next */
     bool interleaves;
     bool crashes;
+    bool turns;   /* retentions, layouts and plans change */
     bool is_calm; /* Cassandra has no faults any more */
     bool story;
     char failure[512];
@@ -87,10 +88,16 @@ bool fleet_start(struct fleet_node *node);
 void fleet_kill(struct fleet_node *node, bool power);
 /* One step; the node may die in it. VV_CANCELLED when it is down. */
 enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task);
+/* All that is written stays within it, and blocks may go to another class. */
+void fleet_set_retention(struct fleet_node *node);
+/* Gives a source another plan from some time on. */
+void fleet_change_plan(struct fleet_node *node);
 /* Writes some points and commits them. */
 void fleet_write(struct fleet_node *node);
 /* The node's clock is set. */
 void fleet_set_clock(struct fleet_node *node, int64_t wall_ns);
+/* All replicas are there again. */
+void fleet_heal(struct fleet_world *world);
 /* Time goes on for all. */
 void fleet_advance(struct fleet_world *world, int64_t duration_ns);
 

@@ -348,6 +348,34 @@ static void test_statement_without_memory(void **state)
 
 /* ---- looking at it ---- */
 
+/* Known once the text was prepared; the values of the key are enough. */
+static void test_statements_tell_their_replica_set(void **state)
+{
+    (void)state;
+    opened(3);
+    struct vvcql_statement *one = insert(1);
+    struct vvcql_statement *same = insert(1);
+    struct vvcql_statement *text = vvcql_statement_create("UPDATE t");
+    assert_int_equal(vvcql_statement_replicas(session, one), 0);
+    assert_int_equal(vvcql_statement_replicas(session, NULL), 0);
+    assert_int_equal(wait_for(insert(1)), VVCQL_OK);
+    assert_true(vvcql_statement_replicas(session, one) != 0);
+    assert_true(vvcql_statement_replicas(session, one) == vvcql_statement_replicas(session, same));
+    assert_int_equal(vvcql_statement_replicas(session, text), 0);
+    bool differs = false;
+    for (int32_t key = 2; key < 32; key++) {
+        struct vvcql_statement *other = insert(key);
+        differs = differs || vvcql_statement_replicas(session, other) !=
+                                 vvcql_statement_replicas(session, one);
+        vvcql_statement_destroy(other);
+    }
+    assert_true(differs);
+    vvcql_statement_destroy(one);
+    vvcql_statement_destroy(same);
+    vvcql_statement_destroy(text);
+    closed();
+}
+
 static void test_hosts_and_replicas(void **state)
 {
     (void)state;
@@ -360,6 +388,9 @@ static void test_hosts_and_replicas(void **state)
         assert_string_equal(hosts[i].datacenter, "dc1");
         assert_true(hosts[i].is_local);
     }
+    char datacenter[128];
+    vvcql_session_datacenter(session, datacenter);
+    assert_string_equal(datacenter, "dc1");
     for (int i = 0; i < 3; i++) {
         assert_int_equal(vvcql_session_replicas(session, "ks2", fake_token(i), hosts, 4), 2);
         fake_node_name(&fakes.nodes[i], name);
@@ -438,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_too_many_requests_are_turned_away),
         cmocka_unit_test(test_callbacks_submit_but_can_not_wait),
         cmocka_unit_test(test_statement_without_memory),
+        cmocka_unit_test(test_statements_tell_their_replica_set),
         cmocka_unit_test(test_hosts_and_replicas),
         cmocka_unit_test(test_waits_for_the_schema),
         cmocka_unit_test(test_memory_runs_out),

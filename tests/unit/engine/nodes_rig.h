@@ -24,7 +24,12 @@
 
 #define RIG_START (INT64_C(1767225600) * VV_SECOND) /* 2026-01-01 */
 
+struct rig;
+typedef void (*rig_prepare)(struct rig *rig, struct vv_settings *settings,
+                            struct vv_engine_options *options);
+
 struct rig {
+    rig_prepare prepare; /* what is otherwise, each time that the engine is opened; or NULL */
     struct vv_sim_disk *disk;
     struct vv_sim_clock clock;
     struct vv_clock *other_clock; /* instead of clock, when it is set */
@@ -32,7 +37,8 @@ struct rig {
     struct vv_store *store;
     struct vv_engine *engine;
     bool threads;
-    int64_t points; /* written */
+    int64_t ack_timeout_ns; /* 0: as it is by default */
+    int64_t points;         /* written */
 };
 
 static inline void rig_open(struct rig *rig)
@@ -42,12 +48,17 @@ static inline void rig_open(struct rig *rig)
     vv_settings_init(&settings);
     strcpy(settings.data, "/data");
     settings.disk_reserve_bytes = 0;
+    settings.journal_segment_bytes = 1 << 20; /* each is filled */
+    settings.ack_timeout_ns = rig->ack_timeout_ns ? rig->ack_timeout_ns : settings.ack_timeout_ns;
     struct vv_engine_options options = {.settings = &settings,
                                         .disk = vv_sim_disk_interface(rig->disk),
                                         .clock =
                                             rig->other_clock ? rig->other_clock : &rig->clock.clock,
                                         .store = rig->store,
                                         .manual = !rig->threads};
+    if (rig->prepare) {
+        rig->prepare(rig, &settings, &options);
+    }
     if (vv_engine_open(&options, &rig->engine, &error) != VV_OK ||
         vv_engine_recover(rig->engine, &error) != VV_OK) {
         fail_msg("%s", error.message);
@@ -106,15 +117,11 @@ static inline void rig_set_outcome(void *context, enum vv_status status, const c
     pthread_mutex_unlock(&outcome->lock);
 }
 
-/* Stages and submits one new point. */
-static inline void rig_submit(struct rig *rig, struct rig_outcome *outcome)
+/* Stages and submits a line. */
+static inline void rig_submit_line(struct rig *rig, const char *line, struct rig_outcome *outcome)
 {
-    char line[80];
     struct vv_staging staging;
     struct vv_line_parser *parser;
-    snprintf(line, sizeof line, "m,id=x v=%lldi %lld\n", (long long)rig->points,
-             (long long)(RIG_START - VV_HOUR + rig->points * VV_SECOND));
-    rig->points++;
     assert_int_equal(vv_engine_stage(rig->engine, VV_STR_LITERAL("t"), &staging, NULL), VV_OK);
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
@@ -127,12 +134,27 @@ static inline void rig_submit(struct rig *rig, struct rig_outcome *outcome)
     vv_engine_submit(rig->engine, batch, rig_set_outcome, outcome);
 }
 
-/* One point, acknowledged. */
-static inline void rig_write(struct rig *rig)
+static inline void rig_next_line(struct rig *rig, char *line, size_t size)
+{
+    snprintf(line, size, "m,id=x v=%lldi %lld\n", (long long)rig->points,
+             (long long)(RIG_START - VV_HOUR + rig->points * VV_SECOND));
+    rig->points++;
+}
+
+/* Stages and submits one new point. */
+static inline void rig_submit(struct rig *rig, struct rig_outcome *outcome)
+{
+    char line[80];
+    rig_next_line(rig, line, sizeof line);
+    rig_submit_line(rig, line, outcome);
+}
+
+/* A line, acknowledged. */
+static inline void rig_write_line(struct rig *rig, const char *line)
 {
     struct rig_outcome outcome = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
                                   VV_UNKNOWN};
-    rig_submit(rig, &outcome);
+    rig_submit_line(rig, line, &outcome);
     if (!rig->threads) {
         assert_int_equal(vv_engine_step(rig->engine, VV_TASK_COMMIT, NULL), VV_OK);
     }
@@ -144,41 +166,57 @@ static inline void rig_write(struct rig *rig)
     assert_int_equal(outcome.status, VV_OK);
 }
 
+/* One point, acknowledged. */
+static inline void rig_write(struct rig *rig)
+{
+    char line[80];
+    rig_next_line(rig, line, sizeof line);
+    rig_write_line(rig, line);
+}
+
 static inline enum vv_status rig_step(struct rig *rig, enum vv_engine_task task)
 {
     struct vv_error error = {0};
     return vv_engine_step(rig->engine, task, &error);
 }
 
-/* How many points a query finds. */
-static inline uint64_t rig_count(struct rig *rig, struct vv_result_facts *facts_out)
+/* What a query finds, added to the buffer as CSV; how many points. */
+static inline uint64_t rig_query(struct rig *rig, struct vv_buffer *text,
+                                 struct vv_result_facts *facts_out)
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
     };
+    struct vv_clock *clock = rig->other_clock ? rig->other_clock : &rig->clock.clock;
     struct vv_request *request;
     struct vv_result *result = NULL;
     struct vv_query_limits limits;
     struct vv_error error = {0};
-    struct vv_buffer buffer = {0};
     vv_engine_query_limits(rig->engine, &limits);
     enum vv_status status =
-        vv_request_parse(VV_REQUEST_QUERY, parameters, 1,
-                         rig->clock.clock.wall_ns(&rig->clock.clock), &request, &error);
+        vv_request_parse(VV_REQUEST_QUERY, parameters, 1, clock->wall_ns(clock), &request, &error);
     if (status == VV_OK) {
         status = vv_result_open(vv_engine_query_context(rig->engine), &limits, request,
                                 VV_FORMAT_CSV, &result, &error);
     }
     while (status == VV_OK) {
-        status = vv_result_write(result, &buffer, 4096, &error);
+        status = vv_result_write(result, text, 4096, &error);
     }
     if (status != VV_DONE) {
         fail_msg("%s", error.message);
     }
     vv_result_read_facts(result, facts_out);
     vv_result_close(result);
-    vv_buffer_deinit(&buffer);
     return facts_out->rows;
+}
+
+/* How many points a query finds. */
+static inline uint64_t rig_count(struct rig *rig, struct vv_result_facts *facts_out)
+{
+    struct vv_buffer text = {0};
+    uint64_t n = rig_query(rig, &text, facts_out);
+    vv_buffer_deinit(&text);
+    return n;
 }
 
 #endif

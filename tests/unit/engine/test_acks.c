@@ -3,6 +3,8 @@
  * Acknowledgements that wait for the store: when they come, what they promise, and what happens
  * while the store is away. Step by step over the memory store; then with threads.
  */
+#include "answers.h"
+
 #include "base/log.h"
 #include "engine/engine.h"
 #include "ingest/line_protocol.h"
@@ -86,20 +88,6 @@ static void end(struct place *place)
 
 /* ---- writing ---- */
 
-struct write {
-    _Atomic int answers;
-    enum vv_status status; /* once there is an answer */
-    char message[256];
-};
-
-static void answer(void *context, enum vv_status status, const char *message)
-{
-    struct write *write = context;
-    write->status = status;
-    snprintf(write->message, sizeof write->message, "%s", message);
-    atomic_fetch_add(&write->answers, 1);
-}
-
 typedef void (*submit_function)(struct vv_engine *engine, struct vv_batch *take_batch,
                                 vv_write_done done, void *context);
 
@@ -126,17 +114,6 @@ static enum vv_status step(struct place *place, enum vv_engine_task task)
 {
     struct vv_error error = {0};
     return vv_engine_step(place->engine, task, &error);
-}
-
-static void assert_waits(const struct write *write)
-{
-    assert_int_equal(write->answers, 0);
-}
-
-static void assert_answered(const struct write *write, enum vv_status status)
-{
-    assert_int_equal(write->answers, 1);
-    assert_int_equal(write->status, status);
 }
 
 /* ---- what can be seen ---- */
@@ -183,22 +160,6 @@ static struct vv_account account_of(struct place *place)
     return account;
 }
 
-static double metric(struct place *place, const char *name)
-{
-    struct vv_buffer page = {0};
-    char start[64];
-    vv_engine_write_metrics(place->engine, &page);
-    vv_buffer_u8(&page, 0);
-    snprintf(start, sizeof start, "\n%s ", name);
-    const char *line = strstr((const char *)page.data, start);
-    if (!line) {
-        fail_msg("no metric %s", name);
-    }
-    double value = atof(line + strlen(start));
-    vv_buffer_deinit(&page);
-    return value;
-}
-
 /* ---- step by step ---- */
 
 static void an_answer_comes_when_the_store_has_confirmed(void **state)
@@ -215,14 +176,14 @@ static void an_answer_comes_when_the_store_has_confirmed(void **state)
     assert_waits(&stored);
     assert_int_equal(count_points(&place), 2); /* readable before */
     assert_int_equal(account_of(&place).accepted, 4);
-    assert_true(metric(&place, "varve_acks_waiting") == 1);
+    assert_true(metric(place.engine, "varve_acks_waiting") == 1);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_DONE);
     assert_waits(&stored);
     assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
     assert_answered(&stored, VV_OK);
-    assert_true(metric(&place, "varve_acks_waiting") == 0);
-    assert_true(metric(&place, "varve_ack_store_seconds_count") == 1);
+    assert_true(metric(place.engine, "varve_acks_waiting") == 0);
+    assert_true(metric(place.engine, "varve_ack_store_seconds_count") == 1);
     end(&place);
 }
 
@@ -247,7 +208,7 @@ static void what_comes_while_a_job_is_under_way_shares_the_next(void **state)
     for (int i = 1; i < 6; i++) {
         assert_answered(&writes[i], VV_OK);
     }
-    assert_true(metric(&place, "varve_flushes_total") == 2);
+    assert_true(metric(place.engine, "varve_flushes_total") == 2);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_DONE);
     end(&place);
 }
@@ -276,7 +237,7 @@ static void a_store_that_is_away_too_long_makes_the_outcome_unknown(void **state
     assert_int_equal(account_of(&place).accepted, 4);
     assert_int_equal(account_of(&place).received, 4);
     assert_int_equal(account_of(&place).unknown, 0);
-    assert_true(metric(&place, "varve_ack_timeouts_total") == 1);
+    assert_true(metric(place.engine, "varve_ack_timeouts_total") == 1);
     /* It is delivered when the store is back; the other one is in time. */
     vv_store_memory_fail(place.store, VV_OK, 0);
     vv_sim_clock_advance(&place.clock, VV_SECOND);
@@ -385,7 +346,7 @@ static void a_batch_without_points_waits_for_what_came_before(void **state)
     assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
     assert_int_equal(step(&place, VV_TASK_COMMIT), VV_OK);
     assert_answered(&nothing, VV_OK);
-    assert_true(metric(&place, "varve_flushes_total") == 1);
+    assert_true(metric(place.engine, "varve_flushes_total") == 1);
     end(&place);
 }
 

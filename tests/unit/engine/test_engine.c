@@ -229,6 +229,87 @@ static void many_writers_read_their_writes_and_find_them_after_restarts(void **s
     vv_engine_close(engine);
 }
 
+#define DELETIONS 20
+
+static void delete_from(struct vv_engine *engine, const char *source, int64_t from, int64_t to)
+{
+    char times[2][32];
+    struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
+        {VV_STR_LITERAL("source"), vv_str_of(source)},
+        {VV_STR_LITERAL("from"), vv_str_of(times[0])},
+        {VV_STR_LITERAL("to"), vv_str_of(times[1])},
+    };
+    struct vv_request *request;
+    struct vv_deleted deleted;
+    parameters[2].value.size = (size_t)snprintf(times[0], sizeof times[0], "%lld", (long long)from);
+    parameters[3].value.size = (size_t)snprintf(times[1], sizeof times[1], "%lld", (long long)to);
+    vv_invariant(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, 0, &request, NULL) == VV_OK);
+    vv_invariant(vv_engine_delete(engine, request, &deleted, NULL) == VV_OK);
+    vv_invariant(deleted.sources == 1);
+    vv_request_destroy(request);
+}
+
+static long long count_of(struct vv_engine *engine, const char *source)
+{
+    char *csv = ask(engine, "t", "count", source);
+    const char *last = strrchr(csv, ',');
+    long long n = last ? atoll(last + 1) : 0;
+    free(csv);
+    return n;
+}
+
+/* Writes, deletes a part, writes some of that again: each is in the next answer. */
+static void *delete_batches(void *context)
+{
+    struct writer *writer = context;
+    static const int64_t start_ns = INT64_C(1767225600000000000);
+    char source[16];
+    snprintf(source, sizeof source, "w=%d", writer->index);
+    for (int batch = 0; batch < DELETIONS; batch++) {
+        char text[LINES * 64];
+        size_t size = 0;
+        int64_t first = start_ns + (int64_t)batch * VV_HOUR;
+        for (int line = 0; line < LINES; line++) {
+            size += (size_t)snprintf(text + size, sizeof text - size, "m,w=%d v=1 %lld\n",
+                                     writer->index, (long long)(first + line * VV_SECOND));
+        }
+        vv_invariant(write_lines(writer->engine, "t", text) == VV_OK);
+        delete_from(writer->engine, source, first, first + LINES / 2 * VV_SECOND);
+        long long each = LINES - LINES / 2 + 1;
+        vv_invariant(count_of(writer->engine, source) == batch * each + each - 1);
+        snprintf(text, sizeof text, "m,w=%d v=1 %lld\n", writer->index, (long long)first);
+        vv_invariant(write_lines(writer->engine, "t", text) == VV_OK);
+        vv_invariant(count_of(writer->engine, source) == (batch + 1) * each);
+    }
+    return NULL;
+}
+
+static void what_is_deleted_is_in_no_answer_beside_writers_and_seals(void **state)
+{
+    (void)state;
+    struct vv_engine *engine = start();
+    pthread_t threads[WRITERS];
+    struct writer writers[WRITERS];
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){engine, i, false};
+        assert_int_equal(pthread_create(&threads[i], NULL, delete_batches, &writers[i]), 0);
+    }
+    for (int i = 0; i < 5; i++) { /* blocks come, are marked, and sealed again */
+        assert_int_equal(vv_engine_flush(engine, true, NULL), VV_OK);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    const long long left = (long long)WRITERS * DELETIONS * (LINES - LINES / 2 + 1);
+    assert_int_equal(count_of(engine, "~w=*"), left);
+    assert_int_equal(vv_engine_flush(engine, true, NULL), VV_OK);
+    vv_engine_close(engine);
+    engine = start();
+    assert_int_equal(count_of(engine, "~w=*"), left);
+    vv_engine_close(engine);
+}
+
 static void administration_is_durable(void **state)
 {
     (void)state;
@@ -299,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(many_writers_read_their_writes_and_find_them_after_restarts),
+        WITH_FOLDER(what_is_deleted_is_in_no_answer_beside_writers_and_seals),
         WITH_FOLDER(administration_is_durable),
         WITH_FOLDER(the_metrics_page_is_complete),
     };

@@ -269,6 +269,46 @@ static void a_start_without_the_others_is_a_start(void **state)
     fake_end();
 }
 
+/* The others can't be heard when what they told is placed at last, behind a failure. */
+static void readers_wait_no_longer_than_the_failure_lasts(void **state)
+{
+    (void)state;
+    struct rig a;
+    struct rig b;
+    fake_begin(5);
+    open_node(&a, 1);
+    open_node(&b, 2);
+    hub.nodes[1].plans_away = true;
+    rig_write(&a);
+    assert_int_equal(rig_step(&a, VV_TASK_FLUSH), VV_OK);
+    for (int i = 0; i < 100; i++) {
+        rig_write(&b); /* it chooses another plan */
+    }
+    assert_int_equal(rig_step(&b, VV_TASK_FLUSH), VV_OK);
+    hub.nodes[1].wait = 1;
+    hub.nodes[1].fail = 2; /* two confirms */
+    assert_int_equal(rig_step(&a, VV_TASK_LEARN), VV_IO);
+    vv_sim_clock_advance(&a.clock, VV_HOUR);
+    assert_int_equal(rig_step(&a, VV_TASK_DELIVER), VV_IO);
+    struct vv_registry *registry = vv_engine_query_context(a.engine)->registry;
+    assert_true(vv_registry_source_plans(registry, 0).is_moving);
+    vv_sim_clock_advance(&a.clock, VV_HOUR);
+    assert_int_equal(rig_step(&a, VV_TASK_DELIVER), VV_DONE);
+    assert_false(vv_registry_source_plans(registry, 0).is_moving);
+    assert_int_equal(hub.nodes[1].tentative.n, 1);
+    hub.nodes[1].plans_away = false;
+    assert_int_equal(rig_step(&a, VV_TASK_DELIVER), VV_DONE); /* not heard yet */
+    assert_int_equal(hub.nodes[1].tentative.n, 1);
+    (void)!rig_step(&a, VV_TASK_LEARN);
+    assert_int_equal(rig_step(&a, VV_TASK_DELIVER), VV_DONE);
+    assert_int_equal(hub.nodes[1].tentative.n, 0);
+    (void)!rig_step(&b, VV_TASK_LEARN);
+    assert_same_names(&a, &b);
+    close_node(&a);
+    close_node(&b);
+    fake_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +317,7 @@ int main(void)
         cmocka_unit_test(whatever_fails_others_learn_all),
         cmocka_unit_test(a_metric_becomes_one_of_floats_at_any_time),
         cmocka_unit_test(a_start_without_the_others_is_a_start),
+        cmocka_unit_test(readers_wait_no_longer_than_the_failure_lasts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,45 @@ static void metrics_count_the_others(void **state)
     rig_deinit(&rig);
 }
 
+static size_t two_regions(struct vv_store *store, struct vv_region regions_out[VV_REGIONS_MAX])
+{
+    (void)store;
+    regions_out[0] = (struct vv_region){"east", VV_REGION_READABLE};
+    regions_out[1] = (struct vv_region){"west", VV_REGION_ABSENT};
+    return 2;
+}
+
+static void regions_are_counted_apart(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_engine_node *nodes;
+    size_t n;
+    rig_init(&rig, 5, false);
+    fake_shared_set_peer(rig.fake, 2, false, RIG_START - 8 * VV_SECOND);
+    fake_shared_set_peer(rig.fake, 3, true, RIG_START - 64 * VV_SECOND);
+    rig.fake->peers[1].region = 1;
+    char *text = metrics_of(&rig);
+    assert_null(strstr(text, "varve_region_"));
+    free(text);
+    rig.fake->shared.regions = two_regions;
+    text = metrics_of(&rig);
+    assert_non_null(strstr(text, "\nvarve_nodes_known 2\n"));
+    assert_non_null(strstr(text, "\nvarve_nodes_flushed_age_seconds 8\n"));
+    assert_non_null(strstr(text, "\nvarve_region_readable{region=\"east\"} 1\n"));
+    assert_non_null(strstr(text, "\nvarve_region_readable{region=\"west\"} 0\n"));
+    assert_null(strstr(text, "varve_region_heard_age_seconds{region=\"east\"}"));
+    assert_non_null(strstr(text, "\nvarve_region_heard_age_seconds{region=\"west\"} 64.000\n"));
+    free(text);
+    assert_int_equal(vv_engine_read_nodes(rig.engine, &nodes, &n), VV_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(nodes[0].region, 0);
+    assert_int_equal(nodes[1].region, 0);
+    assert_int_equal(nodes[2].region, 1);
+    free(nodes);
+    rig_deinit(&rig);
+}
+
 static void answers_say_it(void **state)
 {
     (void)state;
@@ -125,13 +164,36 @@ static void answers_say_it(void **state)
     rig_deinit(&rig);
 }
 
+/* The others would go on answering with what is deleted here. */
+static void deleting_is_refused_where_nodes_share_the_store(void **state)
+{
+    (void)state;
+    static const struct vv_parameter parameters[] = {
+        {{"tenant", 6}, {"t", 1}}, {{"all", 3}, {"true", 4}}, {{"time", 4}, {"all", 3}}};
+    struct rig rig;
+    struct vv_request *request;
+    struct vv_deleted deleted;
+    struct vv_result_facts facts;
+    struct vv_error error = {0};
+    rig_init(&rig, 5, false);
+    rig_write(&rig);
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 3, 0, &request, NULL), VV_OK);
+    assert_int_equal(vv_engine_delete(rig.engine, request, &deleted, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "nothing was deleted"));
+    assert_int_equal(rig_count(&rig, &facts), 1);
+    vv_request_destroy(request);
+    rig_deinit(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deleting_is_refused_where_nodes_share_the_store),
         cmocka_unit_test(this_node_comes_first),
         cmocka_unit_test(a_store_of_one_node_has_one),
         cmocka_unit_test(a_gone_node_is_a_reason_and_no_hindrance),
         cmocka_unit_test(metrics_count_the_others),
+        cmocka_unit_test(regions_are_counted_apart),
         cmocka_unit_test(answers_say_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

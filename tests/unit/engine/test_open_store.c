@@ -36,7 +36,8 @@ static void what_is_not_set_is_null_or_off(void **state)
     assert_null(options.tls.key_file);
     assert_int_equal(options.consistency, VVCQL_LOCAL_QUORUM);
     assert_int_equal(options.request_timeout_ms, 12000);
-    assert_int_equal(options.speculative_delay_ms, 0);
+    assert_int_equal(options.speculative_delay_ms, 500);
+    assert_false(options.speculative_writes);
     assert_true(options.heartbeat_ms > 0 && options.heartbeat_ms < options.request_timeout_ms);
 }
 

@@ -39,6 +39,21 @@ static void defaults_give_a_schema(void **state)
     vv_buffer_deinit(&text);
 }
 
+/* The own region's, wherever it stands in the list. */
+static void a_region_has_a_schema_of_its_own(void **state)
+{
+    (void)state;
+    struct vv_schema_setup setup;
+    struct vv_settings settings = settings_with("cassandra.keyspace", "varve_{region}");
+    assert_int_equal(vv_settings_set(&settings, "cassandra.region", "two", NULL), VV_OK);
+    assert_int_equal(vv_settings_set(&settings, "cassandra.regions", "one,two", NULL), VV_OK);
+    assert_int_equal(vv_settings_set(&settings, "cassandra.replication", "dc2:3", NULL), VV_OK);
+    assert_int_equal(vv_schema_setup_of(&settings, &setup, NULL), VV_OK);
+    assert_string_equal(setup.options.keyspace, "varve_two");
+    assert_int_equal(setup.options.n_replication, 1);
+    assert_int_equal(setup.regions.own, 1);
+}
+
 /* Runs expire when their bucket is over and the slack has passed. */
 static void runs_live_as_long_as_buckets_and_slack(void **state)
 {
@@ -50,6 +65,20 @@ static void runs_live_as_long_as_buckets_and_slack(void **state)
     assert_int_equal(vv_settings_set(&settings, "partition.bucket", "7d", NULL), VV_OK);
     assert_int_equal(vv_schema_setup_of(&settings, &setup, NULL), VV_OK);
     assert_int_equal(setup.options.run_life_ns, 7 * VV_DAY + 12 * VV_HOUR);
+}
+
+static void gc_grace_below_a_day_must_be_insisted_on(void **state)
+{
+    (void)state;
+    struct vv_schema_setup setup;
+    struct vv_settings settings;
+    vv_settings_init(&settings);
+    assert_int_equal(vv_schema_setup_of(&settings, &setup, NULL), VV_OK);
+    assert_int_equal(vv_schema_gc_grace_s(&setup.options, 7 * VV_DAY), 86400);
+    assert_int_equal(vv_settings_set(&settings, "cassandra.gc_grace_min", "4h", NULL), VV_OK);
+    assert_int_equal(vv_schema_setup_of(&settings, &setup, NULL), VV_OK);
+    assert_int_equal(vv_schema_gc_grace_s(&setup.options, 7 * VV_DAY), 4 * 3600);
+    assert_int_equal(vv_settings_set(&settings, "cassandra.gc_grace_min", "3h", NULL), VV_INVALID);
 }
 
 static void wrong_texts_are_refused(void **state)
@@ -73,7 +102,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_give_a_schema),
+        cmocka_unit_test(a_region_has_a_schema_of_its_own),
         cmocka_unit_test(runs_live_as_long_as_buckets_and_slack),
+        cmocka_unit_test(gc_grace_below_a_day_must_be_insisted_on),
         cmocka_unit_test(wrong_texts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

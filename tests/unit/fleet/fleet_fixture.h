@@ -190,7 +190,9 @@ __attribute__((unused)) static void node_agree(struct node *node, uint32_t sourc
                                                struct vv_plan plan)
 {
     struct vv_error error = {0};
-    struct vv_first_plan first = {vv_registry_source_tenant(node->registry, source), source, plan};
+    struct vv_first_plan first = {.tenant = vv_registry_source_tenant(node->registry, source),
+                                  .source = source,
+                                  .plan = plan};
     if (vv_registry_source_plans(node->registry, source).n == 0) {
         assert_int_equal(vv_fleet_agree(node->fleet, &first, 1, &error), VV_OK);
         assert_int_equal(vv_fleet_confirm(node->fleet, &error), VV_OK);

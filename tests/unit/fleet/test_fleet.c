@@ -472,6 +472,50 @@ static void limits_hold_while_learning(void **state)
     close_pair(&pair);
 }
 
+/* Up to when the others were heard lasts with what they told: a start while nobody can be heard
+ * goes on from there, and not from what a confirm has not kept. */
+static void what_was_heard_until_is_known_after_a_start(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    vv_sim_clock_advance(&pair.b->clock, VV_SECOND);
+    make_some(pair.a);
+    node_flush(pair.a);
+    node_learn(pair.b);
+    int64_t heard = vv_fleet_heard_wall_ns(pair.b->fleet);
+    assert_true(heard != INT64_MIN);
+    node_restart(pair.b, true);
+    assert_true(vv_fleet_heard_wall_ns(pair.b->fleet) == INT64_MIN); /* it was not confirmed */
+    node_learn(pair.b);
+    heard = vv_fleet_heard_wall_ns(pair.b->fleet);
+    node_keep(pair.b);
+    vv_sim_clock_advance(&pair.b->clock, VV_MINUTE);
+    node_restart(pair.b, true);
+    assert_true(vv_fleet_heard_wall_ns(pair.b->fleet) == heard);
+    assert_false(
+        vv_fleet_is_current(pair.b->fleet, VV_HOUR)); /* by this process it has not heard */
+    node_learn(pair.b);
+    assert_true(vv_fleet_is_current(pair.b->fleet, VV_SECOND));
+    assert_true(vv_fleet_heard_wall_ns(pair.b->fleet) == heard); /* others may not have told all */
+    vv_sim_clock_advance(&pair.b->clock, 20 * VV_SECOND);
+    node_learn(pair.b);
+    heard += 20 * VV_SECOND;
+    assert_true(vv_fleet_heard_wall_ns(pair.b->fleet) == heard + VV_MINUTE);
+    vv_sim_clock_jump(&pair.b->clock, heard + VV_MINUTE + VV_HOUR); /* as lately as before */
+    assert_true(vv_fleet_heard_wall_ns(pair.b->fleet) == heard + VV_MINUTE + VV_HOUR);
+    vv_sim_clock_jump(&pair.b->clock, heard + VV_MINUTE);
+    node_keep(pair.b);
+    vv_sim_clock_advance(&pair.b->clock, 4 * VV_MINUTE);
+    node_learn(pair.b);
+    assert_false(vv_fleet_has_learnt(pair.b->fleet));
+    vv_sim_clock_advance(&pair.b->clock, VV_MINUTE);
+    node_learn(pair.b);
+    assert_true(vv_fleet_has_learnt(pair.b->fleet)); /* so old that it is kept without other news */
+    node_keep(pair.b);
+    assert_false(vv_fleet_has_learnt(pair.b->fleet));
+    close_pair(&pair);
+}
+
 static void a_history_of_changes_is_bounded(void **state)
 {
     (void)state;
@@ -607,6 +651,7 @@ int main(void)
         cmocka_unit_test(hostile_values_are_left_out),
         cmocka_unit_test(a_newer_node_stops_learning),
         cmocka_unit_test(limits_hold_while_learning),
+        cmocka_unit_test(what_was_heard_until_is_known_after_a_start),
         cmocka_unit_test(a_history_of_changes_is_bounded),
         cmocka_unit_test(memory_may_run_out_while_learning),
         cmocka_unit_test(memory_may_run_out_while_telling_and_keeping),

@@ -280,6 +280,11 @@ const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine)
     return &engine->context;
 }
 
+void vv_engine_query_begin(struct vv_engine *engine)
+{
+    (void)engine;
+}
+
 void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *limits_out)
 {
     *limits_out = engine->limits;
@@ -341,6 +346,52 @@ enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str t
     return status;
 }
 
+enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str tenant,
+                                        const struct vv_retentions *retentions,
+                                        struct vv_error *error)
+{
+    struct vv_registry *registry = engine->context.registry;
+    uint32_t number;
+    enum vv_status status = vv_registry_tenant(registry, tenant, true, &number, error);
+    if (status == VV_OK && retentions->raw_ns != VV_RETENTION_AS_IS) {
+        vv_registry_set_retention(registry, number, retentions->raw_ns);
+    }
+    for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
+        uint32_t space;
+        if (retentions->tiers_ns[i] == VV_RETENTION_AS_IS) {
+            continue;
+        }
+        status = vv_registry_space(registry, number, (enum vv_space)i, true, &space, error);
+        if (status == VV_OK) {
+            vv_registry_set_retention(registry, space, retentions->tiers_ns[i]);
+            struct vv_buffer record = {0};
+            uint64_t version = vv_registry_encode(registry, VV_REGISTRY_TENANT, space, &record);
+            vv_registry_settle(registry, VV_REGISTRY_TENANT, space, version);
+            vv_buffer_deinit(&record);
+        }
+    }
+    return status;
+}
+
+enum vv_status vv_engine_change_plan(struct vv_engine *engine, struct vv_str tenant,
+                                     struct vv_str source, const struct vv_plan_wish *wish,
+                                     struct vv_plan *plan_out, struct vv_error *error)
+{
+    struct vv_registry *registry = engine->context.registry;
+    uint32_t number;
+    uint32_t found;
+    if (vv_registry_tenant(registry, tenant, false, &number, error) != VV_OK ||
+        vv_registry_source_by_id(registry, number, source, &found) != VV_OK) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no such source");
+    }
+    if (wish->span_ns > wish->bucket_ns) {
+        return vv_error_set(error, VV_INVALID, "the test says so");
+    }
+    *plan_out = (struct vv_plan){VV_TIME_MIN, wish->bucket_ns, VV_MINUTE, wish->splits};
+    plan_out->splits = plan_out->splits ? plan_out->splits : 1;
+    return vv_registry_source_set_plans(registry, found, plan_out, 1);
+}
+
 enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_error *error)
 {
     pthread_mutex_lock(&engine->lock);
@@ -373,7 +424,11 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
     int64_t now = engine->context.clock->wall_ns(engine->context.clock);
     const struct vv_engine_node nodes[] = {
         {.node = 2, .is_self = true, .is_known = true, .flushed_until_ns = now + VV_HOUR},
-        {.node = 1, .is_known = true, .flushed_until_ns = 90 * VV_SECOND, .is_gone = true},
+        {.node = 1,
+         .region = 1,
+         .is_known = true,
+         .flushed_until_ns = 90 * VV_SECOND,
+         .is_gone = true},
         {.node = 3, .flushed_until_ns = INT64_MIN},
     };
     *n_out = atomic_load(&engine->alone) ? 1 : 3;
@@ -383,6 +438,14 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
     }
     memcpy(*nodes_out, nodes, sizeof nodes);
     return VV_OK;
+}
+
+size_t vv_engine_read_regions(struct vv_engine *engine,
+                              struct vv_region regions_out[VV_REGIONS_MAX])
+{
+    const struct vv_region regions[] = {{"east", VV_REGION_READABLE}, {"west", VV_REGION_ABSENT}};
+    memcpy(regions_out, regions, sizeof regions);
+    return atomic_load(&engine->alone) ? 0 : 2;
 }
 
 void vv_engine_write_metrics(struct vv_engine *engine, struct vv_buffer *buffer)
@@ -464,11 +527,13 @@ enum vv_status vv_request_parse(enum vv_request_kind kind, const struct vv_param
                                 size_t n, int64_t now_ns, struct vv_request **request_out,
                                 struct vv_error *error)
 {
-    (void)kind;
     (void)now_ns;
     struct vv_request *request = vv_sim_calloc(1, sizeof *request);
     request->fail_after = -1;
     for (size_t i = 0; i < n; i++) {
+        if (kind == VV_REQUEST_DELETE && vv_str_equal(parameters[i].name, VV_STR_LITERAL("tag"))) {
+            continue; /* what predicates become: test_delete.c looks at it */
+        }
         enum vv_status status = fake_set(request, parameters[i].name, parameters[i].value, error);
         if (status != VV_OK) {
             free(request);
@@ -500,6 +565,22 @@ enum vv_status vv_request_parse_json(enum vv_request_kind kind, struct vv_str js
 void vv_request_destroy(struct vv_request *request)
 {
     free(request);
+}
+
+/* As many sources as rows are asked for. */
+enum vv_status vv_engine_delete(struct vv_engine *engine, const struct vv_request *request,
+                                struct vv_deleted *deleted_out, struct vv_error *error)
+{
+    (void)engine;
+    *deleted_out = (struct vv_deleted){.sources = (uint64_t)request->rows,
+                                       .metrics = 2,
+                                       .markers = 3,
+                                       .from = request->quiet ? VV_TIME_MIN : VV_SECOND,
+                                       .to = request->quiet ? VV_TIME_MAX + 1 : VV_DAY,
+                                       .dry_run = request->rows == 0};
+    return request->status == VV_OK
+               ? VV_OK
+               : vv_error_set(error, (enum vv_status)request->status, "the test says so");
 }
 
 struct vv_str vv_request_tenant(const struct vv_request *request)

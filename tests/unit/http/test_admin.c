@@ -59,6 +59,51 @@ static void test_health(void **state)
     expect(door, "GET", "/api/v1/query?rows=1", "", NULL, 200); /* reading goes on */
 }
 
+static void test_plans(void **state)
+{
+    struct door *door = *state;
+    struct vv_registry *registry = door->engine->context.registry;
+    const struct vv_tag tag = {VV_STR_LITERAL("host"), VV_STR_LITERAL("a b")};
+    const char *path = "/api/v1/plans?tenant=plans&source=host%3Da%5C%20b";
+    uint32_t tenant;
+    uint32_t source;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("plans"), true, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(vv_registry_source(registry, tenant, &tag, 1, 0, &source, NULL), VV_OK);
+    struct response response = ask(door, "GET", path, "", NULL, 200);
+    assert_contains(response.body, "\"plans\":[]");
+    response_free(&response);
+    char change[160];
+    snprintf(change, sizeof change, "%s&bucket=1h&splits=4", path);
+    response = ask(door, "PUT", change, "", "", 200);
+    assert_contains(response.body, "{\"source\":\"host=a\\\\ b\",\"plans\":[\n{\"from\":null,"
+                                   "\"bucket\":\"1h\",\"span\":\"1m\",\"splits\":4,"
+                                   "\"state\":\"present\"}]}");
+    response_free(&response);
+    const struct vv_plan plans[] = {{VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
+                                    {VV_DAY, VV_HOUR, VV_HOUR, 2},
+                                    {VV_TIME_MAX - VV_DAY, 2 * VV_HOUR, VV_HOUR, 3}};
+    assert_int_equal(vv_registry_source_set_plans(registry, source, plans, 3), VV_OK);
+    response = ask(door, "GET", path, "", NULL, 200);
+    assert_contains(response.body, "\"splits\":1,\"state\":\"past\"}");
+    assert_contains(response.body, "{\"from\":\"1970-01-02T00:00:00Z\",\"bucket\":\"1h\"");
+    assert_contains(response.body, "\"splits\":2,\"state\":\"present\"}");
+    assert_contains(response.body, "\"splits\":3,\"state\":\"ahead\"}");
+    response_free(&response);
+    static const char *const wrong[] = {
+        "&splits=0",  "&splits=65",         "&splits=x",   "&bucket=soon",
+        "&bucket=0s", "&span=2h&bucket=1h", "&buckets=1h", ""};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(change, sizeof change, "%s%s", path, wrong[i]);
+        expect(door, "PUT", change, "", "", 400);
+    }
+    snprintf(change, sizeof change, "%s&bucket=1h", path);
+    expect(door, "GET", change, "", NULL, 400);
+    expect(door, "GET", "/api/v1/plans?tenant=plans", "", NULL, 400);
+    expect(door, "GET", "/api/v1/plans?tenant=plans&source=none", "", NULL, 404);
+    expect(door, "PUT", "/api/v1/plans?tenant=none&source=none&splits=2", "", "", 404);
+}
+
 static void test_nodes(void **state)
 {
     struct door *door = *state;
@@ -80,12 +125,18 @@ static void test_nodes(void **state)
     const json_t *unknown = json_array_get(nodes, 2);
     assert_true(json_is_null(json_object_get(unknown, "flushed_until")));
     assert_true(json_is_null(json_object_get(unknown, "age_seconds")));
+    assert_string_equal(json_string_value(json_object_get(self, "region")), "east");
+    assert_string_equal(json_string_value(json_object_get(gone, "region")), "west");
+    assert_contains(response.body, "{\"region\":\"east\",\"self\":true,\"state\":\"readable\"}");
+    assert_contains(response.body, "{\"region\":\"west\",\"self\":false,\"state\":\"absent\"}");
     json_decref(root);
     response_free(&response);
     atomic_store(&door->engine->alone, true);
     response = ask(door, "GET", "/api/v1/nodes", "", NULL, 200);
     root = parsed(&response);
     assert_int_equal(json_array_size(json_object_get(root, "nodes")), 1);
+    assert_null(json_object_get(root, "regions"));
+    assert_null(json_object_get(json_array_get(json_object_get(root, "nodes"), 0), "region"));
     json_decref(root);
     response_free(&response);
     expect(door, "POST", "/api/v1/nodes", "", "", 405);
@@ -136,7 +187,7 @@ static void test_paths_and_methods(void **state)
     struct door *door = *state;
     struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
     json_t *root = parsed(&response);
-    assert_int_equal(json_array_size(json_object_get(root, "paths")), 18);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 21);
     assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
     json_decref(root);
     response_free(&response);
@@ -230,9 +281,49 @@ static void test_tenants(void **state)
                                       "{\"tenant\":\"x\",\"retention\":\"soon\"}",
                                       "{\"tenant\":\"x\",\"retention\":30}",
                                       "{\"tenant\":\"x\",\"retention\":\"0\"}",
+                                      "{\"tenant\":\"x\",\"tiers\":\"on\"}",
+                                      "{\"tenant\":\"x\",\"tiers\":true}",
+                                      "{\"tenant\":\"x\",\"tiers\":{\"week\":\"1d\"}}",
+                                      "{\"tenant\":\"x\",\"tiers\":{\"hour\":7}}",
+                                      "{\"tenant\":\"x\",\"tiers\":{\"hour\":\"default\"}}",
                                       "{\"tenant\":\"x\",\"quota\":1}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         expect(door, "PUT", "/api/v1/tenants", "", bad[i], 400);
+    }
+}
+
+static void assert_tiers(struct door *door, const char *expected)
+{
+    struct response response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+    json_t *root = parsed(&response);
+    json_t *tenant = json_array_get(json_object_get(root, "tenants"), 0);
+    char *tiers = json_dumps(json_object_get(tenant, "tiers"), JSON_COMPACT);
+    assert_string_equal(tiers, expected);
+    free(tiers);
+    json_decref(root);
+    response_free(&response);
+}
+
+static void test_tiers(void **state)
+{
+    struct door *door = *state;
+    static const struct {
+        const char *body;
+        const char *tiers;
+    } cases[] = {
+        {"{\"tenant\":\"a\"}", "{}"},
+        {"{\"tenant\":\"a\",\"tiers\":\"default\"}",
+         "{\"minute\":\"30d\",\"hour\":\"365d\",\"day\":\"forever\"}"},
+        {"{\"tenant\":\"a\",\"tiers\":{\"hour\":\"off\",\"day\":\"400d\"}}",
+         "{\"minute\":\"30d\",\"day\":\"400d\"}"},
+        {"{\"tenant\":\"a\",\"tiers\":{},\"retention\":\"90d\"}",
+         "{\"minute\":\"30d\",\"day\":\"400d\"}"},
+        {"{\"tenant\":\"a\",\"tiers\":\"off\"}", "{}"},
+        {"{\"tenant\":\"a\",\"tiers\":{\"hour\":\"12h\"}}", "{\"hour\":\"12h\"}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        expect(door, "PUT", "/api/v1/tenants", "", cases[i].body, 200);
+        assert_tiers(door, cases[i].tiers);
     }
 }
 
@@ -461,11 +552,13 @@ int main(void)
         door_test(test_root_lists_the_paths),
         door_test(test_health),
         door_test(test_nodes),
+        door_test(test_plans),
         door_test(test_recovering),
         door_test(test_metrics),
         door_test(test_paths_and_methods),
         door_test(test_describe),
         door_test(test_tenants),
+        door_test(test_tiers),
         door_test(test_flush),
         door_test(test_influxql),
         door_test(test_nonsense),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The merge against a naive model: any pieces, either direction, both ways to treat equal times. */
+#include "base/bits.h"
 #include "base/random.h"
 #include "model/merge.h"
 #include "model/piece.h"
@@ -140,6 +141,7 @@ static void run_seed(uint64_t seed)
         .n_metrics = all ? 0 : 2,
         .descending = vv_random_below(&random, 2) == 0,
         .join_times = vv_random_below(&random, 2) == 0,
+        .chunk_bytes = vv_random_below(&random, 2) * vv_random_below(&random, 2000),
     };
     struct vv_merge *merge;
     assert_int_equal(vv_merge_create(&options, &merge), VV_OK);
@@ -175,6 +177,41 @@ static void test_equals_naive_model(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         run_seed(seed);
+    }
+}
+
+/* Pieces that follow each other come as one chunk where chunks are to be large. */
+static void test_chunks_are_as_large_as_asked(void **state)
+{
+    (void)state;
+    for (size_t chunk_bytes = 0; chunk_bytes <= 30 * 3 * 8; chunk_bytes += 30 * 3 * 8) {
+        struct vv_merge_options options = {
+            .from = INT64_MIN, .to = INT64_MAX, .chunk_bytes = chunk_bytes};
+        struct vv_merge *merge;
+        const struct vv_rows *chunk;
+        size_t chunks = 0;
+        size_t n_rows = 0;
+        assert_int_equal(vv_merge_create(&options, &merge), VV_OK);
+        for (int64_t i = 0; i < 6; i++) {
+            struct vv_rows rows;
+            assert_int_equal(vv_rows_alloc(10, 1, &rows), VV_OK);
+            rows.columns[0].metric = 10;
+            rows.columns[0].type = VV_INT64;
+            for (int64_t j = 0; j < 10; j++) {
+                rows.times[j] = i * 10 + j;
+                rows.stamps[j] = (uint64_t)i;
+                rows.columns[0].values[j] = (uint64_t)j;
+                vv_column_mark(&rows.columns[0], (size_t)j);
+            }
+            assert_int_equal(vv_merge_add_rows(merge, &rows), VV_OK);
+        }
+        while (vv_merge_next(merge, &chunk, NULL) == VV_OK) {
+            chunks++;
+            n_rows += chunk->n_rows;
+        }
+        assert_int_equal(n_rows, 60);
+        assert_int_equal(chunks, chunk_bytes ? 2 : 6);
+        vv_merge_destroy(merge);
     }
 }
 
@@ -262,13 +299,6 @@ static void test_many_overlapping_pieces(void **state)
 
 /* ---- types ---- */
 
-static uint64_t float_bits(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* One value of metric 10, and one of metric 11 that is always an integer. */
 static struct vv_rows typed_row(int64_t time, uint64_t stamp, enum vv_value_type type, int value)
 {
@@ -278,7 +308,8 @@ static struct vv_rows typed_row(int64_t time, uint64_t stamp, enum vv_value_type
     rows.stamps[0] = stamp;
     rows.columns[0].metric = 10;
     rows.columns[0].type = type;
-    rows.columns[0].values[0] = type == VV_INT64 ? (uint64_t)(int64_t)value : float_bits(value);
+    rows.columns[0].values[0] =
+        type == VV_INT64 ? (uint64_t)(int64_t)value : vv_bits_of_double(value);
     rows.columns[1].metric = 11;
     rows.columns[1].type = VV_INT64;
     rows.columns[1].values[0] = (uint64_t)(int64_t)-value;
@@ -314,7 +345,7 @@ static void assert_typed(struct vv_merge *merge, enum vv_value_type type)
         assert_int_equal(rows->columns[1].type, VV_INT64);
         for (size_t i = 0; i < rows->n_rows; i++, seen++) {
             int value = (int)rows->times[i] - 4;
-            uint64_t bits = type == VV_INT64 ? (uint64_t)(int64_t)value : float_bits(value);
+            uint64_t bits = type == VV_INT64 ? (uint64_t)(int64_t)value : vv_bits_of_double(value);
             assert_int_equal(rows->columns[0].values[i], bits);
             assert_int_equal(rows->columns[1].values[i], (uint64_t)(int64_t)-value);
         }
@@ -363,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_naive_model),
+        cmocka_unit_test(test_chunks_are_as_large_as_asked),
         cmocka_unit_test(test_later_row_of_equal_stamp_wins),
         cmocka_unit_test(test_memory_limit_is_an_error_that_says_so),
         cmocka_unit_test(test_damaged_piece_is_corrupt),

@@ -214,9 +214,9 @@ static void splits_never_change(void **state)
 static void span_keys_order(void **state)
 {
     (void)state;
-    const struct vv_span_key base = {{5, 5, -5, VV_HOUR, 5}, 5, -5};
-    struct vv_span_key bigger[7];
-    for (int i = 0; i < 7; i++) {
+    const struct vv_span_key base = {{5, 5, -5, VV_HOUR, 5, 0}, 5, -5};
+    struct vv_span_key bigger[8];
+    for (int i = 0; i < 8; i++) {
         bigger[i] = base;
     }
     bigger[0].partition.tenant++;
@@ -226,11 +226,12 @@ static void span_keys_order(void **state)
     bigger[4].partition.split++;
     bigger[5].measurement++;
     bigger[6].span_start = 0;
+    bigger[7].partition.region++;
     assert_int_equal(vv_span_key_compare(&base, &base), 0);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         assert_true(vv_span_key_compare(&base, &bigger[i]) < 0);
         assert_true(vv_span_key_compare(&bigger[i], &base) > 0);
-        for (int j = i + 1; j < 7; j++) {
+        for (int j = i + 1; j < 8; j++) {
             assert_true(vv_span_key_compare(&bigger[i], &bigger[j]) > 0);
         }
     }
@@ -308,6 +309,38 @@ static void broken_plans_are_refused(void **state)
     }
 }
 
+static void a_plan_that_fits_bounds_the_load_of_a_split(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 9};
+    for (int round = 0; round < 5000; round++) {
+        uint64_t rows = 8 + vv_random_below(&random, 1u << vv_random_below(&random, 24));
+        uint64_t load = rows * (1 + vv_random_below(&random, 50));
+        int64_t range = 10 * VV_SECOND + random_time(&random, 0, 30 * VV_DAY);
+        struct vv_plan plan = vv_plan_fit(rows, load, range, 0);
+        assert_int_equal(vv_plan_check(&plan, NULL), VV_OK);
+        assert_true(vv_plan_load(&plan, load, range) <= VV_SPLIT_LOAD_MAX ||
+                    plan.splits == VV_SPLITS_MAX);
+        struct vv_plan same = vv_plan_fit(rows, rows, range, 0);
+        struct vv_plan chosen = vv_plan_choose(rows, range, 0);
+        assert_int_equal(same.bucket_ns, chosen.bucket_ns);
+        assert_int_equal(same.splits, chosen.splits);
+        assert_true(plan.bucket_ns <= same.bucket_ns);
+    }
+}
+
+static void a_plan_begins_with_a_bucket_and_not_before(void **state)
+{
+    (void)state;
+    assert_int_equal(vv_plan_begin(VV_HOUR, 0), 0);
+    assert_int_equal(vv_plan_begin(VV_HOUR, 1), VV_HOUR);
+    assert_int_equal(vv_plan_begin(VV_HOUR, -1), 0);
+    assert_int_equal(vv_plan_begin(VV_DAY, 20000 * VV_DAY), 20000 * VV_DAY);
+    assert_int_equal(vv_plan_begin(VV_DAY, 20000 * VV_DAY + 1), 20001 * VV_DAY);
+    assert_int_equal(vv_plan_begin(VV_DAY, VV_TIME_MAX), INT64_MAX);
+    assert_int_equal(vv_plan_begin(VV_DAY, INT64_MAX), INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +356,8 @@ int main(void)
         cmocka_unit_test(chosen_plans),
         cmocka_unit_test(chosen_plans_keep_their_bounds),
         cmocka_unit_test(broken_plans_are_refused),
+        cmocka_unit_test(a_plan_that_fits_bounds_the_load_of_a_split),
+        cmocka_unit_test(a_plan_begins_with_a_bucket_and_not_before),
     };
     print_message("seed %d\n", SEED);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_QUERY_FIXTURE_H
 #define TESTS_UNIT_QUERY_FIXTURE_H
 
+#include "base/bits.h"
 #include "base/random.h"
 #include "flush/flush.h"
 #include "query/query.h"
@@ -61,13 +62,14 @@ static inline void fixture_init(struct fixture *f)
     assert_int_equal(vv_store_memory_open(&store_options, &f->store, NULL), VV_OK);
     struct vv_ledger_rule rule = {
         .lateness_ns = VV_MINUTE, .spread_ns = 1, .quiet_ns = VV_SECOND, .overdue_ns = VV_HOUR};
-    f->flush =
-        (struct vv_flush_options){.registry = f->registry, .store = f->store, .ledger = rule};
+    f->flush = (struct vv_flush_options){
+        .registry = f->registry, .store = f->store, .ledger = rule, .clock = &f->clock.clock};
     struct vv_sealer_options sealer_options = {.registry = f->registry,
                                                .store = f->store,
                                                .clock = &f->clock.clock,
                                                .ledger = rule,
-                                               .block_bytes_max = 4096};
+                                               .block_bytes_max = 4096,
+                                               .percentile_error = 0.01};
     assert_int_equal(vv_sealer_create(&sealer_options, &f->sealer), VV_OK);
     f->stamp = vv_stamp_make((uint64_t)(FIXTURE_NOW / 1000), 0);
     f->context = (struct vv_query_context){
@@ -112,13 +114,6 @@ static inline uint32_t fixture_metric(struct fixture *f, const char *measurement
     return metric;
 }
 
-static inline uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* n points of one series in one batch. */
 static inline void fixture_write(struct fixture *f, uint32_t source, uint32_t metric,
                                  const int64_t *times, const uint64_t *values, size_t n)
@@ -144,7 +139,7 @@ static inline void fixture_write(struct fixture *f, uint32_t source, uint32_t me
 static inline void fixture_point(struct fixture *f, uint32_t source, uint32_t metric, int64_t time,
                                  double value)
 {
-    uint64_t bits = bits_of(value);
+    uint64_t bits = vv_bits_of_double(value);
     fixture_write(f, source, metric, &time, &bits, 1);
 }
 

@@ -61,9 +61,7 @@ static inline int64_t model_step_next(const struct model_query *q, int64_t start
 
 static inline double model_real(int metric, uint64_t bits)
 {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return model_types[metric] == VV_INT64 ? (double)(int64_t)bits : value;
+    return model_types[metric] == VV_INT64 ? (double)(int64_t)bits : vv_bits_double(bits);
 }
 
 static inline bool model_where(const struct model_query *q, double value)

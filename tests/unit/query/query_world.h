@@ -73,13 +73,14 @@ static inline uint64_t model_value(struct model *m, int metric, uint64_t *counte
     }
     if (metric == 1 && chance < 12) {
         double odd = chance < 6 ? NAN : chance < 9 ? INFINITY : -INFINITY;
-        return bits_of(odd);
+        return vv_bits_of_double(odd);
     }
     double decimals = (double)vv_random_below(&m->random, 2000) / 10;
-    return bits_of(chance < 50 ? decimals : 200 * vv_random_unit(&m->random) - 50);
+    return vv_bits_of_double(chance < 50 ? decimals : 200 * vv_random_unit(&m->random) - 50);
 }
 
-static inline void model_burst(struct model *m)
+/* Written to a fixture whose sources and metrics have the model's numbers. */
+static inline void model_burst_in(struct model *m, struct fixture *f)
 {
     static const int64_t gaps[] = {VV_SECOND, 10 * VV_SECOND, VV_MINUTE, 7 * VV_MINUTE, VV_HOUR};
     int source = (int)vv_random_below(&m->random, MODEL_SOURCES - 1);
@@ -97,35 +98,47 @@ static inline void model_burst(struct model *m)
         model_keep(m, (struct model_point){source, metric, time, values[i]});
         time += gap + (vv_random_below(&m->random, 10) == 0 ? gap / 3 : 0);
     }
-    m->f.unseen = model_hides && vv_random_below(&m->random, 2) == 0;
-    fixture_write(&m->f, m->sources[source], m->metrics[metric], times, values, n);
+    f->unseen = model_hides && vv_random_below(&m->random, 2) == 0;
+    fixture_write(f, m->sources[source], m->metrics[metric], times, values, n);
 }
 
-static inline void model_init(struct model *m, uint64_t seed)
+/* The model's sources and metrics, in an empty fixture. */
+static inline void model_names_in(struct model *m, struct fixture *f)
 {
-    static const int64_t buckets[] = {0, VV_HOUR, 6 * VV_HOUR, VV_DAY};
-    memset(m, 0, sizeof *m);
-    fixture_init(&m->f);
-    m->random.state = seed;
-    m->start = FIXTURE_NOW - 200 * VV_DAY; /* 2024-03-18: a change of the clock is near */
-    m->length = 20 * VV_DAY;
-    m->f.flush.bucket_ns = buckets[vv_random_below(&m->random, 4)];
-    if (m->f.flush.bucket_ns) {
-        m->f.flush.span_ns = vv_random_below(&m->random, 2) ? VV_HOUR : m->f.flush.bucket_ns;
-        m->f.flush.splits = (uint16_t)(1 + vv_random_below(&m->random, 3));
-    }
     for (int i = 0; i < MODEL_SOURCES; i++) {
-        m->sources[i] = fixture_source(&m->f, model_ids[i], model_sites[i]);
+        m->sources[i] = fixture_source(f, model_ids[i], model_sites[i]);
     }
     for (int i = 0; i < MODEL_METRICS; i++) {
         const char *point = strchr(model_names[i], '.');
         char measurement[16];
         snprintf(measurement, sizeof measurement, "%.*s", (int)(point - model_names[i]),
                  model_names[i]);
-        m->metrics[i] = fixture_metric(&m->f, measurement, point + 1, model_types[i]);
+        m->metrics[i] = fixture_metric(f, measurement, point + 1, model_types[i]);
+    }
+}
+
+/* Without points. */
+static inline void model_begin(struct model *m, uint64_t seed)
+{
+    memset(m, 0, sizeof *m);
+    fixture_init(&m->f);
+    m->random.state = seed;
+    m->start = FIXTURE_NOW - 200 * VV_DAY; /* 2024-03-18: a change of the clock is near */
+    m->length = 20 * VV_DAY;
+    model_names_in(m, &m->f);
+}
+
+static inline void model_init(struct model *m, uint64_t seed)
+{
+    static const int64_t buckets[] = {0, VV_HOUR, 6 * VV_HOUR, VV_DAY};
+    model_begin(m, seed);
+    m->f.flush.bucket_ns = buckets[vv_random_below(&m->random, 4)];
+    if (m->f.flush.bucket_ns) {
+        m->f.flush.span_ns = vv_random_below(&m->random, 2) ? VV_HOUR : m->f.flush.bucket_ns;
+        m->f.flush.splits = (uint16_t)(1 + vv_random_below(&m->random, 3));
     }
     for (int i = 0; i < 40; i++) {
-        model_burst(m);
+        model_burst_in(m, &m->f);
         uint64_t what = vv_random_below(&m->random, 8);
         if (what < 2) {
             fixture_flush(&m->f);

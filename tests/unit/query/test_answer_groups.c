@@ -94,7 +94,7 @@ static void memory_is_bounded(void **state)
         uint32_t source = fixture_source(&f, id, NULL);
         for (int i = 0; i < 20000; i++) {
             times[i] = FIXTURE_NOW - 20000 * VV_SECOND + i * VV_SECOND;
-            values[i] = bits_of(i % 100 + 1);
+            values[i] = vv_bits_of_double(i % 100 + 1);
         }
         fixture_write(&f, source, metric, times, values, 20000);
     }

@@ -235,7 +235,7 @@ static void percentiles_of_many(void **state)
     static uint64_t values[20000];
     for (int i = 0; i < 20000; i++) {
         times[i] = i * VV_SECOND;
-        values[i] = bits_of((i * 7919 % 20000) + 1);
+        values[i] = vv_bits_of_double((i * 7919 % 20000) + 1);
     }
     fixture_write(&f, source, metric, times, values, 20000);
     static const int64_t counts[] = {4096, 4097, 20000};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exported lines: their exact text, and that reading them gives the same points. */
+#include "base/bits.h"
 #include "base/random.h"
 #include "ingest/json_points.h"
 #include "ingest/line_protocol.h"
@@ -15,13 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 
 struct point {
     const char *field;
@@ -105,7 +99,7 @@ static void the_id_tag_stands_in_its_place(void **state)
                                       .id_tag = VV_STR_LITERAL("host"),
                                       .tags = tags,
                                       .n_tags = 2};
-    const struct point points[] = {{"v", VV_FLOAT64, bits_of(1.5)}};
+    const struct point points[] = {{"v", VV_FLOAT64, vv_bits_of_double(1.5)}};
     expect_row(VV_FORMAT_LINE, &series, 1, points, 1, "m,a=1,host=press\\ 4,z=2 v=1.5 1\n");
     series.n_tags = 1;
     expect_row(VV_FORMAT_LINE, &series, 1, points, 1, "m,a=1,host=press\\ 4 v=1.5 1\n");
@@ -126,11 +120,11 @@ static void numbers_keep_every_bit(void **state)
     const struct point points[] = {
         {"a", VV_INT64, (uint64_t)INT64_MAX},
         {"b", VV_INT64, (uint64_t)INT64_MIN},
-        {"c", VV_FLOAT64, bits_of(-0.0)},
-        {"d", VV_FLOAT64, bits_of(5e-324)},
-        {"e", VV_FLOAT64, bits_of(3)},
-        {"f", VV_FLOAT64, bits_of(0.1)},
-        {"g", VV_FLOAT64, bits_of(-1.7976931348623157e308)},
+        {"c", VV_FLOAT64, vv_bits_of_double(-0.0)},
+        {"d", VV_FLOAT64, vv_bits_of_double(5e-324)},
+        {"e", VV_FLOAT64, vv_bits_of_double(3)},
+        {"f", VV_FLOAT64, vv_bits_of_double(0.1)},
+        {"g", VV_FLOAT64, vv_bits_of_double(-1.7976931348623157e308)},
     };
     expect_row(VV_FORMAT_LINE, &series, INT64_C(1385932500000000001), points, 7,
                "m a=9223372036854775807i,b=-9223372036854775808i,c=-0,d=4.94065645841247e-324,e=3,"
@@ -167,7 +161,7 @@ static void what_line_protocol_cannot_hold_is_refused(void **state)
     assert_int_equal(write_row(VV_FORMAT_LINE, &plain, 0, odd_field, 1, &out, &error), VV_INVALID);
     static const double odd_values[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < 3; i++) {
-        const struct point point = {"v", VV_FLOAT64, bits_of(odd_values[i])};
+        const struct point point = {"v", VV_FLOAT64, vv_bits_of_double(odd_values[i])};
         assert_int_equal(write_row(VV_FORMAT_LINE, &plain, 0, &point, 1, &out, &error), VV_INVALID);
         assert_int_equal(write_row(VV_FORMAT_JSON_LINES, &plain, 0, &point, 1, &out, &error),
                          VV_INVALID);

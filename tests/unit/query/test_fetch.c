@@ -4,143 +4,10 @@
  * for, while flushes and seals go on between asking and using.
  */
 #include "query_model.h"
+#include "slow_store.h"
 
 #define SEEDS    10
 #define REQUESTS 40
-
-struct kept {
-    struct vv_piece piece;
-    char *bytes;
-};
-
-struct vv_store_answer {
-    struct slow *slow;
-    struct kept *pieces;
-    size_t n;
-    bool fails;
-    bool used;
-};
-
-/* Passes everything on to the fixture's store. */
-struct slow {
-    struct vv_store base;
-    struct vv_store_ops ops;
-    struct fixture *f;
-    struct vv_random random;
-    bool moves; /* flush and seal between asking and using */
-    unsigned flush_at;
-    bool fails_day; /* partitions of every third day */
-    unsigned fail_every;
-    unsigned begun;
-    unsigned unused;
-    unsigned unused_most;
-};
-
-static struct slow *slow_of(struct vv_store *store)
-{
-    return (struct slow *)(void *)store;
-}
-
-static enum vv_status keep_piece(void *context, const struct vv_piece *piece)
-{
-    struct vv_store_answer *answer = context;
-    answer->pieces = realloc(answer->pieces, (answer->n + 1) * sizeof *answer->pieces);
-    struct kept *kept = &answer->pieces[answer->n++];
-    kept->piece = *piece;
-    kept->bytes = malloc(piece->bytes.size + 1);
-    memcpy(kept->bytes, piece->bytes.data, piece->bytes.size);
-    kept->piece.bytes.data = kept->bytes;
-    return VV_OK;
-}
-
-static enum vv_status begin_read(struct vv_store *store, const struct vv_store_read *read,
-                                 struct vv_store_answer **answer_out, struct vv_error *error)
-{
-    struct slow *slow = slow_of(store);
-    struct vv_store *inner = slow->f->store;
-    struct vv_store_answer *answer = calloc(1, sizeof *answer);
-    answer->slow = slow;
-    slow->begun++;
-    slow->unused++;
-    slow->unused_most = slow->unused > slow->unused_most ? slow->unused : slow->unused_most;
-    answer->fails = slow->fail_every && slow->begun % slow->fail_every == 0;
-    answer->fails |= slow->fails_day && read->partition.bucket_start / VV_DAY % 3 == 0;
-    *answer_out = answer;
-    enum vv_status status = inner->ops->read(inner, read, keep_piece, answer, error);
-    if (slow->begun == slow->flush_at || (slow->moves && vv_random_below(&slow->random, 6) == 0)) {
-        fixture_flush(slow->f);
-    }
-    if (slow->moves && vv_random_below(&slow->random, 12) == 0) {
-        fixture_seal(slow->f);
-    }
-    return status;
-}
-
-static enum vv_status visit_read(struct vv_store_answer *answer, vv_piece_visit visit,
-                                 void *context, struct vv_error *error)
-{
-    answer->slow->unused -= !answer->used;
-    answer->used = true;
-    if (answer->fails) {
-        return vv_error_set(error, VV_OVERLOAD, "at a bad time");
-    }
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < answer->n && status == VV_OK; i++) {
-        status = visit(context, &answer->pieces[i].piece);
-    }
-    return status == VV_DONE ? VV_OK : status;
-}
-
-static void end_read(struct vv_store_answer *answer)
-{
-    answer->slow->unused -= !answer->used;
-    for (size_t i = 0; i < answer->n; i++) {
-        free(answer->pieces[i].bytes);
-    }
-    free(answer->pieces);
-    free(answer);
-}
-
-static enum vv_status never_read(struct vv_store *store, const struct vv_store_read *read,
-                                 vv_piece_visit visit, void *context, struct vv_error *error)
-{
-    (void)store;
-    (void)read;
-    (void)visit;
-    (void)context;
-    return vv_error_set(error, VV_INVALID, "read without having been asked for");
-}
-
-static enum vv_status nearest(struct vv_store *store, uint32_t tenant, uint32_t source,
-                              int64_t bucket_start, bool forward, int64_t *bucket_start_out,
-                              struct vv_error *error)
-{
-    struct vv_store *inner = slow_of(store)->f->store;
-    return inner->ops->nearest(inner, tenant, source, bucket_start, forward, bucket_start_out,
-                               error);
-}
-
-static void slow_init(struct slow *slow, struct fixture *f, uint64_t seed)
-{
-    *slow = (struct slow){.f = f, .random = {seed}};
-    slow->ops.read = never_read;
-    slow->ops.begin_read = begin_read;
-    slow->ops.visit_read = visit_read;
-    slow->ops.end_read = end_read;
-    slow->ops.nearest = nearest;
-    slow->base.ops = &slow->ops;
-    f->context.store = &slow->base;
-}
-
-static size_t no_peers(struct vv_store *store, struct vv_peer *peers_out, size_t max)
-{
-    (void)store;
-    (void)peers_out;
-    (void)max;
-    return 0;
-}
-
-static const struct vv_shared_ops shared_ops = {.peers = no_peers};
 
 static void check_seeds(bool moves, unsigned fail_every)
 {
@@ -149,7 +16,7 @@ static void check_seeds(bool moves, unsigned fail_every)
         struct slow slow;
         model_init(&m, seed);
         slow_init(&slow, &m.f, seed);
-        slow.ops.shared = model_hides ? &shared_ops : NULL;
+        slow.ops.shared = model_hides ? &slow_shared_ops : NULL;
         slow.moves = moves;
         slow.fail_every = fail_every;
         for (int i = 0; i < REQUESTS; i++) {
@@ -313,7 +180,7 @@ static void check_asking_ahead(bool unseen)
     f.flush.span_ns = VV_DAY;
     fixture_flush(&f);
     slow_init(&slow, &f, 1);
-    slow.ops.shared = unseen ? &shared_ops : NULL;
+    slow.ops.shared = unseen ? &slow_shared_ops : NULL;
     char *text;
     assert_int_equal(
         fixture_answer(&f, VV_REQUEST_QUERY, WORDS("metric=m.v", "from=-300d"), 1 << 20, &text),
@@ -340,6 +207,51 @@ static void asking_runs_ahead_within_a_bound(void **state)
     check_asking_ahead(true);
 }
 
+/* Forty days of one source with so many points each: how many partitions wait to be used at most.
+ */
+static unsigned most_ahead(size_t points_a_day, size_t memory)
+{
+    enum { DAYS = 40, POINTS_MAX = 3000 };
+    static int64_t times[POINTS_MAX];
+    static uint64_t values[POINTS_MAX];
+    struct vv_random random = {7}; /* so that nothing can be packed */
+    struct fixture f;
+    struct slow slow;
+    fixture_init(&f);
+    uint32_t metric = fixture_metric(&f, "m", "v", VV_FLOAT64);
+    uint32_t source = fixture_source(&f, "a", "north");
+    for (int day = 0; day < DAYS; day++) {
+        for (size_t i = 0; i < points_a_day; i++) {
+            times[i] = FIXTURE_NOW - (DAYS - day) * VV_DAY + (int64_t)i * VV_SECOND;
+            values[i] = vv_bits_of_double(vv_random_unit(&random));
+        }
+        fixture_write(&f, source, metric, times, values, points_a_day);
+    }
+    f.flush.bucket_ns = VV_DAY;
+    f.flush.span_ns = VV_DAY;
+    fixture_flush(&f);
+    slow_init(&slow, &f, 1);
+    f.limits.memory_bytes_max = memory;
+    char *text;
+    assert_int_equal(fixture_answer(&f, VV_REQUEST_QUERY,
+                                    WORDS("metric=m.v", "from=-60d", "step=1d", "agg=count"),
+                                    1 << 20, &text),
+                     VV_OK);
+    assert_int_equal(f.facts.points_read, DAYS * points_a_day);
+    free(text);
+    fixture_deinit(&f);
+    return slow.unused_most;
+}
+
+/* The fuller partitions are, the fewer are asked for at once; it is the memory that counts. */
+static void asking_ahead_is_adapted_to_density(void **state)
+{
+    (void)state;
+    assert_in_range(most_ahead(10, 1 << 20), 20, 33);
+    assert_in_range(most_ahead(2000, 1 << 20), 2, 12);
+    assert_in_range(most_ahead(2000, 64 << 20), 20, 33);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +262,7 @@ int main(void)
         cmocka_unit_test(what_failed_ahead_is_asked_for_again),
         cmocka_unit_test(what_can_not_be_read_is_named_where_that_is_allowed),
         cmocka_unit_test(asking_runs_ahead_within_a_bound),
+        cmocka_unit_test(asking_ahead_is_adapted_to_density),
     };
     setenv("TZ", "Europe/Berlin", 1); /* the model's calendar */
     tzset();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds: slices in any order and of any size give what long double over all points gives. */
+#include "base/bits.h"
 #include "base/random.h"
 #include "query/fold.h"
 
@@ -41,18 +42,9 @@ static struct vv_fold_spec spec_of(enum vv_value_type type)
                                  .budget = &budget};
 }
 
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static double real_of(enum vv_value_type type, uint64_t bits)
 {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return type == VV_INT64 ? (double)(int64_t)bits : value;
+    return type == VV_INT64 ? (double)(int64_t)bits : vv_bits_double(bits);
 }
 
 static void fill(struct vv_random *random, enum vv_value_type type, size_t n, int shape)
@@ -62,7 +54,7 @@ static void fill(struct vv_random *random, enum vv_value_type type, size_t n, in
         double unit = vv_random_unit(random) - 0.5;
         times[i] = (int64_t)i;
         values[i] = type == VV_INT64 ? (uint64_t)(int64_t)(unit * 1e6 + offsets[shape])
-                                     : bits_of(unit + offsets[shape]);
+                                     : vv_bits_of_double(unit + offsets[shape]);
     }
 }
 
@@ -179,7 +171,7 @@ static void small_and_large_add_up(void **state)
     spec.needs = VV_NEED_SUM;
     for (size_t i = 0; i < 1000; i++) {
         times[i] = (int64_t)i;
-        values[i] = bits_of(i == 0 ? 1e17 : i == 999 ? -1e17 : 0.1);
+        values[i] = vv_bits_of_double(i == 0 ? 1e17 : i == 999 ? -1e17 : 0.1);
     }
     assert_int_equal(vv_fold_add(&spec, &fold, times, values, 1000), VV_OK);
     vv_fold_read(&spec, &fold, cells);
@@ -194,12 +186,12 @@ static void infinities_follow_ieee(void **state)
     struct vv_cell cells[AGGREGATES];
     spec.needs = VV_NEED_SUM | VV_NEED_BOUNDS | VV_NEED_MOMENTS;
     spec.n_aggregates = 6;
-    uint64_t some[] = {bits_of(1), bits_of(INFINITY), bits_of(2)};
+    uint64_t some[] = {vv_bits_of_double(1), vv_bits_of_double(INFINITY), vv_bits_of_double(2)};
     assert_int_equal(vv_fold_add(&spec, &fold, times, some, 3), VV_OK);
     vv_fold_read(&spec, &fold, cells);
     assert_true(cells[1].real == INFINITY && cells[4].real == INFINITY);
     assert_true(cells[2].real == 1 && cells[3].real == INFINITY && isnan(cells[5].real));
-    uint64_t other[] = {bits_of(-INFINITY)};
+    uint64_t other[] = {vv_bits_of_double(-INFINITY)};
     assert_int_equal(vv_fold_add(&spec, &fold, times, other, 1), VV_OK);
     vv_fold_read(&spec, &fold, cells);
     assert_true(isnan(cells[1].real) && isnan(cells[4].real));

@@ -252,6 +252,84 @@ static void times_of_sources_are_said_to_be_this_nodes(void **state)
     end(&p);
 }
 
+/* ---- other regions ---- */
+
+static void add_regions(struct place *p)
+{
+    fake_shared_add_region(p->fake, "home", VV_REGION_READABLE, NULL);
+    fake_shared_add_region(p->fake, "east", VV_REGION_READABLE, NULL);
+    fake_shared_add_region(p->fake, "west", VV_REGION_ABSENT, NULL);
+    fake_shared_add_region(p->fake, "\"up\"", VV_REGION_UNKNOWN, NULL);
+}
+
+static void other_regions_are_named(void **state)
+{
+    (void)state;
+    struct place p;
+    json_t *answer;
+    begin(&p);
+    add_regions(&p);
+    const json_t *facts = facts_of(&p, VV_REQUEST_QUERY, &answer);
+    const json_t *regions = json_object_get(facts, "regions");
+    assert_int_equal(json_array_size(regions), 3);
+    static const char *const expected[] = {"{\"name\": \"east\", \"state\": \"readable\"}",
+                                           "{\"name\": \"west\", \"state\": \"absent\"}",
+                                           "{\"name\": \"\\\"up\\\"\", \"state\": \"unknown\"}"};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = json_dumps(json_array_get(regions, i), JSON_PRESERVE_ORDER);
+        assert_string_equal(text, expected[i]);
+        free(text);
+    }
+    assert_null(json_object_get(facts, "complete_until")); /* no nodes of the own region */
+    json_decref(answer);
+    facts = facts_of(&p, VV_REQUEST_SOURCES, &answer);
+    assert_string_equal(json_string_value(json_object_get(facts, "first_and_last")),
+                        "of this node");
+    json_decref(answer);
+    expect_csv(&p.f, VV_REQUEST_METRICS, WORDS("format=csv"),
+               "metric,measurement,type,unit,description\nm.v,m,integer,,\n"
+               "# region east was not heard of yet\n"
+               "# data of region west is not kept in this data centre\n"
+               "# region \"up\" was not heard of yet\n");
+    expect_csv(&p.f, VV_REQUEST_EXPORT, WORDS("format=csv"),
+               "source,measurement,field,time,type,value\n");
+    end(&p);
+}
+
+/* What nodes of other regions say makes no promise: only this region's make complete_until. */
+static void each_region_was_heard_until_a_time_of_its_own(void **state)
+{
+    (void)state;
+    struct place p;
+    json_t *answer;
+    begin(&p);
+    add_regions(&p);
+    fake_shared_set_peer_in(p.fake, 1, 2, false, 300 * VV_SECOND);
+    fake_shared_set_peer_in(p.fake, 0, 3, false, 500 * VV_SECOND);
+    fake_shared_set_peer_in(p.fake, 1, 4, false, 200 * VV_SECOND);
+    fake_shared_set_peer_in(p.fake, 1, 5, true, 100 * VV_SECOND);
+    fake_shared_set_peer_in(p.fake, 2, 6, true, 50 * VV_SECOND); /* absent now */
+    for (int gone = 0; gone < 2; gone++) {
+        const json_t *facts = facts_of(&p, VV_REQUEST_QUERY, &answer);
+        const json_t *regions = json_object_get(facts, "regions");
+        assert_int_equal(number_of(facts, "complete_until"), 500);
+        assert_int_equal(number_of(facts, "nodes_gone"), 0);
+        assert_int_equal(number_of(json_array_get(regions, 0), "heard_until"), gone ? 300 : 200);
+        assert_null(json_object_get(json_array_get(regions, 1), "heard_until"));
+        assert_null(json_object_get(json_array_get(regions, 2), "heard_until"));
+        json_decref(answer);
+        fake_shared_set_peer_in(p.fake, 1, 2, true, 300 * VV_SECOND); /* none is heard of */
+        fake_shared_set_peer_in(p.fake, 1, 4, true, 200 * VV_SECOND);
+    }
+    expect_csv(&p.f, VV_REQUEST_METRICS, WORDS("format=csv"),
+               "metric,measurement,type,unit,description\nm.v,m,integer,,\n"
+               "# complete until 1970-01-01T00:08:20Z\n"
+               "# region east was heard until 1970-01-01T00:05:00Z\n"
+               "# data of region west is not kept in this data centre\n"
+               "# region \"up\" was not heard of yet\n");
+    end(&p);
+}
+
 /* More than are named, and more than are looked at with little memory. */
 static void many_nodes(void **state)
 {
@@ -319,11 +397,12 @@ static void peers_are_asked_before_the_store_is_read(void **state)
 
 /* ---- a store that cannot say where it has something ---- */
 
-static enum vv_status busy_nearest(struct vv_store *store, uint32_t tenant, uint32_t source,
-                                   int64_t bucket_start, bool forward, int64_t *bucket_start_out,
-                                   struct vv_error *error)
+static enum vv_status busy_nearest(struct vv_store *store, uint8_t region, uint32_t tenant,
+                                   uint32_t source, int64_t bucket_start, bool forward,
+                                   int64_t *bucket_start_out, struct vv_error *error)
 {
     (void)store;
+    (void)region;
     (void)tenant;
     (void)source;
     (void)bucket_start;
@@ -396,6 +475,8 @@ int main(void)
         cmocka_unit_test(csv_says_it_in_its_last_lines),
         cmocka_unit_test(an_export_says_nothing),
         cmocka_unit_test(times_of_sources_are_said_to_be_this_nodes),
+        cmocka_unit_test(other_regions_are_named),
+        cmocka_unit_test(each_region_was_heard_until_a_time_of_its_own),
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(odd_times_are_bounded),
         cmocka_unit_test(peers_are_asked_before_the_store_is_read),

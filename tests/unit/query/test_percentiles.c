@@ -147,6 +147,76 @@ static void infinities_stand_at_the_ends(void **state)
     assert_true(of_three(-1.7e308, 1.7e308, 1.7e308, 0.25) == 0);            /* no overflow */
 }
 
+/* Half as values, half as a sketch of this error. */
+static enum vv_status mix(struct vv_percentiles *percentiles, struct vv_percentile_budget *budget,
+                          double alpha)
+{
+    struct vv_sketch sketch;
+    uint64_t paused = vv_sim_memory_pause();
+    assert_true(vv_sketch_init(&sketch, alpha));
+    for (size_t i = 0; i < 500; i++) {
+        assert_true(vv_sketch_add(&sketch, (double)(2 * i + 1), 1));
+    }
+    vv_sim_memory_resume(paused);
+    double halves[500];
+    for (size_t i = 0; i < 500; i++) {
+        halves[i] = (double)(2 * i + 2);
+    }
+    enum vv_status status = vv_percentiles_add(percentiles, budget, halves, 250);
+    if (status == VV_OK) {
+        status = vv_percentiles_merge(percentiles, budget, &sketch);
+    }
+    if (status == VV_OK) {
+        status = vv_percentiles_add(percentiles, budget, halves + 250, 250);
+    }
+    vv_sketch_deinit(&sketch);
+    return status;
+}
+
+static void sketches_are_merged(void **state)
+{
+    (void)state;
+    struct vv_percentile_budget budget;
+    struct vv_percentiles percentiles = {0};
+    assert_true(vv_percentile_budget_init(&budget, 1 << 20));
+    assert_int_equal(mix(&percentiles, &budget, 0.02), VV_OK);
+    for (double q = 0; q <= 1; q += 0.125) {
+        double exact = 1 + q * 999;
+        assert_true(fabs(vv_percentiles_read(&percentiles, &budget, q) - exact) <= 0.021 * exact);
+    }
+    assert_true(budget.error == 0.02);
+    assert_true(budget.bytes > 0);
+    assert_int_equal(mix(&percentiles, &budget, 0.05), VV_OK); /* another error, the same values */
+    double both = 0.02 * 1.05 + 0.05;
+    for (double q = 0; q <= 1; q += 0.125) {
+        double exact = 1 + q * 999;
+        double got = vv_percentiles_read(&percentiles, &budget, q);
+        assert_true(fabs(got - exact) <= (both + 0.002) * exact);
+    }
+    assert_true(fabs(budget.error - both) < 1e-12);
+    vv_percentiles_deinit(&percentiles, &budget);
+    assert_int_equal(budget.bytes, 0);
+    vv_percentile_budget_deinit(&budget);
+}
+
+static void memory_that_runs_out_while_merging(void **state)
+{
+    (void)state;
+    struct vv_percentile_budget budget;
+    bool failed = true;
+    for (uint64_t k = 1; failed; k++) {
+        struct vv_percentiles percentiles = {0};
+        assert_true(vv_percentile_budget_init(&budget, 1 << 20));
+        vv_sim_memory_fail(k);
+        enum vv_status status = mix(&percentiles, &budget, 0.01);
+        failed = vv_sim_memory_failed();
+        assert_int_equal(status, failed ? VV_NO_MEMORY : VV_OK);
+        vv_percentiles_deinit(&percentiles, &budget);
+        assert_int_equal(budget.bytes, 0);
+        vv_percentile_budget_deinit(&budget);
+    }
+}
+
 static void memory_that_runs_out(void **state)
 {
     (void)state;
@@ -175,6 +245,8 @@ int main(void)
         cmocka_unit_test(many_values_are_close),
         cmocka_unit_test(little_memory_takes_sketches_early),
         cmocka_unit_test(infinities_stand_at_the_ends),
+        cmocka_unit_test(sketches_are_merged),
+        cmocka_unit_test(memory_that_runs_out_while_merging),
         cmocka_unit_test(memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

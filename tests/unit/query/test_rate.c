@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes: segments joined in any grouping are what a walk over all points gives. */
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "query/rate.h"
@@ -18,13 +19,6 @@
 static int64_t times[POINTS];
 static uint64_t values[POINTS];
 
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static void fill(struct vv_random *random, enum vv_value_type type)
 {
     int64_t value = 0;
@@ -33,7 +27,7 @@ static void fill(struct vv_random *random, enum vv_value_type type)
         value = (reset ? 0 : value) + (int64_t)vv_random_below(random, 20) -
                 (vv_random_below(random, 8) == 0 ? 15 : 0);
         times[i] = i * VV_SECOND;
-        values[i] = type == VV_INT64 ? (uint64_t)value : bits_of((double)value / 4);
+        values[i] = type == VV_INT64 ? (uint64_t)value : vv_bits_of_double((double)value / 4);
     }
 }
 

@@ -272,6 +272,34 @@ static void aggregates_and_steps(void **state)
     refuse(VV_REQUEST_QUERY, LIST("agg=mean", "tz=Mars/Base"), "time zone database");
 }
 
+static void tiers_and_points(void **state)
+{
+    (void)state;
+    struct vv_request *request = accept(
+        VV_REQUEST_QUERY, LIST("agg=mean", "from=-6h", "points=800", "tier=hour", "fill=null"));
+    assert_int_equal(request->points, 800);
+    assert_int_equal(request->tier, VV_TIER_HOUR);
+    assert_true(request->step_ns == 0);
+    vv_request_destroy(request);
+    request = accept(VV_REQUEST_QUERY, LIST("agg=mean", "tier=auto", "fill=null"));
+    assert_int_equal(request->tier, VV_TIER_AUTO);
+    vv_request_destroy(request);
+    request = accept(VV_REQUEST_QUERY, LIST("agg=mean"));
+    assert_int_equal(request->tier, VV_TIER_UNSAID);
+    vv_request_destroy(request);
+    static const char *const wrong[] = {"points=0", "points=100001", "points=-1", "points=many"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        refuse(VV_REQUEST_QUERY, LIST("agg=mean", "from=-6h", wrong[i]), "from 1 to 100000");
+    }
+    refuse(VV_REQUEST_QUERY, LIST("from=-6h", "points=800"), "points needs agg");
+    refuse(VV_REQUEST_QUERY, LIST("agg=mean", "points=800"), "points needs from");
+    refuse(VV_REQUEST_QUERY, LIST("agg=mean", "from=-6h", "points=800", "step=1h"),
+           "points chooses the step");
+    refuse(VV_REQUEST_QUERY, LIST("agg=mean", "tier=raw", "fill=null"), "fill needs step");
+    refuse(VV_REQUEST_QUERY, LIST("tier=week"), "allowed: auto, raw, minute, hour, day");
+    refuse(VV_REQUEST_LATEST, LIST("tier=hour"), "parameter 'tier' is unknown");
+}
+
 static void groups(void **state)
 {
     (void)state;
@@ -366,6 +394,7 @@ int main(void)
         cmocka_unit_test(tags),
         cmocka_unit_test(bounds_of_lists),
         cmocka_unit_test(aggregates_and_steps),
+        cmocka_unit_test(tiers_and_points),
         cmocka_unit_test(groups),
         cmocka_unit_test(lists_have_their_own),
         cmocka_unit_test(messages_are_harmless),

@@ -17,7 +17,7 @@ static void fill(struct fixture *f)
         for (int k = 0; k < 2; k++) {
             for (int i = 0; i < 2880; i++) {
                 times[i] = FIXTURE_NOW - 2 * VV_DAY + i * VV_MINUTE;
-                values[i] = k ? (uint64_t)i : bits_of(20 + i % 100 * 0.25);
+                values[i] = k ? (uint64_t)i : vv_bits_of_double(20 + i % 100 * 0.25);
             }
             fixture_write(f, sources[s], metrics[k], times, values, 1440);
             fixture_flush(f);

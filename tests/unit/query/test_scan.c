@@ -60,7 +60,7 @@ static void write_minutes(struct fixture *f, uint32_t source, uint32_t metric, i
     static uint64_t values[20000];
     for (int i = 0; i < minutes; i++) {
         times[i] = start + i * VV_MINUTE;
-        values[i] = bits_of(i);
+        values[i] = vv_bits_of_double(i);
     }
     fixture_write(f, source, metric, times, values, (size_t)minutes);
 }
@@ -74,7 +74,7 @@ static void expect_minutes(const struct scanned *got, int64_t start, int first, 
     for (int i = 0; i < end - first; i++) {
         int minute = descending ? end - 1 - i : first + i;
         assert_true(got->times[i] == start + minute * VV_MINUTE);
-        assert_true(got->values[i] == bits_of(minute));
+        assert_true(got->values[i] == vv_bits_of_double(minute));
     }
 }
 
@@ -390,7 +390,7 @@ static void *write_and_flush(void *context)
         uint64_t values[20];
         for (int k = 0; k < 20; k++) {
             times[k] = FIXTURE_NOW - 5 * VV_DAY + (i + k) * VV_MINUTE;
-            values[k] = bits_of(i + k);
+            values[k] = vv_bits_of_double(i + k);
         }
         fixture_write(f, writing->source, writing->metric, times, values, 20);
         atomic_store(&writing->written, i + 20);
@@ -425,7 +425,7 @@ static void acknowledged_points_are_always_seen(void **state)
         assert_true(got.n >= (size_t)written);
         for (size_t i = 0; i < got.n; i++) {
             size_t minute = rounds & 1 ? got.n - 1 - i : i;
-            assert_true(got.values[i] == bits_of((double)minute));
+            assert_true(got.values[i] == vv_bits_of_double((double)minute));
         }
     }
     assert_int_equal(pthread_join(thread, NULL), 0);

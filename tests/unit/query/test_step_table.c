@@ -27,8 +27,8 @@ static void folds_are_found_again(void **state)
         uint64_t step = i % 2 ? vv_random_below(&random, STEPS) : (uint64_t)(i % STEPS);
         struct vv_fold *fold = vv_step_table_find(&table, ((int64_t)step - 2000) * VV_HOUR);
         assert_non_null(fold);
-        assert_int_equal(fold->count, counts[step]);
-        fold->count = ++counts[step];
+        assert_int_equal(fold->step.count, counts[step]);
+        fold->step.count = ++counts[step];
     }
     size_t used = 0;
     for (int i = 0; i < STEPS; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations that fail: each operation either happens or leaves everything as it was. */
 #include "base/random.h"
+#include "registry/shared.h"
 #include "registry_fixture.h"
 #include "simulation/sim_memory.h"
 
@@ -35,6 +36,12 @@ static void describe_all(struct vv_registry *registry, struct vv_buffer *out)
     for (int kind = VV_REGISTRY_TENANT; kind <= VV_REGISTRY_TIMES; kind++) {
         for (uint32_t number = 0; number < 400; number++) {
             vv_registry_encode(registry, (enum vv_registry_kind)kind, number, out);
+        }
+    }
+    for (uint8_t region = 1; region < VV_REGIONS_MAX; region++) {
+        struct vv_plans plans = vv_registry_source_plans_in(registry, 0, region);
+        for (size_t i = 0; i < plans.n; i++) {
+            vv_buffer_format(out, "%u:%lld,", region, (long long)plans.plans[i].from_ns);
         }
     }
     assert_int_equal(vv_buffer_status(out), VV_OK);
@@ -107,6 +114,16 @@ static enum vv_status step_plans(const struct step *step)
     return vv_registry_source_set_plans(step->registry, 0, plans, step->i % 2 ? 5 : 2);
 }
 
+static enum vv_status step_region_plans(const struct step *step)
+{
+    const struct vv_plan plans[] = {
+        {VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
+        {(int64_t)step->i * VV_DAY, VV_HOUR, VV_HOUR, 1},
+    };
+    uint8_t region = (uint8_t)(1 + step->i % (VV_REGIONS_MAX - 1));
+    return vv_registry_learn_plans(step->registry, 0, region, plans, 2, NULL);
+}
+
 /* Lets the step's first, second, … allocation fail, until it succeeds. */
 static void try_with_failures(enum vv_status (*run)(const struct step *), const struct step *step)
 {
@@ -135,7 +152,7 @@ static void changes_happen_whole_or_not_at_all(void **state)
     (void)state;
     enum vv_status (*const steps[])(const struct step *) = {
         step_tenant, step_measurement, step_metric, step_describe,
-        step_source, step_change,      step_plans,
+        step_source, step_change,      step_plans,  step_region_plans,
     };
     struct vv_registry *registry = fixture_open("id");
     fixture_tenant(registry, "t0");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans and times of sources. */
+#include "registry/shared.h"
 #include "registry_fixture.h"
 
 static struct vv_plan plan(int64_t from_ns, int64_t bucket_ns)
@@ -87,6 +88,50 @@ static void equal_plans_are_shared_and_change_nothing(void **state)
     vv_registry_destroy(registry);
 }
 
+static void a_first_plan_moves_and_the_others_stay(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    uint32_t tenant = fixture_tenant(registry, "a");
+    uint32_t a = fixture_source(registry, tenant, "h=1", 0);
+    uint32_t b = fixture_source(registry, tenant, "h=2", 0);
+    const struct vv_plan first = plan(VV_TIME_MIN, VV_DAY);
+    const struct vv_plan agreed = plan(VV_TIME_MIN, VV_HOUR);
+    const struct vv_plan later[] = {first, plan(VV_DAY, VV_DAY)};
+    const struct vv_plan both[] = {agreed, later[1]};
+    assert_int_equal(vv_registry_source_set_plans(registry, a, &first, 1), VV_OK);
+    assert_int_equal(vv_registry_source_set_plans(registry, b, &first, 1), VV_OK);
+    struct vv_plans before = vv_registry_source_plans(registry, a);
+    uint64_t moves = vv_registry_plan_moves(registry);
+    assert_true(vv_registry_plans_hold(registry, a, &before));
+    assert_int_equal(vv_registry_begin_move(registry, a, &agreed, NULL), VV_OK);
+    assert_false(vv_registry_settled(registry, VV_REGISTRY_SOURCE, a));
+    struct vv_plans meanwhile = vv_registry_source_plans(registry, a);
+    assert_plans(meanwhile, &agreed, 1);
+    assert_true(meanwhile.is_moving);
+    assert_false(vv_registry_plans_hold(registry, a, &before));
+    assert_false(vv_registry_plans_hold(registry, a, &meanwhile));
+    assert_true(vv_registry_plan_moves(registry) > moves);
+    moves = vv_registry_plan_moves(registry);
+    assert_int_equal(vv_registry_source_set_plans(registry, a, both, 2), VV_OK);
+    assert_true(vv_registry_source_plans(registry, a).is_moving);
+    vv_registry_end_move(registry, a);
+    assert_true(vv_registry_plan_moves(registry) > moves);
+    struct vv_plans after = vv_registry_source_plans(registry, a);
+    assert_plans(after, both, 2);
+    assert_false(after.is_moving);
+    assert_true(vv_registry_plans_hold(registry, a, &after));
+    assert_false(vv_registry_plans_hold(registry, a, &meanwhile)); /* read while it moved */
+    assert_plans(before, &first, 1);                               /* whoever holds it */
+    assert_plans(vv_registry_source_plans(registry, b), &first, 1);
+    assert_int_equal(vv_registry_begin_move(registry, a, &first, NULL), VV_OK);
+    vv_registry_end_move(registry, a);
+    assert_plans(vv_registry_source_plans(registry, a), later, 2);
+    assert_int_equal(vv_registry_begin_move(registry, a, &later[1], NULL), VV_INVALID);
+    assert_int_equal(vv_registry_begin_move(registry, 99, &first, NULL), VV_NOT_FOUND);
+    vv_registry_destroy(registry);
+}
+
 static void bad_plans_are_refused(void **state)
 {
     (void)state;
@@ -106,6 +151,110 @@ static void bad_plans_are_refused(void **state)
     plans[0].splits = 0;
     assert_int_equal(vv_registry_source_set_plans(registry, source, plans, 1), VV_INVALID);
     assert_int_equal(vv_registry_source_plans(registry, source).n, 0);
+    vv_registry_destroy(registry);
+}
+
+/* ---- plans of other regions ---- */
+
+static size_t bytes_of(struct vv_registry *registry)
+{
+    struct vv_registry_figures figures;
+    vv_registry_read_figures(registry, &figures);
+    return (size_t)figures.bytes;
+}
+
+static void each_region_has_plans_of_its_own(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    uint32_t tenant = fixture_tenant(registry, "a");
+    uint32_t a = fixture_source(registry, tenant, "h=1", 0);
+    uint32_t b = fixture_source(registry, tenant, "h=2", 0);
+    const struct vv_plan own = plan(VV_TIME_MIN, VV_DAY);
+    const struct vv_plan far[3] = {plan(VV_TIME_MIN, VV_HOUR), plan(VV_DAY, VV_DAY),
+                                   plan(2 * VV_DAY, VV_HOUR)};
+    assert_int_equal(vv_registry_plan_regions(registry), 1);
+    assert_int_equal(vv_registry_learn_plans(registry, a, 0, &own, 1, NULL), VV_OK);
+    assert_int_equal(vv_registry_plan_regions(registry), 1);
+    assert_int_equal(vv_registry_learn_plans(registry, a, 2, far, 1, NULL), VV_OK);
+    assert_int_equal(vv_registry_plan_regions(registry), 3);
+    assert_int_equal(vv_registry_learn_plans(registry, a, 1, far, 3, NULL), VV_OK);
+    assert_int_equal(vv_registry_learn_plans(registry, b, 1, &own, 1, NULL), VV_OK);
+    assert_int_equal(vv_registry_plan_regions(registry), 3);
+    assert_plans(vv_registry_source_plans(registry, a), &own, 1);
+    assert_plans(vv_registry_source_plans_in(registry, a, 0), &own, 1);
+    assert_plans(vv_registry_source_plans_in(registry, a, 1), far, 3);
+    assert_plans(vv_registry_source_plans_in(registry, a, 2), far, 1);
+    assert_plans(vv_registry_source_plans_in(registry, b, 1), &own, 1);
+    assert_int_equal(vv_registry_source_plans(registry, b).n, 0);
+    for (uint8_t region = 3; region < VV_REGIONS_MAX; region++) {
+        assert_int_equal(vv_registry_source_plans_in(registry, a, region).n, 0);
+    }
+    assert_int_equal(vv_registry_source_plans_in(registry, 99999, 1).n, 0);
+    assert_int_equal(vv_registry_source_plans_in(registry, VV_REGISTRY_NONE, 2).n, 0);
+    vv_registry_destroy(registry);
+}
+
+/* Learning is a union in each region, and what is no plan or no region is refused. */
+static void plans_of_a_region_are_united(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    uint32_t source = fixture_source(registry, fixture_tenant(registry, "a"), "h=1", 0);
+    const struct vv_plan all[3] = {plan(VV_TIME_MIN, VV_DAY), plan(5, VV_HOUR), plan(9, VV_DAY)};
+    const struct vv_plan late[2] = {all[0], all[2]};
+    const struct vv_plan other = plan(VV_TIME_MIN, VV_HOUR);
+    struct vv_error error = {0};
+    assert_int_equal(vv_registry_learn_plans(registry, source, 3, late, 2, NULL), VV_OK);
+    struct vv_plans before = vv_registry_source_plans_in(registry, source, 3);
+    assert_int_equal(vv_registry_learn_plans(registry, source, 3, all, 2, NULL), VV_OK);
+    assert_plans(vv_registry_source_plans_in(registry, source, 3), all, 3);
+    assert_plans(before, late, 2); /* who holds it keeps it */
+    assert_int_equal(vv_registry_learn_plans(registry, source, 3, &other, 1, &error), VV_CORRUPT);
+    assert_plans(vv_registry_source_plans_in(registry, source, 3), all, 3);
+    assert_int_equal(vv_registry_learn_plans(registry, source, 4, &other, 1, NULL), VV_OK);
+    assert_int_equal(vv_registry_learn_plans(registry, source, VV_REGIONS_MAX, &other, 1, NULL),
+                     VV_INVALID);
+    assert_int_equal(vv_registry_learn_plans(registry, source, 5, all + 1, 1, NULL), VV_INVALID);
+    assert_int_equal(vv_registry_learn_plans(registry, 77, 5, all, 1, NULL), VV_NOT_FOUND);
+    assert_int_equal(vv_registry_plan_regions(registry), 5);
+    vv_registry_destroy(registry);
+}
+
+/* They are in no record, make no version, and cost nothing where there are none. */
+static void plans_of_other_regions_are_in_memory_only(void **state)
+{
+    (void)state;
+    enum { SOURCES = 20000 };
+    struct vv_registry *registry = fixture_open(NULL);
+    uint32_t tenant = fixture_tenant(registry, "a");
+    struct vv_buffer before = {0};
+    struct vv_buffer after = {0};
+    const struct vv_plan one = plan(VV_TIME_MIN, VV_DAY);
+    for (int i = 0; i < SOURCES; i++) {
+        char tags[16];
+        snprintf(tags, sizeof tags, "h=%d", i);
+        fixture_source(registry, tenant, tags, 0);
+    }
+    assert_int_equal(vv_registry_learn_plans(registry, 0, 0, &one, 1, NULL), VV_OK);
+    uint64_t version = vv_registry_encode(registry, VV_REGISTRY_SOURCE, 0, &before);
+    vv_registry_settle(registry, VV_REGISTRY_SOURCE, 0, version);
+    size_t bytes = bytes_of(registry);
+    assert_int_equal(vv_registry_learn_plans(registry, 0, 1, &one, 1, NULL), VV_OK);
+    assert_ptr_equal(vv_registry_source_plans_in(registry, 0, 1).plans,
+                     vv_registry_source_plans(registry, 0).plans);
+    assert_true(vv_registry_settled(registry, VV_REGISTRY_SOURCE, 0));
+    vv_registry_encode(registry, VV_REGISTRY_SOURCE, 0, &after);
+    assert_int_equal(after.size, before.size);
+    assert_memory_equal(after.data, before.data, before.size);
+    size_t grown = bytes_of(registry) - bytes;
+    assert_in_range(grown, 8, 150000); /* a directory and a chunk */
+    for (uint32_t i = 1; i < SOURCES; i++) {
+        assert_int_equal(vv_registry_learn_plans(registry, i, 1, &one, 1, NULL), VV_OK);
+    }
+    assert_in_range(bytes_of(registry) - bytes, grown, grown + SOURCES * 8 + 100000);
+    vv_buffer_deinit(&before);
+    vv_buffer_deinit(&after);
     vv_registry_destroy(registry);
 }
 
@@ -166,7 +315,11 @@ int main(void)
         cmocka_unit_test(plans_are_replaced),
         cmocka_unit_test(adding_at_the_end_uses_the_same_memory),
         cmocka_unit_test(equal_plans_are_shared_and_change_nothing),
+        cmocka_unit_test(a_first_plan_moves_and_the_others_stay),
         cmocka_unit_test(bad_plans_are_refused),
+        cmocka_unit_test(each_region_has_plans_of_its_own),
+        cmocka_unit_test(plans_of_a_region_are_united),
+        cmocka_unit_test(plans_of_other_regions_are_in_memory_only),
         cmocka_unit_test(times_widen),
         cmocka_unit_test(times_settle_by_how_wide_they_are),
     };

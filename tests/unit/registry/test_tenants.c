@@ -66,6 +66,182 @@ static void tenants_have_a_limit(void **state)
     vv_registry_destroy(registry);
 }
 
+/* A space is found by its tenant, or by its name, but not as a tenant. */
+static void spaces_are_no_tenants(void **state)
+{
+    (void)state;
+    struct vv_registry_options options = fixture_defaults;
+    options.tenants_max = 1;
+    struct vv_registry *registry = NULL;
+    struct vv_error error = {0};
+    uint32_t hours, found;
+    assert_int_equal(vv_registry_create(&options, &registry), VV_OK);
+    uint32_t plant = fixture_tenant(registry, "plant");
+    assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_HOUR, false, &hours, &error),
+                     VV_NOT_FOUND);
+    assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_HOUR, true, &hours, &error),
+                     VV_OK); /* the limit is one of tenants */
+    assert_int_not_equal(hours, plant);
+    assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_HOUR, false, &found, &error),
+                     VV_OK);
+    assert_int_equal(found, hours);
+    assert_int_equal(vv_registry_space_named(registry, TEXT("plant/hour"), false, &found, &error),
+                     VV_OK);
+    assert_int_equal(found, hours);
+    assert_int_equal(vv_registry_space_named(registry, TEXT("plant"), false, &found, &error),
+                     VV_OK);
+    assert_int_equal(found, plant);
+    assert_int_equal(find(registry, TEXT("plant/hour"), false, &error), VV_INVALID);
+    assert_int_equal(find(registry, TEXT("plant/hour"), true, &error), VV_INVALID);
+    static const char *const bad[] = {"plant/", "plant/hours", "plant/hour/day", "/hour", "/", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(vv_registry_space_named(registry, vv_str_of(bad[i]), true, &found, &error),
+                         VV_INVALID);
+    }
+    assert_true(vv_registry_is_tenant(registry, plant));
+    assert_false(vv_registry_is_tenant(registry, hours));
+    assert_false(vv_registry_is_tenant(registry, 77));
+    vv_registry_set_retention(registry, hours, VV_DAY);
+    assert_int_equal(vv_registry_retention(registry, hours), VV_DAY);
+    assert_int_equal(vv_registry_retention(registry, plant), 0);
+    vv_registry_destroy(registry);
+}
+
+static uint64_t encode(struct vv_registry *registry, uint32_t tenant)
+{
+    struct vv_buffer buffer = {0};
+    uint64_t version = vv_registry_encode(registry, VV_REGISTRY_TENANT, tenant, &buffer);
+    assert_int_equal(vv_buffer_status(&buffer), VV_OK);
+    vv_buffer_deinit(&buffer);
+    return version;
+}
+
+static void settle(struct vv_registry *registry, uint32_t number)
+{
+    vv_registry_settle(registry, VV_REGISTRY_TENANT, number, encode(registry, number));
+}
+
+static void tiers_are_spaces_that_are_settled_and_on(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    struct vv_error error = {0};
+    uint32_t hours, days, owner;
+    enum vv_space space;
+    uint32_t plant = fixture_tenant(registry, "plant");
+    assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_HOUR, true, &hours, &error),
+                     VV_OK);
+    assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_DAY, true, &days, &error), VV_OK);
+    assert_false(vv_registry_tiers(registry, plant).any);
+    assert_false(vv_registry_space_of(registry, hours, &owner, &space));
+    settle(registry, hours);
+    assert_true(vv_registry_tiers(registry, plant).any);
+    assert_int_equal(vv_registry_tiers(registry, plant).spaces[VV_SPACE_HOUR], hours);
+    assert_int_equal(vv_registry_tiers(registry, plant).spaces[VV_SPACE_DAY], VV_REGISTRY_NONE);
+    assert_true(vv_registry_space_of(registry, hours, &owner, &space));
+    assert_int_equal(owner, plant);
+    assert_int_equal(space, VV_SPACE_HOUR);
+    vv_registry_set_retention(registry, hours, VV_DAY); /* unsettled again, but known */
+    assert_int_equal(vv_registry_tiers(registry, plant).spaces[VV_SPACE_HOUR], hours);
+    vv_registry_set_retention(registry, hours, VV_SPACE_OFF_NS);
+    assert_false(vv_registry_tiers(registry, plant).any);
+    assert_false(vv_registry_space_of(registry, plant, &owner, &space));
+    assert_false(vv_registry_tiers(registry, 77).any);
+    vv_registry_destroy(registry);
+}
+
+static void a_space_that_comes_before_its_tenant_is_found(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    struct vv_registry *other = fixture_open(NULL);
+    struct vv_error error = {0};
+    uint32_t hours;
+    uint32_t plant = fixture_tenant(registry, "plant");
+    const uint32_t order[] = {1, 0};
+    assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_HOUR, true, &hours, &error),
+                     VV_OK);
+    for (size_t i = 0; i < 2; i++) {
+        struct vv_buffer record = {0};
+        vv_registry_encode(registry, VV_REGISTRY_TENANT, order[i], &record);
+        assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT,
+                                           (struct vv_str){(char *)record.data, record.size},
+                                           &error),
+                         VV_OK);
+        vv_buffer_deinit(&record);
+    }
+    assert_int_equal(vv_registry_tiers(other, plant).spaces[VV_SPACE_HOUR], hours);
+    vv_registry_destroy(registry);
+    vv_registry_destroy(other);
+}
+
+static void what_is_new_begins_as_the_options_say(void **state)
+{
+    (void)state;
+    struct vv_registry_options options = fixture_defaults;
+    options.retention_ns = 9 * VV_DAY;
+    options.has_spaces = true;
+    options.tenants_max = 1;
+    struct vv_registry *registry = NULL;
+    struct vv_error error = {0};
+    uint32_t tenant, numbers[VV_SPACES + 1];
+    assert_int_equal(vv_registry_create(&options, &registry), VV_OK);
+    uint32_t plant = fixture_tenant(registry, "plant");
+    assert_int_equal(vv_registry_retention(registry, plant), 9 * VV_DAY);
+    assert_false(vv_registry_tiers(registry, plant).any); /* not yet */
+    assert_int_equal(vv_registry_unsettled(registry, plant, numbers), VV_SPACES + 1);
+    assert_int_equal(numbers[VV_SPACES], plant);
+    for (int i = 0; i < VV_SPACES; i++) {
+        settle(registry, numbers[i]);
+        assert_int_equal(vv_registry_tiers(registry, plant).spaces[i], numbers[i]);
+        assert_int_equal(vv_registry_retention(registry, numbers[i]),
+                         vv_space_retention_ns_default((enum vv_space)i));
+    }
+    settle(registry, plant);
+    assert_int_equal(vv_registry_unsettled(registry, plant, numbers), 0);
+    uint32_t before = vv_registry_tenant_count(registry); /* one that is refused leaves nothing */
+    assert_int_equal(vv_registry_tenant(registry, TEXT("other"), true, &tenant, &error),
+                     VV_TOO_LARGE);
+    assert_int_equal(vv_registry_tenant_count(registry), before);
+    vv_registry_destroy(registry);
+}
+
+static void what_other_nodes_told_of_has_no_retention_of_this_one(void **state)
+{
+    (void)state;
+    struct vv_registry_options options = fixture_defaults;
+    options.retention_ns = 9 * VV_DAY;
+    struct vv_registry *registry = NULL;
+    struct vv_error error = {0};
+    uint32_t tenant;
+    assert_int_equal(vv_registry_create(&options, &registry), VV_OK);
+    assert_int_equal(vv_registry_space_named(registry, TEXT("told"), true, &tenant, &error), VV_OK);
+    assert_int_equal(vv_registry_retention(registry, tenant), 0);
+    vv_registry_destroy(registry);
+}
+
+static void the_longest_name_has_room_for_its_space(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    struct vv_error error = {0};
+    char name[VV_TENANT_NAME_MAX];
+    uint32_t tenant, space;
+    memset(name, 'n', sizeof name);
+    assert_int_equal(
+        vv_registry_tenant(registry, (struct vv_str){name, sizeof name}, true, &tenant, &error),
+        VV_OK);
+    for (int i = 0; i < VV_SPACES; i++) {
+        assert_int_equal(
+            vv_registry_space(registry, tenant, (enum vv_space)i, true, &space, &error), VV_OK);
+        struct vv_str full = vv_registry_tenant_name(registry, space);
+        assert_true(full.size <= VV_SPACE_NAME_MAX);
+        assert_int_equal(vv_space_tenant_name(full).size, sizeof name);
+        assert_true(vv_space_is_name(full));
+    }
+    vv_registry_destroy(registry);
+}
+
 static void many_tenants(void **state)
 {
     (void)state;
@@ -87,15 +263,6 @@ static void many_tenants(void **state)
     vv_registry_read_figures(registry, &figures);
     assert_int_equal(figures.tenants, 1000);
     vv_registry_destroy(registry);
-}
-
-static uint64_t encode(struct vv_registry *registry, uint32_t tenant)
-{
-    struct vv_buffer buffer = {0};
-    uint64_t version = vv_registry_encode(registry, VV_REGISTRY_TENANT, tenant, &buffer);
-    assert_int_equal(vv_buffer_status(&buffer), VV_OK);
-    vv_buffer_deinit(&buffer);
-    return version;
 }
 
 static void retention_makes_versions(void **state)
@@ -146,9 +313,18 @@ static void holes_are_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_numbers),        cmocka_unit_test(bad_names_are_refused),
-        cmocka_unit_test(tenants_have_a_limit),     cmocka_unit_test(many_tenants),
-        cmocka_unit_test(retention_makes_versions), cmocka_unit_test(holes_are_harmless),
+        cmocka_unit_test(names_and_numbers),
+        cmocka_unit_test(bad_names_are_refused),
+        cmocka_unit_test(tenants_have_a_limit),
+        cmocka_unit_test(spaces_are_no_tenants),
+        cmocka_unit_test(tiers_are_spaces_that_are_settled_and_on),
+        cmocka_unit_test(a_space_that_comes_before_its_tenant_is_found),
+        cmocka_unit_test(what_is_new_begins_as_the_options_say),
+        cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),
+        cmocka_unit_test(the_longest_name_has_room_for_its_space),
+        cmocka_unit_test(many_tenants),
+        cmocka_unit_test(retention_makes_versions),
+        cmocka_unit_test(holes_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

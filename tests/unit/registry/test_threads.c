@@ -3,6 +3,7 @@
  * readers see whole objects. Meant to run under ThreadSanitizer, too. */
 #include "base/random.h"
 #include "registry/registry_private.h"
+#include "registry/shared.h"
 #include "registry_fixture.h"
 
 #include <pthread.h>
@@ -159,6 +160,12 @@ static void work_on_a_source(struct worker *worker, struct vv_random *random)
                                                1 + vv_random_below(random, 2)) == VV_OK);
     struct vv_plans known = vv_registry_source_plans(registry, source);
     CHECK(shared, known.n >= 1 && known.plans[known.n - 1].span_ns == VV_HOUR);
+    uint8_t region = (uint8_t)(1 + vv_random_below(random, VV_REGIONS_MAX - 1));
+    CHECK(shared, vv_registry_learn_plans(registry, source, region, plans,
+                                          1 + vv_random_below(random, 2), NULL) == VV_OK);
+    known = vv_registry_source_plans_in(registry, source, region);
+    CHECK(shared, known.n >= 1 && known.plans[0].bucket_ns == VV_DAY);
+    CHECK(shared, vv_registry_plan_regions(registry) > region);
     int64_t first = 0;
     int64_t last = 0;
     if (worker->observes) {

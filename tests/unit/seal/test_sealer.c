@@ -42,6 +42,29 @@ static void a_span_is_sealed_when_it_is_over_and_quiet(void **state)
     pipeline_deinit(&p);
 }
 
+/* Else each run would be a block of its own, and pack as badly as it did. */
+static void runs_that_follow_each_other_become_one_block(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    init_hours(&p);
+    uint32_t source = pipeline_source(&p, "a");
+    for (int64_t minute = 0; minute < 10; minute++) {
+        for (int64_t i = 0; i < 6; i++) {
+            int64_t time = noon + minute * VV_MINUTE + i * 10 * VV_SECOND;
+            pipeline_write(&p, source, 0, time, (uint64_t)i);
+        }
+        assert_int_equal(pipeline_flush(&p), VV_OK);
+    }
+    assert_int_equal(pipeline_pieces(&p, source, noon).runs, 10);
+    assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_ALL, 64, NULL), VV_OK);
+    struct pieces pieces = pipeline_pieces(&p, source, noon);
+    assert_int_equal(pieces.runs, 0);
+    assert_int_equal(pieces.blocks, 1);
+    assert_int_equal(pieces.rows, 60);
+    pipeline_deinit(&p);
+}
+
 static void late_points_are_folded_into_the_block(void **state)
 {
     (void)state;
@@ -160,15 +183,193 @@ static void only_spans_whose_runs_are_old_enough_are_asked_for(void **state)
     pipeline_deinit(&p);
 }
 
+/* ---- a shared store of which a part is away ---- */
+
+/* The part of one source. */
+struct away {
+    struct vv_store_ops ops;
+    struct vv_shared_ops shared;
+    const struct vv_store_ops *inner;
+    uint32_t source; /* VV_REGISTRY_NONE: none; ALL_SOURCES */
+    bool reads;
+    bool writes;
+    bool begins;
+    unsigned calls; /* that failed */
+};
+#define ALL_SOURCES (VV_REGISTRY_NONE - 1)
+
+static struct away away;
+
+static bool is_of_part(const struct vv_span_key *key)
+{
+    return away.source == ALL_SOURCES || key->partition.source == away.source;
+}
+
+static enum vv_status fail_part(struct vv_error *error)
+{
+    away.calls++;
+    return vv_error_set(error, VV_OVERLOAD, "too few replicas");
+}
+
+static enum vv_status read_part(struct vv_store *store, const struct vv_store_read *read,
+                                vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    const struct vv_span_key key = {.partition = read->partition};
+    if (away.reads && is_of_part(&key)) {
+        return fail_part(error);
+    }
+    return away.inner->read(store, read, visit, context, error);
+}
+
+static enum vv_status put_part(struct vv_store *store, const struct vv_piece *pieces, size_t n,
+                               struct vv_error *error)
+{
+    for (size_t i = 0; i < n && away.writes; i++) {
+        if (is_of_part(&pieces[i].key)) {
+            return fail_part(error);
+        }
+    }
+    return away.inner->put_blocks(store, pieces, n, error);
+}
+
+static enum vv_status begin_part(struct vv_store *store, const struct vv_mark *marks, size_t n,
+                                 bool *mine_out, struct vv_error *error)
+{
+    (void)store;
+    for (size_t i = 0; i < n; i++) {
+        mine_out[i] = true;
+        if (away.begins && is_of_part(&marks[i].key)) {
+            return fail_part(error);
+        }
+    }
+    return VV_OK;
+}
+
+/* Three sources with a span each that is due; the part of the second one will be away. */
+static void init_parts(struct pipeline *p, uint32_t sources[3])
+{
+    init_hours(p);
+    for (int i = 0; i < 3; i++) {
+        sources[i] = pipeline_source(p, (const char *[]){"a", "b", "c"}[i]);
+        fill_hour(p, sources[i], noon - VV_DAY);
+    }
+    vv_sim_clock_advance(&p->clock, 2 * VV_SECOND);
+    away = (struct away){.ops = *p->store->ops, .inner = p->store->ops, .source = sources[1]};
+    away.ops.read = read_part;
+    away.ops.put_blocks = put_part;
+    away.shared.begin_seal = begin_part;
+    away.ops.shared = &away.shared;
+    p->store->ops = &away.ops;
+}
+
+/* Seals until it says something else than VV_OK; not for ever. */
+static enum vv_status seal_all(struct pipeline *p)
+{
+    enum vv_status status = VV_OK;
+    struct vv_error error = {0};
+    for (int i = 0; i < 2000 && status == VV_OK; i++) {
+        status = vv_sealer_step(p->sealer, VV_SEAL_DUE, 64, &error);
+    }
+    assert_true(status != VV_OVERLOAD || strstr(error.message, "too few replicas"));
+    return status;
+}
+
+static void assert_sealed(struct pipeline *p, uint32_t source, bool sealed)
+{
+    struct pieces pieces = pipeline_pieces(p, source, noon - VV_DAY);
+    assert_int_equal(pieces.runs == 0, sealed);
+    assert_int_equal(pieces.rows, 360);
+}
+
+static void a_part_that_is_away_stops_no_other_span(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        struct pipeline p;
+        uint32_t sources[3];
+        struct vv_seal_figures figures;
+        init_parts(&p, sources);
+        away.reads = way == 0;
+        away.writes = way == 1;
+        away.begins = way == 2;
+        assert_int_equal(seal_all(&p), VV_OVERLOAD);
+        unsigned calls = away.calls;
+        assert_in_range(calls, 1, 2);
+        assert_int_equal(seal_all(&p), VV_OVERLOAD); /* and is not tried all the time */
+        assert_int_equal(away.calls, calls);
+        away.reads = false;
+        assert_sealed(&p, sources[0], true);
+        assert_sealed(&p, sources[1], false);
+        assert_sealed(&p, sources[2], true);
+        away.reads = way == 0;
+        vv_sealer_read_figures(p.sealer, &figures);
+        assert_int_equal(figures.put_off, 1);
+        assert_int_equal(figures.damaged, 0);
+        vv_sim_clock_advance(&p.clock, 6 * VV_SECOND);
+        assert_int_equal(seal_all(&p), VV_OVERLOAD);
+        assert_true(away.calls > calls);
+        away.reads = away.writes = away.begins = false;
+        vv_sim_clock_advance(&p.clock, 6 * VV_SECOND);
+        assert_int_equal(seal_all(&p), VV_DONE);
+        assert_sealed(&p, sources[1], true);
+        assert_int_equal(pipeline_marks(&p), 0);
+        pipeline_deinit(&p);
+    }
+}
+
+static void a_part_with_many_spans_lets_all_rest(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    uint32_t sources[3];
+    init_parts(&p, sources);
+    for (int i = 0; i < 700; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "more%d", i);
+        pipeline_write(&p, pipeline_source(&p, name), 0, noon - VV_DAY, 1);
+    }
+    assert_int_equal(pipeline_flush(&p), VV_OK);
+    vv_sim_clock_advance(&p.clock, 2 * VV_SECOND);
+    away.source = ALL_SOURCES;
+    away.reads = true;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(seal_all(&p), VV_OVERLOAD);
+        assert_in_range(away.calls, 500, 703);
+    }
+    away.reads = false;
+    vv_sim_clock_advance(&p.clock, 6 * VV_SECOND);
+    assert_int_equal(seal_all(&p), VV_DONE);
+    assert_int_equal(pipeline_marks(&p), 0);
+    pipeline_deinit(&p);
+}
+
+/* It has no parts. */
+static void an_overload_of_a_store_of_one_node_is_returned(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    uint32_t sources[3];
+    init_parts(&p, sources);
+    away.ops.shared = NULL;
+    away.writes = true;
+    assert_int_equal(seal_all(&p), VV_OVERLOAD);
+    assert_sealed(&p, sources[0], false);
+    pipeline_deinit(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_span_is_sealed_when_it_is_over_and_quiet),
+        cmocka_unit_test(runs_that_follow_each_other_become_one_block),
         cmocka_unit_test(late_points_are_folded_into_the_block),
         cmocka_unit_test(nothing_is_lost_whichever_write_fails),
         cmocka_unit_test(expired_spans_are_cleared_away_unsealed),
         cmocka_unit_test(a_damaged_run_stops_no_other_span),
         cmocka_unit_test(only_spans_whose_runs_are_old_enough_are_asked_for),
+        cmocka_unit_test(a_part_that_is_away_stops_no_other_span),
+        cmocka_unit_test(a_part_with_many_spans_lets_all_rest),
+        cmocka_unit_test(an_overload_of_a_store_of_one_node_is_returned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

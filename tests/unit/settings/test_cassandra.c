@@ -112,6 +112,15 @@ static void wrong_texts_are_refused(void **state)
         {"cassandra.keyspace", "a b", "is no name"},
         {"cassandra.keyspace", "a;drop", "is no name"},
         {"cassandra.keyspace", "a234567890123456789012345678901234567890123456789", "at most 48"},
+        {"cassandra.keyspace", "varve_{x}", "is no name"},
+        {"cassandra.keyspace", "{region}234567890123456789012345678901234567890123", "at most 48"},
+        {"cassandra.region", "a b", "'a b' is no name"},
+        {"cassandra.regions", "default,a b", "cassandra.regions: 'a b' is no name"},
+        {"cassandra.regions", "default,", "cassandra.regions: '' is no name"},
+        {"cassandra.regions", "default,a,default", "'default' is named twice"},
+        {"cassandra.regions", "a,b", "'default' is not in cassandra.regions"},
+        {"cassandra.regions", "default,b", "such as varve_{region}"},
+        {"cassandra.regions", "default,1,2,3,4,5,6,7,8", "'8' is one too many; at most 8"},
         {"cassandra.user", "u", "there is no password"},
         {"cassandra.password", "p", "no cassandra.user"},
         {"cassandra.password_file", "p", "no cassandra.user"},
@@ -124,6 +133,43 @@ static void wrong_texts_are_refused(void **state)
         struct vv_settings settings = with(cases[i].name, cases[i].value);
         expect_refused(&settings, cases[i].needle);
     }
+}
+
+static void expect_regions(const char *keyspace, const char *region, const char *list,
+                           const char *expected, size_t own)
+{
+    char text[256] = "";
+    struct vv_settings_regions regions;
+    struct vv_settings settings = with("cassandra.keyspace", keyspace);
+    struct vv_error error = {0};
+    assert_int_equal(vv_settings_set(&settings, "cassandra.region", region, NULL), VV_OK);
+    assert_int_equal(vv_settings_set(&settings, "cassandra.regions", list, NULL), VV_OK);
+    if (vv_settings_regions(&settings, &regions, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    for (size_t i = 0; i < regions.n; i++) {
+        strcat(text, i ? " " : "");
+        strcat(text, regions.regions[i].name);
+        strcat(text, ":");
+        strcat(text, regions.regions[i].keyspace);
+    }
+    assert_string_equal(text, expected);
+    assert_int_equal(regions.own, own);
+}
+
+static void each_region_has_a_keyspace(void **state)
+{
+    (void)state;
+    expect_regions("varve", "default", "", "default:varve", 0);
+    expect_regions("varve", "one", " one ", "one:varve", 0);
+    expect_regions("v_{region}", "one", "", "one:v_one", 0);
+    expect_regions("v_{region}_x", "two", "one, two,three",
+                   "one:v_one_x two:v_two_x three:v_three_x", 1);
+    expect_regions("v{region}", "EU-West", "us,EU-West", "us:vus EU-West:veu_west", 1);
+    struct vv_settings settings = with("cassandra.keyspace", "v_{region}");
+    assert_int_equal(vv_settings_set(&settings, "cassandra.regions", "default,eu-1,EU_1", NULL),
+                     VV_OK);
+    expect_refused(&settings, "the regions eu-1 and EU_1 one keyspace");
 }
 
 static void many_data_centres_are_refused(void **state)
@@ -221,6 +267,7 @@ int main(void)
         cmocka_unit_test(classes_are_durations),
         cmocka_unit_test(replication_is_by_data_centre),
         cmocka_unit_test(wrong_texts_are_refused),
+        cmocka_unit_test(each_region_has_a_keyspace),
         cmocka_unit_test(many_data_centres_are_refused),
         cmocka_unit_test(what_fits_together_is_taken),
         cmocka_unit_test(the_password_comes_from_its_file),

@@ -181,6 +181,28 @@ static void a_span_divides_its_bucket(void **state)
     assert_int_equal(vv_settings_check(&settings, NULL), VV_INVALID);
 }
 
+static void default_tiers_need_points_that_live_long_enough(void **state)
+{
+    (void)state;
+    struct vv_settings settings;
+    struct vv_error error = {0};
+    vv_settings_init(&settings);
+    assert_int_equal(vv_settings_raw_ns(&settings), 0);
+    settings.tiers_default = true;
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    assert_int_equal(vv_settings_raw_ns(&settings), 7 * VV_DAY);
+    settings.retention_raw_ns = 2 * VV_DAY;
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    assert_int_equal(vv_settings_raw_ns(&settings), 2 * VV_DAY);
+    settings.retention_raw_ns = 2 * VV_DAY - 1;
+    assert_int_equal(vv_settings_check(&settings, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "retention.raw"));
+    settings.retention_raw_ns = 0;
+    strcpy(settings.store_kind, "cassandra");
+    assert_int_equal(vv_settings_check(&settings, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "tiers.default"));
+}
+
 /* What vv_settings_print writes, for the caller to free. */
 static char *printed(const struct vv_settings *settings, size_t *size_out)
 {
@@ -286,6 +308,7 @@ int main(void)
         cmocka_unit_test(one_is_set_by_name),
         cmocka_unit_test(wrong_names_and_values_say_what_is_allowed),
         cmocka_unit_test(pairs_are_checked),
+        cmocka_unit_test(default_tiers_need_points_that_live_long_enough),
         cmocka_unit_test(a_span_divides_its_bucket),
         cmocka_unit_test(printed_settings_are_read_back),
         cmocka_unit_test(a_secret_is_not_shown),

@@ -13,20 +13,26 @@ static int compare_doubles(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void assert_quantiles(const struct vv_sketch *sketch, double *values, size_t count)
+static void assert_quantiles_within(const struct vv_sketch *sketch, double bound, double *values,
+                                    size_t count)
 {
     qsort(values, count, sizeof *values, compare_doubles);
     for (int percent = 0; percent <= 1000; percent++) {
         double q = percent / 1000.0;
         double exact = values[(size_t)(q * (double)(count - 1))];
         double found = vv_sketch_quantile(sketch, q);
-        double error = vv_sketch_error(sketch) * (1.0 + 1e-9);
+        double error = bound * (1.0 + 1e-9);
         if (!(fabs(found - exact) <= error * fabs(exact))) {
             fail_msg("q %g: %g instead of %g", q, found, exact);
         }
     }
     assert_true(vv_sketch_quantile(sketch, 0.0) == values[0]);
     assert_true(vv_sketch_quantile(sketch, 1.0) == values[count - 1]);
+}
+
+static void assert_quantiles(const struct vv_sketch *sketch, double *values, size_t count)
+{
+    assert_quantiles_within(sketch, vv_sketch_error(sketch), values, count);
 }
 
 static void quantiles_are_within_the_error(void **state)
@@ -153,6 +159,53 @@ static void merging_with_itself_doubles(void **state)
     vv_sketch_deinit(&twice);
 }
 
+static void absorbing_adds_both_errors(void **state)
+{
+    (void)state;
+    static double values[4000];
+    struct random random = {205};
+    for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
+        struct vv_sketch fine;
+        struct vv_sketch coarse;
+        assert_true(vv_sketch_init(&fine, 0.004));
+        assert_true(vv_sketch_init(&coarse, 0.03));
+        for (size_t i = 0; i < 4000; i++) {
+            values[i] = sample((enum distribution)distribution, &random);
+            add_one(i % 2 ? &fine : &coarse, values[i]);
+        }
+        bool is_whole = !vv_sketch_collapsed(&fine) && !vv_sketch_collapsed(&coarse);
+        assert_false(vv_sketch_merge(&coarse, &fine));
+        assert_true(vv_sketch_absorb(&coarse, &fine));
+        assert_int_equal(vv_sketch_count(&coarse), 4000);
+        if (is_whole && !vv_sketch_collapsed(&coarse)) {
+            assert_quantiles_within(&coarse, 0.03 * 1.004 + 0.004, values, 4000);
+        }
+        vv_sketch_deinit(&fine);
+        vv_sketch_deinit(&coarse);
+    }
+}
+
+static void absorbing_keeps_what_is_not_finite(void **state)
+{
+    (void)state;
+    struct vv_sketch from;
+    struct vv_sketch into;
+    assert_true(vv_sketch_init(&from, 0.02));
+    assert_true(vv_sketch_init(&into, 0.01));
+    assert_true(vv_sketch_absorb(&into, &from));
+    assert_int_equal(vv_sketch_count(&into), 0);
+    assert_true(vv_sketch_add(&from, INFINITY, 2));
+    assert_true(vv_sketch_add(&from, -INFINITY, 1));
+    assert_true(vv_sketch_add(&from, 0.0, 3));
+    assert_true(vv_sketch_absorb(&into, &from));
+    assert_int_equal(vv_sketch_count(&into), 6);
+    assert_true(vv_sketch_quantile(&into, 0.0) == -INFINITY);
+    assert_true(vv_sketch_quantile(&into, 0.5) == 0.0);
+    assert_true(vv_sketch_quantile(&into, 1.0) == INFINITY);
+    vv_sketch_deinit(&from);
+    vv_sketch_deinit(&into);
+}
+
 static void special_values(void **state)
 {
     (void)state;
@@ -260,6 +313,8 @@ int main(void)
         cmocka_unit_test(merging_equals_adding_everything),
         cmocka_unit_test(collapsing_does_not_depend_on_the_order),
         cmocka_unit_test(merging_with_itself_doubles),
+        cmocka_unit_test(absorbing_adds_both_errors),
+        cmocka_unit_test(absorbing_keeps_what_is_not_finite),
         cmocka_unit_test(special_values),
         cmocka_unit_test(the_largest_doubles_stay_finite),
         cmocka_unit_test(counts_do_not_overflow),

@@ -20,7 +20,7 @@ static struct vv_partition random_partition(struct vv_random *random)
                      (int64_t)vv_random_below(random, (uint64_t)(VV_BUCKET_NS_MAX - VV_MINUTE));
     int64_t range = vv_random_below(random, 2) ? VV_TIME_MAX : 400 * VV_DAY;
     int64_t time = (int64_t)vv_random_below(random, (uint64_t)range) * (random->state & 1 ? 1 : -1);
-    return (struct vv_partition){1, 1, vv_time_floor(time, length), length, 0};
+    return (struct vv_partition){1, 1, vv_time_floor(time, length), length, 0, 0};
 }
 
 static int64_t random_retention(struct vv_random *random)
@@ -41,7 +41,7 @@ static void an_era_expires_with_its_last_block(void **state)
     struct vv_random random = {SEED};
     for (int round = 0; round < 50000; round++) {
         int eras = VV_ERAS_MIN + (int)vv_random_below(&random, VV_ERAS_MAX - VV_ERAS_MIN + 1);
-        int64_t retention = random_retention(&random);
+        int64_t retention = random_retention(&random) + 1;
         int64_t retention_s = vv_era_retention_s(retention);
         int64_t length = vv_era_length_s(retention_s, eras) * VV_SECOND;
         struct vv_partition partition = random_partition(&random);
@@ -52,10 +52,24 @@ static void an_era_expires_with_its_last_block(void **state)
         }
         assert_false(vv_era_expired(&era, eras, due - 1));
         assert_false(vv_era_bucket_expired(&partition, retention_s, due - 1));
-        /* Rounding up the bucket's end and the retention costs less than a second each. */
-        assert_true(vv_era_bucket_expired(&partition, retention_s, add_capped(due, 2 * VV_SECOND)));
-        assert_true(vv_era_expired(&era, eras, add_capped(due, length + 2 * VV_SECOND)));
+        /* Rounding up the bucket's end and the retention costs less than a second each, and one
+         * more where the retention is below two. */
+        int64_t spare = (retention <= VV_SECOND ? 3 : 2) * VV_SECOND;
+        assert_true(vv_era_bucket_expired(&partition, retention_s, add_capped(due, spare)));
+        assert_true(vv_era_expired(&era, eras, add_capped(due, length + spare)));
         assert_false(vv_era_expired(&era, eras, INT64_MIN));
+    }
+}
+
+static void nothing_has_expired_at_once(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED};
+    for (int round = 0; round < 1000; round++) {
+        struct vv_partition partition = random_partition(&random);
+        struct vv_era era = vv_era_of(VV_ERA_NOTHING_S, 16, &partition);
+        assert_true(vv_era_expired(&era, 16, VV_TIME_MIN));
+        assert_true(vv_era_bucket_expired(&partition, VV_ERA_NOTHING_S, VV_TIME_MIN));
     }
 }
 
@@ -66,9 +80,11 @@ static void lengths_are_a_fraction_in_whole_minutes(void **state)
     assert_int_equal(vv_era_length_s(1, 64), 60);
     assert_int_equal(vv_era_length_s(3601, 60), 120);
     assert_int_equal(vv_era_retention_s(0), 0);
-    assert_int_equal(vv_era_retention_s(1), 1);
-    assert_int_equal(vv_era_retention_s(VV_SECOND), 1);
+    assert_int_equal(vv_era_retention_s(1), VV_ERA_NOTHING_S);
+    assert_int_equal(vv_era_retention_s(2), 2);
+    assert_int_equal(vv_era_retention_s(VV_SECOND), 2);
     assert_int_equal(vv_era_retention_s(VV_SECOND + 1), 2);
+    assert_int_equal(vv_era_retention_s(2 * VV_SECOND + 1), 3);
     assert_int_equal(vv_era_count(0), VV_ERAS_DEFAULT);
     assert_int_equal(vv_era_count(1), VV_ERAS_MIN);
     assert_int_equal(vv_era_count(1000), VV_ERAS_MAX);
@@ -92,10 +108,10 @@ static void for_ever_never_expires_and_has_few_eras(void **state)
         highest = start > highest ? start : highest;
     }
     /* One unbounded era before 1999, one after 2100, and one per 90 days between. */
-    const struct vv_partition first = {1, 1, VV_TIME_MIN - VV_DAY, VV_DAY, 0};
-    const struct vv_partition year_1990 = {1, 1, 20 * 365 * VV_DAY, VV_DAY, 0};
-    const struct vv_partition year_2200 = {1, 1, 230 * 365 * VV_DAY, VV_DAY, 0};
-    const struct vv_partition last = {1, 1, VV_TIME_MAX, VV_BUCKET_NS_MAX, 0};
+    const struct vv_partition first = {1, 1, VV_TIME_MIN - VV_DAY, VV_DAY, 0, 0};
+    const struct vv_partition year_1990 = {1, 1, 20 * 365 * VV_DAY, VV_DAY, 0, 0};
+    const struct vv_partition year_2200 = {1, 1, 230 * 365 * VV_DAY, VV_DAY, 0, 0};
+    const struct vv_partition last = {1, 1, VV_TIME_MAX, VV_BUCKET_NS_MAX, 0, 0};
     assert_int_equal(vv_era_of(0, 16, &first).start_s, vv_era_of(0, 16, &year_1990).start_s);
     assert_int_equal(vv_era_of(0, 16, &last).start_s, vv_era_of(0, 16, &year_2200).start_s);
     assert_true((highest - 0) / (90 * 86400) < 600);
@@ -119,7 +135,7 @@ static void an_era_may_hold_what_it_holds(void **state)
         assert_true(vv_era_may_hold(&era, 16, VV_BUCKET_NS_MAX, INT64_MIN, start));
         assert_true(vv_era_may_hold(&era, 16, VV_BUCKET_NS_MAX, start, INT64_MAX));
     }
-    const struct vv_partition day = {1, 1, 100 * VV_DAY, VV_DAY, 0};
+    const struct vv_partition day = {1, 1, 100 * VV_DAY, VV_DAY, 0, 0};
     struct vv_era era = vv_era_of(7 * 86400, 8, &day);
     assert_false(vv_era_may_hold(&era, 8, VV_DAY, 103 * VV_DAY, INT64_MAX));
     assert_false(vv_era_may_hold(&era, 8, VV_DAY, INT64_MIN, 98 * VV_DAY));
@@ -129,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_era_expires_with_its_last_block),
+        cmocka_unit_test(nothing_has_expired_at_once),
         cmocka_unit_test(lengths_are_a_fraction_in_whole_minutes),
         cmocka_unit_test(for_ever_never_expires_and_has_few_eras),
         cmocka_unit_test(an_era_may_hold_what_it_holds),

@@ -32,7 +32,7 @@ static struct vv_span_key random_key(struct vv_random *random)
 {
     return (struct vv_span_key){
         {random_u32(random) & 1, random_u32(random), random_i64(random), random_i64(random),
-         (uint16_t)random_u32(random)},
+         (uint16_t)random_u32(random), 0},
         random_u32(random),
         random_i64(random),
     };
@@ -115,7 +115,8 @@ static void pieces_and_marks_come_back(void **state)
 static void bytes_never_change(void **state)
 {
     (void)state;
-    const struct vv_span_key key = {{0x01020304, 0x05060708, -1, VV_MINUTE, 0x090a}, 0x0b0c0d0e, 1};
+    const struct vv_span_key key = {
+        {0x01020304, 0x05060708, -1, VV_MINUTE, 0x090a, 0}, 0x0b0c0d0e, 1};
     static const uint8_t expected[VV_KEY_SPAN_SIZE] = {
         1,    2,    3,    4,    5,    6, 7,    8,    0x7f, 0xff, 0xff, 0xff, 0xff,
         0xff, 0xff, 0xff, 0x80, 0,    0, 0x0d, 0xf8, 0x47, 0x58, 0,    9,    10,

@@ -26,7 +26,7 @@ struct fixture {
 
 static struct vv_span_key span_of(uint32_t tenant, uint32_t source)
 {
-    return (struct vv_span_key){{tenant, source, 100 * VV_DAY, VV_DAY, 0}, 1, 100 * VV_DAY};
+    return (struct vv_span_key){{tenant, source, 100 * VV_DAY, VV_DAY, 0, 0}, 1, 100 * VV_DAY};
 }
 
 static enum vv_status count_piece(void *context, const struct vv_piece *piece)
@@ -97,7 +97,7 @@ static enum vv_status run_step(struct fixture *f, int step)
     case 7:
         return store->ops->read(store, &read, count_piece, &count, NULL);
     case 8:
-        return store->ops->nearest(store, 1, 1, 0, true, &start, NULL);
+        return store->ops->nearest(store, 0, 1, 1, 0, true, &start, NULL);
     case 9:
         return store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &count, NULL);
     case 10:

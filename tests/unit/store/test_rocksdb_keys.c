@@ -13,7 +13,7 @@
 static void stored_block(uint32_t tenant, uint32_t generation, uint32_t source, uint8_t *out)
 {
     const struct vv_piece block = {
-        VV_PIECE_BLOCK, {{tenant, source, -VV_DAY, VV_DAY, 3}, 4, -VV_HOUR}, 0, 7, {0}, 0};
+        VV_PIECE_BLOCK, {{tenant, source, -VV_DAY, VV_DAY, 3, 0}, 4, -VV_HOUR}, 0, 7, {0}, 0};
     uint8_t key[VV_KEY_BLOCK_SIZE];
     vv_key_from_block(&block, key);
     vv_rocksdb_key_store(key, sizeof key, generation, out);
@@ -26,7 +26,7 @@ static void a_stored_block_comes_back(void **state)
     struct vv_piece back;
     stored_block(1, 99, 2, stored);
     vv_rocksdb_key_to_block(stored, &back);
-    const struct vv_span_key expected = {{1, 2, -VV_DAY, VV_DAY, 3}, 4, -VV_HOUR};
+    const struct vv_span_key expected = {{1, 2, -VV_DAY, VV_DAY, 3, 0}, 4, -VV_HOUR};
     assert_int_equal(vv_span_key_compare(&back.key, &expected), 0);
     assert_int_equal(back.part, 7);
 }

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
-static const struct vv_store_read wanted = {.partition = {1, 2, 3, 4, 5}, .measurement = 6};
+static const struct vv_store_read wanted = {
+    .partition = {.tenant = 1, .source = 2, .bucket_start = 3, .bucket_ns = 4, .split = 5},
+    .measurement = 6};
 
 static void add(struct vv_rows_kept *kept, int64_t span, uint32_t part, const char *bytes,
                 size_t size)

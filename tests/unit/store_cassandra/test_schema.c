@@ -3,6 +3,7 @@
 #include "store/cassandra/schema_private.h"
 
 #include "base/clock.h"
+#include "model/partition.h"
 #include "simulation/sim_memory.h"
 
 #include <setjmp.h>
@@ -72,13 +73,37 @@ static void windows_are_round(void **state)
         int64_t life_ns;
         const char *unit;
         int64_t size;
-    } cases[] = {{VV_DAY, "HOURS", 1},       {2 * VV_DAY, "HOURS", 2}, {7 * VV_DAY, "HOURS", 6},
-                 {30 * VV_DAY, "DAYS", 1},   {90 * VV_DAY, "DAYS", 3}, {365 * VV_DAY, "DAYS", 13},
-                 {40 * VV_DAY, "HOURS", 36}, {VV_HOUR, "MINUTES", 2}};
+    } cases[] = {{VV_DAY, "HOURS", 1},     {2 * VV_DAY, "HOURS", 2}, {7 * VV_DAY, "HOURS", 6},
+                 {30 * VV_DAY, "DAYS", 1}, {90 * VV_DAY, "DAYS", 4}, {365 * VV_DAY, "DAYS", 15},
+                 {40 * VV_DAY, "DAYS", 2}, {VV_HOUR, "MINUTES", 2},  {VV_DAY * 29, "DAYS", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct vv_schema_window window = vv_schema_window_of(cases[i].life_ns);
         assert_string_equal(window.unit, cases[i].unit);
         assert_int_equal(window.size, cases[i].size);
+    }
+}
+
+/* What is in a bucket expires at once: a window of the usual classes has whole ones of most
+ * lengths, or a bucket has whole windows. Their days and hours always. */
+static void windows_are_aligned_with_buckets(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t life_ns;
+        size_t most_cut; /* lengths of buckets that windows cut */
+    } cases[] = {
+        {VV_DAY, 0}, {7 * VV_DAY, 0}, {30 * VV_DAY, 0}, {90 * VV_DAY, 2}, {365 * VV_DAY, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t window_ns = length_of(vv_schema_window_of(cases[i].life_ns));
+        size_t n;
+        size_t cut = 0;
+        const int64_t *lengths = vv_bucket_lengths(&n);
+        for (size_t j = 0; j < n && lengths[j] <= cases[i].life_ns / 8; j++) {
+            bool whole = window_ns % lengths[j] == 0 || lengths[j] % window_ns == 0;
+            cut += !whole;
+            assert_true(whole || lengths[j] > VV_DAY);
+        }
+        assert_in_range(cut, 0, cases[i].most_cut);
     }
 }
 
@@ -88,26 +113,36 @@ static void gc_grace_follows_repairs(void **state)
     static const struct {
         int64_t life_ns;
         int64_t repair_ns;
+        int64_t least_ns;
         int64_t expected_s;
     } cases[] = {
         /* not told: by the window */
-        {2 * VV_DAY, 0, 86400},
-        {7 * VV_DAY, 0, 86400},
-        {30 * VV_DAY, 0, 2 * 86400},
-        {90 * VV_DAY, 0, 7 * 86400},
-        {210 * VV_DAY, 0, 7 * 86400},
-        {365 * VV_DAY, 0, 10 * 86400},
-        {0, 0, 10 * 86400},
+        {2 * VV_DAY, 0, 0, 86400},
+        {7 * VV_DAY, 0, 0, 86400},
+        {30 * VV_DAY, 0, 0, 2 * 86400},
+        {90 * VV_DAY, 0, 0, 7 * 86400},
+        {140 * VV_DAY, 0, 0, 7 * 86400},
+        {365 * VV_DAY, 0, 0, 10 * 86400},
+        {0, 0, 0, 10 * 86400},
         /* told: longer than it, by a day at least */
-        {7 * VV_DAY, VV_HOUR, 86400 + 3600},
-        {365 * VV_DAY, VV_DAY, 2 * 86400},
-        {7 * VV_DAY, 7 * VV_DAY, 756000},
-        {0, 7 * VV_DAY, 756000},
+        {7 * VV_DAY, VV_HOUR, 0, 86400 + 3600},
+        {365 * VV_DAY, VV_DAY, 0, 2 * 86400},
+        {7 * VV_DAY, 7 * VV_DAY, 0, 756000},
+        {0, 7 * VV_DAY, 0, 756000},
+        /* insisted on: windows of hours only, or above the repairs */
+        {2 * VV_DAY, 0, 4 * VV_HOUR, 4 * 3600},
+        {7 * VV_DAY, 0, 4 * VV_HOUR, 4 * 3600},
+        {30 * VV_DAY, 0, 4 * VV_HOUR, 2 * 86400},
+        {0, 0, 4 * VV_HOUR, 10 * 86400},
+        {7 * VV_DAY, VV_HOUR, 4 * VV_HOUR, 5 * 3600},
+        {30 * VV_DAY, 0, 3 * VV_DAY, 3 * 86400},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int64_t gc_grace_s = vv_schema_gc_grace_s(cases[i].life_ns, cases[i].repair_ns);
+        const struct vv_schema_options options = {.repair_interval_ns = cases[i].repair_ns,
+                                                  .gc_grace_min_ns = cases[i].least_ns};
+        int64_t gc_grace_s = vv_schema_gc_grace_s(&options, cases[i].life_ns);
         assert_int_equal(gc_grace_s, cases[i].expected_s);
-        assert_true(gc_grace_s >= 86400);
+        assert_true(gc_grace_s >= (cases[i].least_ns ? 4 * 3600 : 86400));
         assert_true(gc_grace_s * VV_SECOND > cases[i].repair_ns);
     }
 }
@@ -383,6 +418,7 @@ int main(void)
         cmocka_unit_test(classes_have_short_names),
         cmocka_unit_test(a_life_has_20_to_30_windows),
         cmocka_unit_test(windows_are_round),
+        cmocka_unit_test(windows_are_aligned_with_buckets),
         cmocka_unit_test(gc_grace_follows_repairs),
         cmocka_unit_test(options_that_cannot_be_are_refused),
         cmocka_unit_test(a_text_needs_replication),

@@ -209,7 +209,7 @@ static void options_are_compared(void **state)
         "'99p'\n"
         "runs|read_repair|BLOCKING|NONE|alter|ALTER TABLE varve.runs WITH read_repair = 'NONE'\n"
         "runs|compression.chunk_length_in_kb|64|16|alter|ALTER TABLE varve.runs WITH compression "
-        "= {'class': 'LZ4Compressor', 'chunk_length_in_kb': '16', 'min_compress_ratio': '1.1'}\n"
+        "= {'class': 'LZ4Compressor', 'chunk_length_in_kb': '16'}\n"
         "runs|compaction.unsafe_aggressive_sstable_expiration|true|not set|alter" COMPACTION);
 }
 
@@ -230,7 +230,7 @@ static void of_another_class_only_the_class_is_told(void **state)
                        "TimeWindowCompactionStrategy|alter" COMPACTION
                        "blocks_forever|compression.class|not set|LZ4Compressor|alter|ALTER TABLE "
                        "varve.blocks_forever WITH compression = {'class': 'LZ4Compressor', "
-                       "'chunk_length_in_kb': '16', 'min_compress_ratio': '1.1'}\n");
+                       "'chunk_length_in_kb': '32'}\n");
 }
 
 static void replication_is_compared(void **state)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `varve delete`: asks first, with what a dry run says. */
+#include "cli/commands.h"
+
+#include "cli/client.h"
+#include "cli/interrupt.h"
+#include "cli/load_report.h"
+#include "cli/terminal.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <strings.h>
+
+struct deletion {
+    const struct vv_arguments *arguments;
+    struct vv_client_options options;
+    struct vv_client *client;
+};
+
+/* ---- the request ---- */
+
+static void make_form(const struct deletion *deletion, bool dry_run, struct vv_buffer *form)
+{
+    static const char *const repeated[] = {"metric", "measurement", "source", "tag"};
+    static const char *const single[] = {"from", "to", "epoch"};
+    const struct vv_arguments *arguments = deletion->arguments;
+    const char *value;
+    vv_form_add(form, "tenant", vv_str_of(deletion->options.tenant));
+    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
+        for (size_t at = 0; (value = vv_arguments_next(arguments, repeated[i], &at));) {
+            vv_form_add(form, repeated[i], vv_str_of(value));
+        }
+    }
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        value = vv_arguments_text(arguments, single[i], NULL);
+        if (value) {
+            vv_form_add(form, single[i], vv_str_of(value));
+        }
+    }
+    if (vv_arguments_flag(arguments, "all")) {
+        vv_form_add(form, "all", VV_STR_LITERAL("true"));
+    }
+    if (vv_arguments_flag(arguments, "all-time")) {
+        vv_form_add(form, "time", VV_STR_LITERAL("all"));
+    }
+    vv_form_add(form, "dry_run", vv_str_of(dry_run ? "true" : "false"));
+}
+
+/* What the server says of a 400 is in its words; these are the command's. */
+static void hint_for(const struct vv_response *response)
+{
+    const char *body = (const char *)response->body.data;
+    json_t *root = json_loadb(body ? body : "", response->body.size, 0, NULL);
+    const char *text = json_string_value(json_object_get(root, "message"));
+    if (response->code == 400 && text && strstr(text, "all=true")) {
+        vv_say_hint("--source, --tag, --metric, --measurement, or --all");
+    } else if (response->code == 400 && text && strstr(text, "time=all")) {
+        vv_say_hint("--from and --to, or --all-time");
+    } else if (response->code == 404) {
+        vv_say_hint("`varve metrics` and `varve sources` list what there is; patterns such as "
+                    "'pump.*' may match nothing");
+    }
+    json_decref(root);
+}
+
+/* One request; *root_out, the answer, is the caller's, and NULL unless it went well. */
+static int call(struct deletion *deletion, bool dry_run, json_t **root_out, bool print)
+{
+    struct vv_buffer form = {0};
+    struct vv_response response = {0};
+    struct vv_error error = {0};
+    *root_out = NULL;
+    make_form(deletion, dry_run, &form);
+    enum vv_status status = vv_buffer_status(&form);
+    if (status == VV_OK) {
+        const struct vv_call call = {
+            .method = "POST",
+            .path = "/api/v1/delete",
+            .content_type = "application/x-www-form-urlencoded",
+            .body = {(const char *)form.data, form.size},
+        };
+        status = vv_client_call(deletion->client, &call, &response, &error);
+    } else {
+        vv_error_set(&error, status, "out of memory");
+    }
+    int code = status != VV_OK            ? vv_client_fail(&deletion->options, status, &error)
+               : response.code / 100 != 2 ? vv_response_fail(&response)
+                                          : VV_EXIT_OK;
+    if (status == VV_OK && code != VV_EXIT_OK) {
+        hint_for(&response);
+    }
+    if (code == VV_EXIT_OK) {
+        *root_out = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
+        if (!json_is_object(*root_out)) {
+            vv_say_error("the answer of the server cannot be read");
+            code = VV_EXIT_FAILED;
+        } else if (print) {
+            fwrite(response.body.data, 1, response.body.size, stdout);
+        }
+    }
+    vv_buffer_deinit(&form);
+    vv_response_deinit(&response);
+    return code;
+}
+
+/* ---- the answer ---- */
+
+static const char *time_of(const json_t *root, const char *name, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(root, name));
+    return text ? text : otherwise;
+}
+
+static void say(FILE *file, const json_t *root, const char *verb)
+{
+    char sources[VV_COUNT_TEXT_SIZE];
+    char metrics[VV_COUNT_TEXT_SIZE];
+    uint64_t n = (uint64_t)json_integer_value(json_object_get(root, "sources"));
+    uint64_t m = (uint64_t)json_integer_value(json_object_get(root, "metrics"));
+    fprintf(file, "%s: %s %s of %s %s, from %s to %s\n", verb, vv_count_text(m, metrics),
+            m == 1 ? "metric" : "metrics", vv_count_text(n, sources), n == 1 ? "source" : "sources",
+            time_of(root, "from", "the beginning"), time_of(root, "to", "the end of time"));
+}
+
+static bool is_yes(const char *answer)
+{
+    return strncasecmp(answer, "y\n", 2) == 0 || strncasecmp(answer, "yes\n", 4) == 0;
+}
+
+/* Says what a dry run finds, and asks; *agreed_out. */
+static int ask(struct deletion *deletion, bool *agreed_out)
+{
+    char answer[16];
+    json_t *root;
+    int code = call(deletion, true, &root, false);
+    *agreed_out = false;
+    if (code == VV_EXIT_OK) {
+        say(stderr, root, "to be deleted");
+        fputs("It cannot be brought back. Delete it? [y/N] ", stderr);
+        fflush(stderr);
+        *agreed_out = fgets(answer, sizeof answer, stdin) && is_yes(answer);
+        if (!*agreed_out) {
+            vv_say_note("nothing was deleted");
+        }
+    }
+    json_decref(root);
+    return code;
+}
+
+static int run(struct deletion *deletion)
+{
+    const struct vv_arguments *arguments = deletion->arguments;
+    bool json = strcmp(vv_arguments_text(arguments, "format", "text"), "json") == 0;
+    bool dry_run = vv_arguments_flag(arguments, "dry-run");
+    bool agreed = dry_run || vv_arguments_flag(arguments, "yes");
+    json_t *root;
+    int code = agreed ? VV_EXIT_OK : ask(deletion, &agreed);
+    if (code != VV_EXIT_OK || !agreed) {
+        return code != VV_EXIT_OK ? code : VV_EXIT_FAILED;
+    }
+    code = call(deletion, dry_run, &root, json);
+    if (code == VV_EXIT_OK && !json) {
+        say(stdout, root, dry_run ? "would be deleted" : "deleted");
+    }
+    json_decref(root);
+    return code;
+}
+
+int vv_delete_run(const struct vv_arguments *arguments)
+{
+    struct deletion deletion = {.arguments = arguments};
+    struct vv_error error = {0};
+    bool agreed = vv_arguments_flag(arguments, "yes") || vv_arguments_flag(arguments, "dry-run");
+    if (!agreed && !vv_terminal_is(stdin)) {
+        return vv_usage_fail(arguments->command,
+                             "nobody can be asked whether to delete: say --yes, or --dry-run",
+                             NULL);
+    }
+    vv_interrupt_catch();
+    enum vv_status status = vv_client_configure(arguments, &deletion.options, &error);
+    if (status == VV_OK) {
+        status = vv_client_setup(&error);
+    }
+    if (status == VV_OK && vv_client_create(&deletion.options, &deletion.client) != VV_OK) {
+        status = vv_error_set(&error, VV_NO_MEMORY, "out of memory");
+    }
+    int code = status == VV_OK ? run(&deletion) : vv_client_fail(&deletion.options, status, &error);
+    vv_client_destroy(deletion.client);
+    return code;
+}

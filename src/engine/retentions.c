@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long points and tiers are kept, by tenant. A tier is a space: a tenant to the store, with a
+ * retention of its own.
+ *
+ * A tier is built from what is finer, some time after the end of what is built at once (a day, or
+ * 28 days): so what is finer must live longer than that. A tier that is off keeps no trace of what
+ * is written meanwhile; so what it had must be gone before it is switched on again.
+ */
+#include "engine/engine_private.h"
+
+struct change {
+    uint32_t tenant;
+    uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
+    struct vv_retentions before;
+    struct vv_retentions after;
+};
+
+/* ---- what must hold ---- */
+
+/* What a tier is built from must live so long. */
+static int64_t finer_ns_least(enum vv_space tier)
+{
+    return tier == VV_SPACE_DAY ? 35 * VV_DAY : 2 * VV_DAY;
+}
+
+static bool is_on(const struct vv_retentions *retentions, enum vv_space tier)
+{
+    return retentions->tiers_ns[tier] != VV_SPACE_OFF_NS;
+}
+
+static bool is_longer(int64_t a_ns, int64_t b_ns)
+{
+    return b_ns != 0 && (a_ns == 0 || a_ns > b_ns);
+}
+
+/* The longest retention of what is finer than a tier. */
+static int64_t finer_ns(const struct vv_retentions *retentions, enum vv_space tier)
+{
+    int64_t longest_ns = retentions->raw_ns;
+    for (int i = 0; i < (int)tier; i++) {
+        if (is_on(retentions, (enum vv_space)i) && is_longer(retentions->tiers_ns[i], longest_ns)) {
+            longest_ns = retentions->tiers_ns[i];
+        }
+    }
+    return longest_ns;
+}
+
+static enum vv_status check(const struct vv_retentions *retentions, struct vv_error *error)
+{
+    static const char *const finer[VV_SPACES] = {"raw points", "raw points or the minute tier",
+                                                 "raw points, the minute or the hour tier"};
+    for (int i = 0; i < VV_SPACES; i++) {
+        enum vv_space tier = (enum vv_space)i;
+        int64_t least_ns = finer_ns_least(tier);
+        if (is_on(retentions, tier) && is_longer(least_ns, finer_ns(retentions, tier))) {
+            return vv_error_set(error, VV_INVALID,
+                                "the %.*s tier is built from what is finer, which would be gone "
+                                "too early: keep %s for %d days at least, or switch it off",
+                                VV_STR_ARG(vv_space_word(tier)), finer[tier],
+                                (int)(least_ns / VV_DAY));
+        }
+    }
+    return VV_OK;
+}
+
+/* Whether what the tiers that are off had is gone. */
+static bool is_gone(struct vv_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool gone = engine->expire_done > engine->expire_after;
+    pthread_mutex_unlock(&engine->lock);
+    return gone;
+}
+
+static enum vv_status check_tiers(struct vv_engine *engine, const struct change *change,
+                                  struct vv_error *error)
+{
+    bool begins = false;
+    bool begins_again = false;
+    for (int i = 0; i < VV_SPACES; i++) {
+        bool switched_on =
+            !is_on(&change->before, (enum vv_space)i) && is_on(&change->after, (enum vv_space)i);
+        begins |= switched_on;
+        begins_again |= switched_on && change->spaces[i] != VV_REGISTRY_NONE;
+    }
+    if (begins && engine->store->ops->shared) {
+        return vv_error_set(error, VV_INVALID,
+                            "tiers are kept by the embedded store only, for now");
+    }
+    if (begins_again && !is_gone(engine)) {
+        return vv_error_set(error, VV_OVERLOAD,
+                            "a tier was switched off, and what it had is still being removed: try "
+                            "again in some seconds");
+    }
+    return check(&change->after, error);
+}
+
+/* ---- the change ---- */
+
+static void look_up(struct vv_engine *engine, struct change *change)
+{
+    struct vv_registry *registry = engine->registry;
+    change->before.raw_ns = vv_registry_retention(registry, change->tenant);
+    for (int i = 0; i < VV_SPACES; i++) {
+        uint32_t space;
+        bool there = vv_registry_space(registry, change->tenant, (enum vv_space)i, false, &space,
+                                       NULL) == VV_OK;
+        change->spaces[i] = space;
+        change->before.tiers_ns[i] =
+            there ? vv_registry_retention(registry, space) : VV_SPACE_OFF_NS;
+    }
+}
+
+static int64_t pick(int64_t wanted_ns, int64_t present_ns)
+{
+    vv_invariant(wanted_ns >= VV_RETENTION_AS_IS);
+    return wanted_ns == VV_RETENTION_AS_IS ? present_ns : wanted_ns;
+}
+
+static void apply_wishes(struct change *change, const struct vv_retentions *wanted)
+{
+    change->after.raw_ns = pick(wanted->raw_ns, change->before.raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        change->after.tiers_ns[i] = pick(wanted->tiers_ns[i], change->before.tiers_ns[i]);
+    }
+}
+
+/* Those of tiers that are to be on and never were; until they have a retention they are off. */
+static enum vv_status make_spaces(struct vv_engine *engine, struct change *change,
+                                  struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
+        if (change->spaces[i] == VV_REGISTRY_NONE && is_on(&change->after, (enum vv_space)i)) {
+            status = vv_registry_space(engine->registry, change->tenant, (enum vv_space)i, true,
+                                       &change->spaces[i], error);
+            vv_registry_set_retention(engine->registry, change->spaces[i], VV_SPACE_OFF_NS);
+        }
+    }
+    return status;
+}
+
+static void set(struct vv_engine *engine, const struct change *change,
+                const struct vv_retentions *retentions)
+{
+    vv_registry_set_retention(engine->registry, change->tenant, retentions->raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        vv_registry_set_retention(engine->registry, change->spaces[i], retentions->tiers_ns[i]);
+    }
+    pthread_mutex_lock(&engine->lock);
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (is_on(&change->before, (enum vv_space)i) && !is_on(&change->after, (enum vv_space)i)) {
+            engine->expire_after = engine->expire_begun;
+        }
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+struct order {
+    uint32_t numbers[VV_SPACES + 1];
+    size_t n;
+};
+
+static void note(struct order *order, const struct change *change, int level, bool lengthens)
+{
+    uint32_t number = level < 0 ? change->tenant : change->spaces[level];
+    int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
+    int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
+    if (number != VV_REGISTRY_NONE && before_ns != after_ns &&
+        is_longer(after_ns, before_ns) == lengthens) {
+        order->numbers[order->n++] = number;
+    }
+}
+
+/* The journal may end after any of them: what becomes longer comes first, the finest (-1: the
+ * points) before all, then what becomes shorter, the coarsest before all. So there is never a tier
+ * without what it is built from. */
+static struct order order_of(const struct change *change)
+{
+    struct order order = {.n = 0};
+    for (int level = -1; level < VV_SPACES; level++) {
+        note(&order, change, level, true);
+    }
+    for (int level = VV_SPACES - 1; level >= -1; level--) {
+        note(&order, change, level, false);
+    }
+    return order;
+}
+
+static enum vv_status journal(struct vv_engine *engine, const struct change *change,
+                              struct vv_error *error)
+{
+    struct vv_batch *batch = NULL;
+    enum vv_status status = vv_batch_create(change->tenant, &batch);
+    struct order order = order_of(change);
+    for (size_t i = 0; i < order.n && status == VV_OK; i++) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, order.numbers[i]);
+    }
+    if (status != VV_OK) {
+        vv_batch_destroy(batch);
+        return vv_error_set(error, status, "out of memory: try again later");
+    }
+    return vv_engine_journal(engine, batch, error);
+}
+
+static enum vv_status change_retentions(struct vv_engine *engine, struct change *change,
+                                        const struct vv_retentions *wanted, struct vv_error *error)
+{
+    look_up(engine, change);
+    apply_wishes(change, wanted);
+    enum vv_status status = check_tiers(engine, change, error);
+    if (status == VV_OK) {
+        status = make_spaces(engine, change, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    set(engine, change, &change->after);
+    status = journal(engine, change, error);
+    if (status != VV_OK && status != VV_UNKNOWN) {
+        set(engine, change, &change->before);
+    }
+    return status;
+}
+
+enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str tenant,
+                                        const struct vv_retentions *retentions,
+                                        struct vv_error *error)
+{
+    struct change change = {0};
+    pthread_mutex_lock(&engine->retentions_lock);
+    enum vv_status status = vv_engine_create_tenant(engine, tenant, error);
+    if (status == VV_OK) {
+        status = vv_registry_tenant(engine->registry, tenant, false, &change.tenant, error);
+    }
+    if (status == VV_OK) {
+        status = change_retentions(engine, &change, retentions, error);
+    }
+    pthread_mutex_unlock(&engine->retentions_lock);
+    return status;
+}
+
+enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str tenant,
+                                       int64_t retention_ns, struct vv_error *error)
+{
+    struct vv_retentions wanted = {.raw_ns = retention_ns};
+    for (int i = 0; i < VV_SPACES; i++) {
+        wanted.tiers_ns[i] = VV_RETENTION_AS_IS;
+    }
+    return vv_engine_set_retentions(engine, tenant, &wanted, error);
+}
+
+enum vv_status vv_engine_set_tiers(struct vv_engine *engine, struct vv_str tenant,
+                                   const int64_t retention_ns[VV_SPACES], struct vv_error *error)
+{
+    struct vv_retentions wanted = {.raw_ns = VV_RETENTION_AS_IS};
+    memcpy(wanted.tiers_ns, retention_ns, sizeof wanted.tiers_ns);
+    return vv_engine_set_retentions(engine, tenant, &wanted, error);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tenants: how long their points and tiers are kept, and their accounts. */
+#include "http/blocking.h"
+#include "http/changes.h"
+#include "http/json_text.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+#define BODY_BYTES_MAX (1u << 20)
+
+/* ---- GET /api/v1/tenants ---- */
+
+static void write_account(const struct vv_account *account, struct vv_buffer *body)
+{
+    vv_buffer_format(body,
+                     ",\"account\":{\"received\":%" PRIu64 ",\"accepted\":%" PRIu64
+                     ",\"accepted_here\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"refused\":{",
+                     account->received, account->accepted, account->accepted_here,
+                     account->unknown);
+    bool first = true;
+    for (int reason = 0; reason < VV_REASON_COUNT; reason++) {
+        if (account->refused[reason] > 0) {
+            vv_buffer_format(body, "%s\"%s\":%" PRIu64, first ? "" : ",",
+                             vv_reason_name((enum vv_reason)reason), account->refused[reason]);
+            first = false;
+        }
+    }
+    vv_buffer_text(body, "}}");
+}
+
+static void write_retention(struct vv_buffer *body, int64_t retention_ns)
+{
+    char text[VV_TIME_TEXT_SIZE] = "forever";
+    if (retention_ns > 0) {
+        vv_duration_format(retention_ns, text);
+    }
+    vv_buffer_format(body, "\"%s\"", text);
+}
+
+static void write_tiers(struct vv_registry *registry, uint32_t tenant, struct vv_buffer *body)
+{
+    struct vv_tiers tiers = vv_registry_tiers(registry, tenant);
+    bool first = true;
+    vv_buffer_text(body, ",\"tiers\":{");
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (tiers.spaces[i] != VV_REGISTRY_NONE) {
+            vv_buffer_text(body, first ? "" : ",");
+            vv_json_text(body, vv_space_word((enum vv_space)i));
+            vv_buffer_text(body, ":");
+            write_retention(body, vv_registry_retention(registry, tiers.spaces[i]));
+            first = false;
+        }
+    }
+    vv_buffer_text(body, "}");
+}
+
+static void write_tenant(struct vv_engine *engine, uint32_t tenant, struct vv_buffer *body)
+{
+    struct vv_registry *registry = vv_engine_query_context(engine)->registry;
+    vv_buffer_text(body, "{\"tenant\":");
+    vv_json_text(body, vv_registry_tenant_name(registry, tenant));
+    vv_buffer_text(body, ",\"retention\":");
+    write_retention(body, vv_registry_retention(registry, tenant));
+    write_tiers(registry, tenant, body);
+    struct vv_account account = {0};
+    vv_engine_read_account(engine, tenant, &account);
+    write_account(&account, body);
+    vv_buffer_text(body, "}");
+}
+
+static void finish_tenants(struct vv_exchange *exchange)
+{
+    struct vv_engine *engine = exchange->http->engine;
+    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+    struct vv_buffer *body = &exchange->reply.body;
+    struct vv_registry *registry = vv_engine_query_context(engine)->registry;
+    uint32_t n = vv_registry_tenant_count(registry);
+    bool first = true;
+    vv_buffer_text(body, "{\"tenants\":[");
+    for (uint32_t tenant = 0; tenant < n; tenant++) {
+        if (vv_registry_is_tenant(registry, tenant)) {
+            vv_buffer_text(body, first ? "\n" : ",\n");
+            write_tenant(engine, tenant, body);
+            first = false;
+        }
+    }
+    vv_buffer_text(body, "]}\n");
+}
+
+const struct vv_handler vv_tenants_handler = {.finish = finish_tenants};
+
+/* ---- PUT /api/v1/tenants ---- */
+
+struct change {
+    struct vv_str tenant;
+    bool has_retentions;
+    struct vv_retentions retentions;
+};
+
+static struct vv_str json_str(const json_t *value)
+{
+    return json_is_string(value)
+               ? (struct vv_str){json_string_value(value), json_string_length(value)}
+               : (struct vv_str){NULL, 0};
+}
+
+static bool is_word(const json_t *value, struct vv_str word)
+{
+    struct vv_str text = json_str(value);
+    return text.data && vv_str_equal(text, word);
+}
+
+static bool read_retention(const json_t *value, int64_t *retention_ns_out)
+{
+    if (is_word(value, VV_STR_LITERAL("forever"))) {
+        *retention_ns_out = 0;
+        return true;
+    }
+    struct vv_error ignored = {0};
+    struct vv_str text = json_str(value);
+    return text.data && vv_duration_parse(text, retention_ns_out, &ignored) == VV_OK &&
+           *retention_ns_out > 0;
+}
+
+static enum vv_status parse_retention(const json_t *value, struct change *change,
+                                      struct vv_error *error)
+{
+    change->has_retentions = true;
+    if (read_retention(value, &change->retentions.raw_ns)) {
+        return VV_OK;
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "retention must be a duration such as \"30d\" or \"12h\", or \"forever\"");
+}
+
+static bool read_tier(const json_t *value, int64_t *retention_ns_out)
+{
+    if (is_word(value, VV_STR_LITERAL("off"))) {
+        *retention_ns_out = VV_SPACE_OFF_NS;
+        return true;
+    }
+    return read_retention(value, retention_ns_out);
+}
+
+static bool find_tier(const char *name, int *tier_out)
+{
+    for (*tier_out = 0; *tier_out < VV_SPACES; ++*tier_out) {
+        if (vv_str_equal(vv_str_of(name), vv_space_word((enum vv_space) * tier_out))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum vv_status parse_each_tier(json_t *tiers, struct change *change, struct vv_error *error)
+{
+    const char *name = NULL;
+    const json_t *value = NULL;
+    json_object_foreach(tiers, name, value)
+    {
+        int tier;
+        if (!find_tier(name, &tier)) {
+            return vv_error_set(error, VV_INVALID,
+                                "there is no tier '%.100s': there are minute, hour and day", name);
+        }
+        if (!read_tier(value, &change->retentions.tiers_ns[tier])) {
+            return vv_error_set(error, VV_INVALID,
+                                "a tier's retention must be a duration such as \"30d\", "
+                                "\"forever\" or \"off\"");
+        }
+    }
+    return VV_OK;
+}
+
+static enum vv_status parse_tiers(json_t *value, struct change *change, struct vv_error *error)
+{
+    change->has_retentions = true;
+    if (json_is_object(value)) {
+        return parse_each_tier(value, change, error);
+    }
+    bool off = is_word(value, VV_STR_LITERAL("off"));
+    if (!off && !is_word(value, VV_STR_LITERAL("default"))) {
+        return vv_error_set(error, VV_INVALID,
+                            "tiers must be \"default\", \"off\" or an object such as "
+                            "{\"minute\": \"30d\", \"hour\": \"365d\", \"day\": \"forever\"}");
+    }
+    for (int i = 0; i < VV_SPACES; i++) {
+        change->retentions.tiers_ns[i] =
+            off ? VV_SPACE_OFF_NS : vv_space_retention_ns_default((enum vv_space)i);
+    }
+    return VV_OK;
+}
+
+static enum vv_status parse_member(const char *key, json_t *value, struct change *change,
+                                   struct vv_error *error)
+{
+    if (strcmp(key, "tenant") == 0 && json_is_string(value)) {
+        change->tenant = json_str(value);
+        return VV_OK;
+    }
+    if (strcmp(key, "retention") == 0) {
+        return parse_retention(value, change, error);
+    }
+    if (strcmp(key, "tiers") == 0) {
+        return parse_tiers(value, change, error);
+    }
+    return vv_error_set(
+        error, VV_INVALID,
+        "'%.100s' is not allowed; an object has the texts tenant and retention, and "
+        "tiers",
+        key);
+}
+
+static enum vv_status parse_change(const json_t *object, struct change *change_out,
+                                   struct vv_error *error)
+{
+    *change_out =
+        (struct change){.tenant = VV_STR_LITERAL(""), .retentions.raw_ns = VV_RETENTION_AS_IS};
+    for (int i = 0; i < VV_SPACES; i++) {
+        change_out->retentions.tiers_ns[i] = VV_RETENTION_AS_IS;
+    }
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_t *members = (json_t *)(uintptr_t)object; /* jansson's iteration takes no const */
+    json_object_foreach(members, key, value)
+    {
+        enum vv_status status = parse_member(key, value, change_out, error);
+        if (status != VV_OK) {
+            return status;
+        }
+    }
+    if (change_out->tenant.size == 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "give {\"tenant\": NAME, \"retention\": \"30d\"}, or an array of such "
+                            "objects");
+    }
+    return VV_OK;
+}
+
+static void apply(struct vv_changes *changes, const json_t *object)
+{
+    struct vv_engine *engine = changes->exchange->http->engine;
+    struct vv_error error = {0};
+    struct change change;
+    enum vv_status status = parse_change(object, &change, &error);
+    if (status == VV_OK) {
+        status = change.has_retentions
+                     ? vv_engine_set_retentions(engine, change.tenant, &change.retentions, &error)
+                     : vv_engine_create_tenant(engine, change.tenant, &error);
+    }
+    vv_changes_note(changes, change.tenant, status, &error);
+}
+
+static void apply_all(struct vv_changes *changes, struct vv_str body)
+{
+    json_error_t problem;
+    json_t *root = json_loadb(body.data, body.size, JSON_REJECT_DUPLICATES, &problem);
+    if (!root) {
+        struct vv_error error = {0};
+        vv_error_set(&error, VV_INVALID, "the body is not JSON: line %d, column %d: %s",
+                     problem.line, problem.column, problem.text);
+        vv_changes_note(changes, VV_STR_LITERAL(""), VV_INVALID, &error);
+    } else if (json_is_array(root)) {
+        size_t index = 0;
+        const json_t *element = NULL;
+        json_array_foreach(root, index, element)
+        {
+            apply(changes, element);
+        }
+    } else {
+        apply(changes, root);
+    }
+    json_decref(root);
+}
+
+static void work_set_tenants(struct vv_exchange *exchange)
+{
+    struct vv_changes changes = {.exchange = exchange, .noun = "tenant"};
+    struct vv_str body = {exchange->body.data ? (const char *)exchange->body.data : "",
+                          exchange->body.size};
+    apply_all(&changes, body);
+    vv_changes_answer(&changes);
+}
+
+static void finish_set_tenants(struct vv_exchange *exchange)
+{
+    vv_blocking_finish(exchange, work_set_tenants);
+}
+
+const struct vv_handler vv_set_tenants_handler = {
+    .finish = finish_set_tenants, .release = vv_blocking_release, .body_bytes_max = BODY_BYTES_MAX};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A space is what is kept of a tenant under a retention of its own: a tier. To the store, and to
+ * the other nodes, it is one more tenant, with a name that clients cannot use: "plant/hour". Pure
+ * functions, any thread.
+ */
+#ifndef VV_MODEL_SPACE_H
+#define VV_MODEL_SPACE_H
+
+#include "base/bytes.h"
+
+enum vv_space { VV_SPACE_MINUTE, VV_SPACE_HOUR, VV_SPACE_DAY, VV_SPACES };
+
+#define VV_SPACE_SUFFIX_MAX 7
+/* A space with this retention is off: nothing is written into it, and what it had goes. */
+#define VV_SPACE_OFF_NS 1
+
+/* What it is called: "hour". */
+struct vv_str vv_space_word(enum vv_space space);
+/* How long it is kept where nobody says; 0: for ever. */
+int64_t vv_space_retention_ns_default(enum vv_space space);
+/* What follows a tenant's name in that of its space: "/hour". */
+struct vv_str vv_space_suffix(enum vv_space space);
+/* The name of the tenant that a space, or a tenant, of this name belongs to. */
+struct vv_str vv_space_tenant_name(struct vv_str name);
+/* Whether the name is one of a space; that it is well-formed is not looked at. */
+bool vv_space_is_name(struct vv_str name);
+/* Whether what follows a tenant's name, if anything does, is a suffix. */
+bool vv_space_has_good_suffix(struct vv_str name);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/route.h"
+
+#include "tier/unit.h"
+
+#include <stdio.h>
+
+#define NAMES_SIZE 64
+
+static const char *const names[VV_SPACES + 1] = {[VV_SPACE_MINUTE] = "minute",
+                                                 [VV_SPACE_HOUR] = "hour",
+                                                 [VV_SPACE_DAY] = "day",
+                                                 [VV_SPACES] = "raw"};
+
+const char *vv_route_tier_name(size_t tier)
+{
+    return names[tier];
+}
+
+/* ---- which tiers can ---- */
+
+/* Whether local midnights are at multiples of `length_ns` of UTC while the range lasts. What is
+ * before 1970, with offsets of seconds, is not looked at: steps are cut where they do not fit. */
+static bool zone_fits(const struct vv_zone *zone, int64_t from, int64_t to, int64_t length_ns)
+{
+    int64_t instant = from > 0 ? from / VV_SECOND : 0;
+    int64_t end = to / VV_SECOND;
+    int64_t length = length_ns / VV_SECOND;
+    bool fits = true;
+    do {
+        int64_t until;
+        fits = vv_zone_offset(zone, instant, &until) % length == 0;
+        instant = until;
+    } while (fits && instant < end);
+    return fits;
+}
+
+/* Whether steps of the tier make up the asked ones. */
+static bool divides(const struct vv_route_question *question, enum vv_space tier)
+{
+    const struct vv_steps *steps = question->steps;
+    int64_t length_ns = vv_tier_step_ns(tier);
+    if (steps->zone) {
+        return tier != VV_SPACE_DAY &&
+               zone_fits(steps->zone, question->from, question->to, length_ns);
+    }
+    return steps->length_ns % length_ns == 0;
+}
+
+static bool can(const struct vv_route_question *question, enum vv_space tier)
+{
+    return question->tiers[tier].is_on && !question->has_regions && !question->needs_raw &&
+           divides(question, tier);
+}
+
+/* The tiers that can, and raw, as a list in words. */
+static const char *what_can(const struct vv_route_question *question, char out[NAMES_SIZE])
+{
+    size_t size = 0;
+    out[0] = '\0';
+    for (size_t tier = VV_SPACES; tier-- > 0;) {
+        if (can(question, (enum vv_space)tier)) {
+            size += (size_t)snprintf(out + size, NAMES_SIZE - size, "%s, ", names[tier]);
+        }
+    }
+    snprintf(out + size, NAMES_SIZE - size, "raw");
+    return out;
+}
+
+/* ---- a wish that cannot be met ---- */
+
+static enum vv_status refuse_wish(const struct vv_route_question *question, enum vv_space tier,
+                                  struct vv_error *error)
+{
+    char had[NAMES_SIZE];
+    char step[VV_TIME_TEXT_SIZE];
+    char asked[VV_TIME_TEXT_SIZE];
+    what_can(question, had);
+    vv_duration_format(vv_tier_step_ns(tier), step);
+    vv_duration_format(question->steps->length_ns, asked);
+    if (question->needs_raw) {
+        return vv_error_set(error, VV_INVALID,
+                            "tier=%s has steps of %s, and %s needs raw points: take tier=raw, or "
+                            "aggregates of steps, as agg=mean",
+                            names[tier], step, question->needs_raw);
+    }
+    if (question->has_regions) {
+        return vv_error_set(error, VV_INVALID,
+                            "tier=%s: where the store has other regions, only raw points of all "
+                            "of them can be had: take tier=raw",
+                            names[tier]);
+    }
+    if (!question->tiers[tier].is_on) {
+        return vv_error_set(error, VV_INVALID,
+                            "tier=%s is off for this tenant: for these steps there is %s",
+                            names[tier], had);
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "tier=%s has steps of %s, of which steps of %s%s cannot be made: take "
+                        "another step, or tier=%s",
+                        names[tier], step, asked, question->steps->zone ? " in this time zone" : "",
+                        had);
+}
+
+/* ---- what has expired ---- */
+
+/* The tier that is on and goes back to `from`, or else farthest back; of several the finest. */
+static size_t reaching_back(const struct vv_route_question *question)
+{
+    size_t best = VV_SPACES;
+    for (size_t tier = 0; tier < VV_SPACES; tier++) {
+        const struct vv_route_tier *kept = &question->tiers[tier];
+        if (!kept->is_on) {
+            continue;
+        }
+        if (kept->oldest <= question->from) {
+            return tier;
+        }
+        if (best == VV_SPACES || kept->oldest < question->tiers[best].oldest) {
+            best = tier;
+        }
+    }
+    return best;
+}
+
+static int64_t oldest_of(const struct vv_route *route)
+{
+    int64_t oldest = route->raw_oldest;
+    for (size_t i = 0; i < route->n; i++) {
+        oldest = route->levels[i].oldest < oldest ? route->levels[i].oldest : oldest;
+    }
+    return oldest;
+}
+
+/* An error where another tier has what the route no longer has of the range. */
+static enum vv_status check_age(const struct vv_route_question *question,
+                                const struct vv_route *route, struct vv_error *error)
+{
+    int64_t oldest = oldest_of(route);
+    size_t other = reaching_back(question);
+    bool lacks = question->has_from && question->from < oldest &&
+                 oldest - question->from > VV_ROUTE_SLACK_NS;
+    if (!lacks || question->has_regions || other == VV_SPACES ||
+        question->tiers[other].oldest >= oldest) {
+        return VV_OK;
+    }
+    char since[VV_TIME_TEXT_SIZE];
+    char step[VV_TIME_TEXT_SIZE];
+    char asked[VV_TIME_TEXT_SIZE];
+    vv_time_format(oldest, since);
+    vv_duration_format(vv_tier_step_ns((enum vv_space)other), step);
+    vv_duration_format(question->steps->length_ns, asked);
+    if (question->needs_raw) {
+        return vv_error_set(error, VV_INVALID,
+                            "%s needs raw points, and those before %s have expired: begin there, "
+                            "or take aggregates of steps of %s or multiples of it (tier=%s)",
+                            question->needs_raw, since, step, names[other]);
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "steps of %s%s can be had from %s on: begin there, or take a step of %s or "
+                        "a multiple of it (tier=%s)",
+                        asked, question->steps->zone ? " in this time zone" : "", since, step,
+                        names[other]);
+}
+
+/* ---- choosing ---- */
+
+enum vv_status vv_route_choose(const struct vv_route_question *question, struct vv_route *route_out,
+                               struct vv_error *error)
+{
+    size_t first = VV_SPACES; /* how many tiers may be used: those below */
+    *route_out = (struct vv_route){.raw_oldest = question->raw_oldest};
+    if (question->wish == VV_TIER_RAW) {
+        first = 0;
+    } else if (question->wish >= VV_TIER_MINUTE) {
+        enum vv_space wanted = (enum vv_space)(question->wish - VV_TIER_MINUTE);
+        if (!can(question, wanted)) {
+            return refuse_wish(question, wanted, error);
+        }
+        first = (size_t)wanted + 1;
+    }
+    for (size_t tier = first; tier-- > 0;) {
+        const struct vv_route_tier *kept = &question->tiers[tier];
+        if (can(question, (enum vv_space)tier)) {
+            route_out->levels[route_out->n++] =
+                (struct vv_route_level){(enum vv_space)tier, kept->space, kept->oldest};
+        }
+    }
+    return check_age(question, route_out, error);
+}
+
+/* ---- choosing a step ---- */
+
+static const int64_t round_lengths[] = {
+    VV_SECOND,  2 * VV_SECOND, 5 * VV_SECOND, 10 * VV_SECOND, 15 * VV_SECOND, 30 * VV_SECOND,
+    VV_MINUTE,  2 * VV_MINUTE, 5 * VV_MINUTE, 10 * VV_MINUTE, 15 * VV_MINUTE, 30 * VV_MINUTE,
+    VV_HOUR,    2 * VV_HOUR,   3 * VV_HOUR,   6 * VV_HOUR,    12 * VV_HOUR,   VV_DAY,
+    2 * VV_DAY, 7 * VV_DAY,    28 * VV_DAY,   84 * VV_DAY,    364 * VV_DAY,   1092 * VV_DAY,
+};
+
+/* How many steps the range touches. Days of 23 or 25 hours count as days. */
+static uint64_t steps_in(int64_t from, int64_t to, const struct vv_zone *zone, int64_t length_ns)
+{
+    struct vv_steps steps;
+    vv_steps_init(&steps, length_ns, zone, from, to);
+    uint64_t apart =
+        (uint64_t)vv_steps_start(&steps, to - 1) - (uint64_t)vv_steps_start(&steps, from);
+    return (apart + (uint64_t)length_ns / 2) / (uint64_t)length_ns + 1;
+}
+
+enum vv_status vv_route_step(int64_t from, int64_t to, const struct vv_zone *zone, uint32_t points,
+                             int64_t *step_out, struct vv_error *error)
+{
+    *step_out = 0;
+    if (points == 1 || from >= to) {
+        return VV_OK;
+    }
+    for (size_t i = 0; i < sizeof round_lengths / sizeof round_lengths[0]; i++) {
+        int64_t length_ns = round_lengths[i];
+        uint64_t range = (uint64_t)to - (uint64_t)from;
+        if (range / (uint64_t)length_ns <= points &&
+            steps_in(from, to, zone, length_ns) <= points) {
+            *step_out = length_ns;
+            return VV_OK;
+        }
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "points=%u is too few for so long a range: take more of them, or a later "
+                        "from; points=1 is one value of the whole range",
+                        points);
+}
+
+int64_t vv_route_step_of(enum vv_tier_wish wish, int64_t from, int64_t to)
+{
+    uint64_t range = from < to ? (uint64_t)to - (uint64_t)from : 0;
+    if (wish >= VV_TIER_MINUTE) {
+        return vv_tier_step_ns((enum vv_space)(wish - VV_TIER_MINUTE));
+    }
+    if (wish != VV_TIER_AUTO) {
+        return 0;
+    }
+    if (range <= 6 * (uint64_t)VV_HOUR) {
+        return VV_SECOND;
+    }
+    if (range <= 7 * (uint64_t)VV_DAY) {
+        return VV_MINUTE;
+    }
+    return range <= 90 * (uint64_t)VV_DAY ? VV_HOUR : VV_DAY;
+}

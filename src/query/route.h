@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The route of a query: which tiers answer it. Private to src/query. Pure functions, any thread.
+ *
+ * The coarsest tier whose steps make up the asked ones comes first; what its records do not cover
+ * is read from the next finer one that is on, at last from raw points. Points alone, `where`, and
+ * changes from point to point are in no tier.
+ */
+#ifndef VV_QUERY_ROUTE_H
+#define VV_QUERY_ROUTE_H
+
+#include "model/space.h"
+#include "query/steps.h"
+
+#define VV_POINTS_MAX 100000u
+/* So much of what has just expired may be asked for without being told: clocks differ. */
+#define VV_ROUTE_SLACK_NS VV_HOUR
+
+/* What `tier` says. */
+enum vv_tier_wish {
+    VV_TIER_UNSAID,
+    VV_TIER_AUTO,
+    VV_TIER_RAW,
+    VV_TIER_MINUTE,
+    VV_TIER_HOUR,
+    VV_TIER_DAY,
+};
+
+struct vv_route_tier {
+    bool is_on;
+    uint32_t space;
+    int64_t oldest; /* what was before is not shown */
+};
+
+struct vv_route_question {
+    int64_t from; /* [from, to) */
+    int64_t to;
+    bool has_from; /* `from` was given */
+    const struct vv_steps *steps;
+    const char *needs_raw; /* what of the request is in no tier; NULL: nothing */
+    enum vv_tier_wish wish;
+    bool has_regions; /* others than the own one: their tiers are not read */
+    int64_t raw_oldest;
+    struct vv_route_tier tiers[VV_SPACES];
+};
+
+struct vv_route_level {
+    enum vv_space tier;
+    uint32_t space;
+    int64_t oldest;
+};
+
+/* Zero-initialised: raw points only, however old. */
+struct vv_route {
+    size_t n;
+    struct vv_route_level levels[VV_SPACES]; /* the coarsest first */
+    int64_t raw_oldest;
+};
+
+/* VV_INVALID: the wish cannot be met, or what is asked for is not kept so long; the message says
+ * what can be had. */
+VV_MUST_CHECK enum vv_status vv_route_choose(const struct vv_route_question *question,
+                                             struct vv_route *route_out, struct vv_error *error);
+
+/* "minute", "hour", "day"; "raw" for VV_SPACES. */
+const char *vv_route_tier_name(size_t tier);
+
+/* The shortest step of a round length that gives at most `points` rows, 1 … VV_POINTS_MAX, in
+ * [from, to); 0 for one point, which is the whole range. VV_INVALID where the range is too long. */
+VV_MUST_CHECK enum vv_status vv_route_step(int64_t from, int64_t to, const struct vv_zone *zone,
+                                           uint32_t points, int64_t *step_out,
+                                           struct vv_error *error);
+/* The step of a wish without step and points: that of the tier; of `auto` by the range: a second up
+ * to 6 h, a minute up to 7 days, an hour up to 90 days, then a day; of others 0. */
+int64_t vv_route_step_of(enum vv_tier_wish wish, int64_t from, int64_t to);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/tier_give.h"
+
+#include <stdlib.h>
+
+static void drop_steps(struct vv_tier_give *give)
+{
+    for (size_t i = 0; give->sketches && i < give->n_steps; i++) {
+        vv_sketch_deinit(&give->sketches[i]);
+    }
+    free(give->sketches);
+    free(give->steps);
+    free(give->starts);
+    give->sketches = NULL;
+    give->steps = NULL;
+    give->starts = NULL;
+    give->n_steps = 0;
+}
+
+void vv_tier_give_close(struct vv_tier_give *give)
+{
+    drop_steps(give);
+    vv_merge_destroy(give->merge);
+    give->merge = NULL;
+    give->rows = NULL;
+    give->is_open = false;
+}
+
+static enum vv_status has_changed(struct vv_error *error)
+{
+    return vv_error_set(error, VV_OVERLOAD,
+                        "the metric has become one of floats while it was read: ask again");
+}
+
+/* ---- steps ---- */
+
+static enum vv_status decode_sketches(struct vv_tier_give *give, const struct vv_chunk *chunk,
+                                      uint32_t index, struct vv_error *error)
+{
+    struct vv_sketch *sketches = malloc(chunk->n_steps * sizeof *sketches);
+    if (!sketches) {
+        return VV_NO_MEMORY;
+    }
+    enum vv_status status = vv_chunk_sketches(chunk, index, give->steps, sketches, error);
+    if (status != VV_OK) {
+        free(sketches);
+        return status;
+    }
+    give->sketches = sketches;
+    return VV_OK;
+}
+
+/* The steps of the chunk's metric at index. */
+static enum vv_status decode_steps(struct vv_tier_give *give, const struct vv_chunk *chunk,
+                                   uint32_t index, enum vv_value_type type, struct vv_error *error)
+{
+    if (type == VV_FLOAT64 && give->type == VV_INT64) {
+        return has_changed(error);
+    }
+    give->step_ns = chunk->step_ns;
+    give->n_steps = chunk->n_steps;
+    give->starts = malloc(chunk->n_steps * sizeof *give->starts);
+    give->steps = malloc(chunk->n_steps * sizeof *give->steps);
+    if (!give->starts || !give->steps) {
+        return VV_NO_MEMORY;
+    }
+    enum vv_status status = vv_chunk_starts(chunk, give->starts, error);
+    if (status == VV_OK) {
+        status = vv_chunk_steps(chunk, index, give->starts, give->steps, error);
+    }
+    if (status == VV_OK && give->with_sketches) {
+        status = decode_sketches(give, chunk, index, error);
+    }
+    for (size_t i = 0; status == VV_OK && type != give->type && i < give->n_steps; i++) {
+        vv_step_widen(&give->steps[i]);
+    }
+    return status;
+}
+
+/* A metric is in one part of the record at most. */
+static enum vv_status open_steps(struct vv_tier_give *give, const struct vv_tier_level *level,
+                                 uint32_t record, struct vv_error *error)
+{
+    for (uint32_t at = record; at != VV_TIER_RECORD_NONE; at = level->records[at].next) {
+        struct vv_chunk chunk;
+        enum vv_status status =
+            vv_chunk_open(vv_tier_content(level, &level->records[at]), &chunk, error);
+        for (uint32_t i = 0; status == VV_OK && i < chunk.n_metrics; i++) {
+            uint32_t metric;
+            enum vv_value_type type;
+            status = vv_chunk_metric(&chunk, i, &metric, &type, error);
+            if (status == VV_OK && metric == give->metric) {
+                return decode_steps(give, &chunk, i, type, error);
+            }
+        }
+        if (status != VV_OK) {
+            return status;
+        }
+    }
+    return VV_OK; /* the metric has no values there */
+}
+
+static enum vv_status next_step(struct vv_tier_give *give, struct vv_tier_part *part_out)
+{
+    while (give->given < give->n_steps) {
+        size_t at = give->descending ? give->n_steps - 1 - give->given : give->given;
+        int64_t start = give->starts[at];
+        give->given++;
+        bool is_inside = start < give->stretch.to && start + give->step_ns > give->stretch.from;
+        if (give->steps[at].count > 0 && is_inside) {
+            *part_out = (struct vv_tier_part){
+                .kind = VV_TIER_STEP,
+                .time = start > give->stretch.from ? start : give->stretch.from,
+                .step = &give->steps[at],
+                .sketch = give->sketches ? &give->sketches[at] : NULL,
+            };
+            return VV_OK;
+        }
+    }
+    return VV_DONE;
+}
+
+/* ---- rows ---- */
+
+static enum vv_status open_rows(struct vv_tier_give *give, const struct vv_tier_level *level,
+                                uint32_t record, size_t memory_max, struct vv_error *error)
+{
+    const struct vv_merge_options options = {
+        .from = give->stretch.from,
+        .to = give->stretch.to,
+        .metrics = &give->metric,
+        .types = &give->type,
+        .n_metrics = 1,
+        .descending = give->descending,
+        .join_times = true,
+        .memory_max = memory_max,
+    };
+    enum vv_status status = vv_merge_create(&options, &give->merge);
+    for (uint32_t at = record; status == VV_OK && at != VV_TIER_RECORD_NONE;
+         at = level->records[at].next) {
+        struct vv_str content = vv_tier_content(level, &level->records[at]);
+        status =
+            vv_merge_add_block(give->merge, (const uint8_t *)content.data, content.size, error);
+    }
+    return status;
+}
+
+/* The next points that are there and not NaN, in the order of the direction. */
+static void take_points(struct vv_tier_give *give, struct vv_tier_part *part_out)
+{
+    const struct vv_rows *rows = give->rows;
+    const struct vv_column *column = &rows->columns[0];
+    size_t n = give->rows_left < VV_TIER_POINTS_MAX ? give->rows_left : VV_TIER_POINTS_MAX;
+    size_t first = give->descending ? give->rows_left - n : rows->n_rows - give->rows_left;
+    size_t kept = 0;
+    for (size_t row = first; row < first + n; row++) {
+        give->times[kept] = rows->times[row];
+        give->values[kept] = column->values[row];
+        double real = give->type == VV_FLOAT64 ? vv_bits_double(column->values[row]) : 0;
+        kept += vv_column_has(column, row) && real == real;
+    }
+    give->rows_left -= n;
+    *part_out = (struct vv_tier_part){.kind = kept > 0 ? VV_TIER_POINTS : VV_TIER_WORK,
+                                      .times = give->times,
+                                      .values = give->values,
+                                      .n = kept};
+}
+
+static enum vv_status next_points(struct vv_tier_give *give, struct vv_tier_part *part_out,
+                                  struct vv_error *error)
+{
+    if (give->rows_left == 0) {
+        enum vv_status status = vv_merge_next(give->merge, &give->rows, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        if (give->rows->columns[0].type != give->type) {
+            return has_changed(error);
+        }
+        give->rows_left = give->rows->n_rows;
+    }
+    take_points(give, part_out);
+    return VV_OK;
+}
+
+/* ---- both ---- */
+
+enum vv_status vv_tier_give_open(struct vv_tier_give *give, const struct vv_tier_level *level,
+                                 uint32_t record, struct vv_window stretch,
+                                 const struct vv_tier_wanted *wanted, struct vv_error *error)
+{
+    vv_tier_give_close(give);
+    give->is_open = true;
+    give->metric = wanted->metric;
+    give->type = wanted->type;
+    give->descending = wanted->descending;
+    give->with_sketches = wanted->sketches;
+    give->stretch = stretch;
+    give->given = 0;
+    give->rows_left = 0;
+    return level->records[record].kind == VV_UNIT_STEPS
+               ? open_steps(give, level, record, error)
+               : open_rows(give, level, record, wanted->memory_max, error);
+}
+
+enum vv_status vv_tier_give_next(struct vv_tier_give *give, struct vv_tier_part *part_out,
+                                 struct vv_error *error)
+{
+    *part_out = (struct vv_tier_part){.kind = VV_TIER_WORK};
+    return give->merge ? next_points(give, part_out, error) : next_step(give, part_out);
+}

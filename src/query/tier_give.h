@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a record of a tier has of one metric: its steps one by one, or its points. Private to
+ * src/query. One thread at a time.
+ */
+#ifndef VV_QUERY_TIER_GIVE_H
+#define VV_QUERY_TIER_GIVE_H
+
+#include "model/merge.h"
+#include "query/tier_level.h"
+#include "tier/chunk.h"
+
+#define VV_TIER_POINTS_MAX 1024
+
+enum vv_tier_part_kind {
+    VV_TIER_WORK,   /* nothing yet: call again */
+    VV_TIER_STEP,   /* all values of a stretch that is inside of one asked step */
+    VV_TIER_POINTS, /* without NaN */
+    VV_TIER_GAP,    /* a stretch that is to be read from raw data */
+};
+
+/* Valid until the next call. */
+struct vv_tier_part {
+    enum vv_tier_part_kind kind;
+    int64_t time; /* of a step: a time in it */
+    const struct vv_step *step;
+    const struct vv_sketch *sketch; /* NULL: none is wanted */
+    const int64_t *times;           /* of points, ascending */
+    const uint64_t *values;
+    size_t n;
+    struct vv_window gap;
+};
+
+/* Zero-initialised is closed. */
+struct vv_tier_give {
+    bool is_open;
+    uint32_t metric;
+    enum vv_value_type type; /* in which values are given */
+    bool descending;
+    bool with_sketches;
+    struct vv_window stretch;
+    /* Of steps. */
+    int64_t step_ns;
+    int64_t *starts;
+    struct vv_step *steps;
+    struct vv_sketch *sketches;
+    size_t n_steps;
+    size_t given;
+    /* Of rows. */
+    struct vv_merge *merge;
+    const struct vv_rows *rows;
+    size_t rows_left;
+    int64_t times[VV_TIER_POINTS_MAX];
+    uint64_t values[VV_TIER_POINTS_MAX];
+};
+
+struct vv_tier_wanted {
+    uint32_t metric;
+    enum vv_value_type type;
+    bool descending;
+    bool sketches;
+    size_t memory_max;
+};
+
+/* Of a record of the level that covers the stretch: whole steps, or any part of rows. To be
+ * closed before the level loads another window. VV_CORRUPT, VV_NO_MEMORY, VV_TOO_LARGE. */
+VV_MUST_CHECK enum vv_status vv_tier_give_open(struct vv_tier_give *give,
+                                               const struct vv_tier_level *level, uint32_t record,
+                                               struct vv_window stretch,
+                                               const struct vv_tier_wanted *wanted,
+                                               struct vv_error *error);
+void vv_tier_give_close(struct vv_tier_give *give); /* closed is allowed */
+
+/* VV_DONE at the end. VV_OVERLOAD when the metric has become one of floats meanwhile. */
+VV_MUST_CHECK enum vv_status vv_tier_give_next(struct vv_tier_give *give,
+                                               struct vv_tier_part *part_out,
+                                               struct vv_error *error);
+
+#endif

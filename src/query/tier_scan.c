@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From level to level: which stretches a tier answers, and what goes to the next finer one. */
+#include "query/tier_scan.h"
+
+#include "query/fetch.h"
+#include "query/peers.h"
+#include "query/words.h"
+
+#include <stdlib.h>
+
+#define SHARE 4 /* of the memory: for a level's window, and for what the head has */
+
+/* ---- the head ---- */
+
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The minutes of which there are times, ascending. */
+static enum vv_status keep_minutes(struct vv_tier_scan *scan, int64_t *times, size_t n)
+{
+    size_t kept = 0;
+    struct vv_unit *units = malloc(n * sizeof *units);
+    if (!units) {
+        return VV_NO_MEMORY;
+    }
+    qsort(times, n, sizeof *times, compare_times);
+    for (size_t i = 0; i < n; i++) {
+        int64_t from = vv_time_floor(times[i], VV_MINUTE);
+        if (kept == 0 || units[kept - 1].from != from) {
+            units[kept++] = (struct vv_unit){from, from + VV_MINUTE};
+        }
+    }
+    scan->head_units = units;
+    scan->series.head_units = units;
+    scan->series.n_head_units = kept;
+    return VV_OK;
+}
+
+/* Where the head's rows are too many to be copied, all between the first and the last one is taken
+ * to be in it. */
+static enum vv_status keep_all_between(struct vv_tier_scan *scan)
+{
+    int64_t first;
+    int64_t last;
+    if (!vv_head_series_times(scan->context->head, scan->series.source, scan->series.measurement,
+                              &first, &last)) {
+        return VV_OK; /* flushed meanwhile: the store has it */
+    }
+    scan->head_units = malloc(sizeof *scan->head_units);
+    if (!scan->head_units) {
+        return VV_NO_MEMORY;
+    }
+    *scan->head_units = (struct vv_unit){first, last + 1};
+    scan->series.head_units = scan->head_units;
+    scan->series.n_head_units = 1;
+    return VV_OK;
+}
+
+static enum vv_status look_at_head(struct vv_tier_scan *scan)
+{
+    const struct vv_tier_scan_options *options = &scan->options;
+    struct vv_rows rows = {0};
+    free(scan->head_units);
+    scan->head_units = NULL;
+    scan->series.head_units = NULL;
+    scan->series.n_head_units = 0;
+    enum vv_status status = vv_head_read(
+        scan->context->head, options->source, options->metric->measurement, scan->left.from,
+        scan->left.to, &options->metric->metric, 1, options->memory_max / SHARE, &rows);
+    if (status == VV_TOO_LARGE) {
+        status = keep_all_between(scan);
+    } else if (status == VV_OK && rows.n_rows > 0) {
+        status = keep_minutes(scan, rows.times, rows.n_rows);
+    }
+    vv_rows_free(&rows);
+    scan->has_head = scan->series.n_head_units > 0;
+    return status;
+}
+
+/* ---- life ---- */
+
+/* In whole days, or steps at the ends of what the source has would be cut. */
+static struct vv_window clip_to_source(const struct vv_query_context *context,
+                                       const struct vv_tier_scan_options *options)
+{
+    struct vv_window range = {options->from, options->to};
+    struct vv_window known = vv_scan_known(context, options->source);
+    if (vv_peers_may_write(context)) { /* what others wrote may lie anywhere */
+        return range;
+    }
+    if (vv_window_is_empty(known)) {
+        return known;
+    }
+    known.from = vv_time_floor(known.from, VV_DAY);
+    known.to = vv_time_floor(known.to - 1, VV_DAY) + VV_DAY;
+    return vv_window_intersect(range, known);
+}
+
+/* Whether what was read for the metric before serves this one, but for the head. */
+static bool is_same(const struct vv_tier_scan *scan, const struct vv_tier_scan_options *options)
+{
+    const struct vv_tier_scan_options *old = &scan->options;
+    return scan->is_kept && old->route == options->route && old->source == options->source &&
+           scan->series.measurement == options->metric->measurement && old->from == options->from &&
+           old->to == options->to && old->sketches == options->sketches;
+}
+
+static void begin_levels(struct vv_tier_scan *scan)
+{
+    const struct vv_route *route = scan->options.route;
+    scan->n_levels = route->n;
+    for (size_t i = route->n; i-- > 0;) {
+        struct vv_tier_level *level = &scan->levels[i];
+        const struct vv_tier_level *finer = i + 1 < route->n ? level + 1 : NULL;
+        level->route = route->levels[i];
+        level->finer_oldest = route->raw_oldest;
+        if (finer) {
+            int64_t oldest = finer->route.oldest < finer->finer_oldest ? finer->route.oldest
+                                                                       : finer->finer_oldest;
+            level->finer_oldest = oldest;
+        }
+    }
+}
+
+enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan, const struct vv_query_context *context,
+                                 const struct vv_tier_scan_options *options,
+                                 struct vv_result_facts *facts)
+{
+    vv_tier_scan_close(scan);
+    bool same = is_same(scan, options);
+    uint64_t epoch = vv_fetch_epoch(context);
+    scan->is_open = true;
+    scan->context = context;
+    scan->options = *options;
+    scan->facts = facts;
+    scan->series = (struct vv_tier_series){
+        .source = options->source,
+        .measurement = options->metric->measurement,
+        .sketches = options->sketches,
+        .memory_max = options->memory_max / SHARE,
+    };
+    scan->left = clip_to_source(context, options);
+    begin_levels(scan);
+    enum vv_status status = look_at_head(scan);
+    if (!same || scan->epoch != vv_fetch_epoch(context)) {
+        for (size_t i = 0; i < VV_SPACES; i++) {
+            vv_tier_level_clear(&scan->levels[i]);
+        }
+        scan->epoch = epoch;
+    }
+    scan->is_kept = status == VV_OK;
+    return status;
+}
+
+/* What the scan saw of how far the tiers are built counts with what others saw. */
+static void note_sealed(const struct vv_tier_scan *scan)
+{
+    for (size_t i = 0; i < scan->n_levels; i++) {
+        const struct vv_tier_level *level = &scan->levels[i];
+        struct vv_tier_fact *fact = &scan->facts->tiers[level->route.tier];
+        if (level->is_sealed) {
+            bool is_less = !fact->is_sealed || level->sealed_until < fact->sealed_until;
+            fact->sealed_until = is_less ? level->sealed_until : fact->sealed_until;
+            fact->is_sealed = true;
+        }
+    }
+}
+
+void vv_tier_scan_close(struct vv_tier_scan *scan)
+{
+    if (scan->is_open) {
+        note_sealed(scan);
+    }
+    vv_tier_give_close(&scan->give);
+    for (size_t i = 0; i < VV_SPACES; i++) {
+        scan->levels[i].left = (struct vv_window){0, 0};
+    }
+    scan->left = scan->gap = (struct vv_window){0, 0};
+    scan->is_open = false;
+}
+
+void vv_tier_scan_deinit(struct vv_tier_scan *scan)
+{
+    vv_tier_scan_close(scan);
+    for (size_t i = 0; i < VV_SPACES; i++) {
+        vv_tier_level_deinit(&scan->levels[i]);
+    }
+    free(scan->head_units);
+    *scan = (struct vv_tier_scan){0};
+}
+
+bool vv_tier_scan_found(const struct vv_tier_scan *scan)
+{
+    bool found = scan->has_head;
+    for (size_t i = 0; i < scan->n_levels; i++) {
+        found = found || scan->levels[i].found;
+    }
+    return found;
+}
+
+/* ---- what is told ---- */
+
+static enum vv_status explain(const struct vv_tier_scan *scan, const struct vv_tier_level *level,
+                              int64_t time, enum vv_status status, struct vv_error *error)
+{
+    struct vv_str id = vv_registry_source_id(scan->context->registry, scan->options.source);
+    const char *tier = vv_route_tier_name(level->route.tier);
+    char shown[VV_SHOWN_SIZE];
+    char text[VV_TIME_TEXT_SIZE];
+    vv_shown(id, shown);
+    vv_time_format(time, text);
+    if (status == VV_NO_MEMORY) {
+        return vv_error_set(error, status, "out of memory while reading");
+    }
+    if (status == VV_TOO_LARGE) {
+        return vv_error_set(error, status,
+                            "the steps of source '%s' at %s do not fit the query's memory "
+                            "(query.memory_bytes_max)",
+                            shown, text);
+    }
+    return vv_error_prefix(error, status, "source '%s', tier %s at %s", shown, tier, text);
+}
+
+static void note_part(struct vv_tier_scan *scan, size_t tier, struct vv_window part)
+{
+    struct vv_tier_fact *fact = &scan->facts->tiers[tier];
+    bool first = fact->parts == 0;
+    fact->from = first || part.from < fact->from ? part.from : fact->from;
+    fact->to = first || part.to > fact->to ? part.to : fact->to;
+    fact->parts++;
+}
+
+/* ---- from level to level ---- */
+
+/* Leaves a stretch to what is finer than the level. */
+static void push(struct vv_tier_scan *scan, size_t level, struct vv_window stretch)
+{
+    if (level + 1 < scan->n_levels) {
+        scan->levels[level + 1].left = stretch;
+        scan->levels[level + 1].demand = stretch;
+        return;
+    }
+    int64_t oldest = scan->options.route->raw_oldest;
+    stretch.from = stretch.from > oldest ? stretch.from : oldest;
+    if (!vv_window_is_empty(stretch)) {
+        note_part(scan, VV_SPACES, stretch);
+    }
+    scan->gap = stretch;
+}
+
+/* Takes a stretch at the near end off what is left of a level. */
+static void pass(const struct vv_tier_scan *scan, struct vv_tier_level *level,
+                 struct vv_window stretch)
+{
+    if (scan->options.descending) {
+        level->left.to = stretch.from;
+    } else {
+        level->left.from = stretch.to;
+    }
+}
+
+/* Of what is left: whole steps that the tier still shows. */
+static struct vv_window whole_steps(const struct vv_tier_level *level)
+{
+    int64_t step_ns = vv_tier_step_ns(level->route.tier);
+    int64_t from = level->left.from > level->route.oldest ? level->left.from : level->route.oldest;
+    int64_t start = vv_time_floor(from, step_ns);
+    return (struct vv_window){start < from ? start + step_ns : start,
+                              vv_time_floor(level->left.to, step_ns)};
+}
+
+/* What is left at the near end of no whole steps; empty where there are some. */
+static struct vv_window edge(const struct vv_tier_scan *scan, const struct vv_tier_level *level,
+                             struct vv_window whole)
+{
+    struct vv_window left = level->left;
+    if (vv_window_is_empty(whole)) {
+        return left;
+    }
+    return scan->options.descending ? (struct vv_window){whole.to, left.to}
+                                    : (struct vv_window){left.from, whole.from};
+}
+
+/* The stretch at the near end of a range inside of the level's window. */
+static struct vv_stretch near_stretch(const struct vv_tier_scan *scan,
+                                      const struct vv_tier_level *level, struct vv_window range)
+{
+    int64_t step_ns = vv_tier_step_ns(level->route.tier);
+    struct vv_stretch stretch = vv_cover_next(&level->cover, step_ns, range.from, range.to);
+    while (scan->options.descending && stretch.to < range.to) {
+        stretch = vv_cover_next(&level->cover, step_ns, stretch.to, range.to);
+    }
+    return stretch;
+}
+
+static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_level *level,
+                                   const struct vv_stretch *stretch, struct vv_error *error)
+{
+    const struct vv_tier_wanted wanted = {
+        .metric = scan->options.metric->metric,
+        .type = scan->options.metric->type,
+        .descending = scan->options.descending,
+        .sketches = scan->options.sketches,
+        .memory_max = scan->options.memory_max / SHARE,
+    };
+    struct vv_window range = {stretch->from, stretch->to};
+    note_part(scan, level->route.tier, range);
+    scan->giving = level;
+    enum vv_status status =
+        vv_tier_give_open(&scan->give, level, stretch->tag, range, &wanted, error);
+    return status == VV_OK ? status : explain(scan, level, stretch->from, status, error);
+}
+
+/* Deals with a stretch at the near end of what is left of a level. */
+static enum vv_status advance(struct vv_tier_scan *scan, size_t index, struct vv_error *error)
+{
+    struct vv_tier_level *level = &scan->levels[index];
+    struct vv_window whole = whole_steps(level);
+    struct vv_window range = edge(scan, level, whole);
+    if (!vv_window_is_empty(range)) {
+        pass(scan, level, range);
+        push(scan, index, range);
+        return VV_OK;
+    }
+    int64_t near = scan->options.descending ? whole.to - 1 : whole.from;
+    enum vv_status status = vv_tier_level_load(level, scan->context, &scan->series, near,
+                                               scan->options.descending, scan->facts, error);
+    if (status != VV_OK) {
+        return explain(scan, level, near, status, error);
+    }
+    struct vv_stretch stretch =
+        near_stretch(scan, level, vv_window_intersect(whole, level->window));
+    range = (struct vv_window){stretch.from, stretch.to};
+    pass(scan, level, range);
+    if (stretch.is_covered) {
+        return read_stretch(scan, level, &stretch, error);
+    }
+    push(scan, index, range);
+    return VV_OK;
+}
+
+/* ---- giving ---- */
+
+/* Gives the coarsest level all that is left, or an asked step of it where these do not begin at
+ * steps of the tier. False at the end. */
+static bool begin_range(struct vv_tier_scan *scan)
+{
+    const struct vv_steps *steps = scan->options.steps;
+    struct vv_tier_level *first = &scan->levels[0];
+    struct vv_window range = scan->left;
+    if (vv_window_is_empty(range)) {
+        return false;
+    }
+    if (steps->zone || steps->length_ns % vv_tier_step_ns(first->route.tier) != 0) {
+        bool descending = scan->options.descending;
+        int64_t start = vv_steps_start(steps, descending ? range.to - 1 : range.from);
+        int64_t end = vv_steps_next(steps, start);
+        range = vv_window_intersect(range, (struct vv_window){start, end});
+    }
+    first->left = range;
+    first->demand = scan->left;
+    if (scan->options.descending) {
+        scan->left.to = range.from;
+    } else {
+        scan->left.from = range.to;
+    }
+    return true;
+}
+
+static enum vv_status give_on(struct vv_tier_scan *scan, struct vv_tier_part *part_out,
+                              struct vv_error *error)
+{
+    struct vv_tier_give *give = &scan->give;
+    const struct vv_tier_level *level = scan->giving;
+    enum vv_status status = vv_tier_give_next(give, part_out, error);
+    if (status == VV_DONE) {
+        vv_tier_give_close(give);
+        return VV_OK;
+    }
+    if (status != VV_OK) {
+        return explain(scan, level, give->stretch.from, status, error);
+    }
+    scan->facts->tiers[level->route.tier].steps += part_out->kind == VV_TIER_STEP;
+    scan->facts->points_read += part_out->n;
+    return VV_OK;
+}
+
+enum vv_status vv_tier_scan_next(struct vv_tier_scan *scan, struct vv_tier_part *part_out,
+                                 struct vv_error *error)
+{
+    *part_out = (struct vv_tier_part){.kind = VV_TIER_WORK};
+    if (scan->give.is_open) {
+        return give_on(scan, part_out, error);
+    }
+    if (!vv_window_is_empty(scan->gap)) {
+        part_out->kind = VV_TIER_GAP;
+        part_out->gap = scan->gap;
+        scan->gap = (struct vv_window){0, 0};
+        return VV_OK;
+    }
+    for (size_t i = scan->n_levels; i-- > 0;) {
+        if (!vv_window_is_empty(scan->levels[i].left)) {
+            return advance(scan, i, error);
+        }
+    }
+    return begin_range(scan) ? VV_OK : VV_DONE;
+}

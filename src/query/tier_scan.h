@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A scan of tiers: what a route's tiers answer of one metric of one source, and the gaps that are
+ * left to raw points, ascending or descending. Private to src/query. One thread at a time.
+ *
+ * What makes it right beside flushes and seals: the head is looked at FIRST, then what is to be
+ * built again, then the records (a store's reads visit them in this order), then finer data. A
+ * record counts only where neither of the first two speaks against it; every gap is read at the
+ * next finer level and at last as raw rows, which scan.h reads in its own safe order. A gap may
+ * have data or none.
+ *
+ * Parts of the range, and of asked steps, that are no multiple of a tier's steps are gaps of it.
+ * Where finer data is no longer kept, they are left out.
+ */
+#ifndef VV_QUERY_TIER_SCAN_H
+#define VV_QUERY_TIER_SCAN_H
+
+#include "query/tier_give.h"
+
+struct vv_tier_scan_options {
+    const struct vv_route *route; /* borrowed, as the steps; n > 0 */
+    const struct vv_steps *steps; /* that are asked: no part lies in two of them, but gaps may */
+    uint32_t source;
+    const struct vv_metric_info *metric; /* borrowed */
+    int64_t from;                        /* [from, to) */
+    int64_t to;
+    bool descending;
+    bool sketches; /* are wanted */
+    size_t memory_max;
+};
+
+/* Zero-initialised is closed. May be opened again: what was read of the same source and
+ * measurement serves other metrics, as long as it holds. */
+struct vv_tier_scan {
+    bool is_open;
+    const struct vv_query_context *context;
+    struct vv_tier_scan_options options;
+    struct vv_result_facts *facts;
+    struct vv_tier_series series;
+    struct vv_unit *head_units;
+    bool has_head;
+    uint64_t epoch;        /* before the first window of the series was read */
+    bool is_kept;          /* windows are, of the series and range that `options` names */
+    struct vv_window left; /* in no level yet */
+    struct vv_window gap;  /* to be given */
+    size_t n_levels;
+    struct vv_tier_level levels[VV_SPACES];
+    const struct vv_tier_level *giving; /* whose record is being given */
+    struct vv_tier_give give;
+};
+
+/* Looks at the head. `facts` are added to; they outlive the scan. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan,
+                                               const struct vv_query_context *context,
+                                               const struct vv_tier_scan_options *options,
+                                               struct vv_result_facts *facts);
+void vv_tier_scan_close(struct vv_tier_scan *scan); /* closed is allowed */
+void vv_tier_scan_deinit(struct vv_tier_scan *scan);
+
+/* The next part. VV_DONE at the end; VV_TOO_LARGE when a unit does not fit the memory; VV_CORRUPT,
+ * VV_NEWER, VV_IO, …: the message names source, tier and time. */
+VV_MUST_CHECK enum vv_status vv_tier_scan_next(struct vv_tier_scan *scan,
+                                               struct vv_tier_part *part_out,
+                                               struct vv_error *error);
+
+/* Whether head or tiers had anything of the measurement so far. */
+bool vv_tier_scan_found(const struct vv_tier_scan *scan);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which spans are sealed next. */
+#include "seal/seal_private.h"
+
+#include <stdlib.h>
+
+#define OTHER_MAX      1024 /* marks of another kind that are passed over for a group */
+#define LONG_UNITS_MAX 8
+
+struct choice {
+    struct vv_sealer *sealer;
+    vv_stamp until;
+    int64_t now_ns;
+    size_t spans_max;
+    size_t n_other;              /* marks of another kind so far … */
+    struct vv_mark before_other; /* … and what came before the first of them */
+};
+
+bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    for (size_t i = 0; i < sealer->n_damaged; i++) {
+        if (vv_span_key_compare(&sealer->damaged[i], &mark->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void vv_seal_put_off(struct vv_sealer *sealer, const struct vv_mark *mark,
+                     const struct vv_error *why)
+{
+    vv_put_off_add(&sealer->put_off, &mark->key, vv_seal_monotonic(sealer), why);
+    sealer->figures.put_off++;
+}
+
+/* Nodes number sources for themselves, and so may each have marked a span as due at another time:
+ * the second mark waits for the next time around, and finds nothing left. */
+static bool is_in_group(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    for (size_t i = 0; i < sealer->n_marks; i++) {
+        if (vv_span_key_compare(&sealer->marks[i].key, &mark->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* VV_SEAL_RAW, or the tier whose unit it is. */
+static int kind_of(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    enum vv_space tier;
+    return vv_pyramid_is_unit(sealer->pyramid, mark, &tier) ? (int)tier : VV_SEAL_RAW;
+}
+
+/* On request raw spans are sealed before they are over; of a unit nothing can be built before. */
+static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, int kind)
+{
+    if (choice->until == VV_SEAL_DUE) {
+        return vv_ledger_quiet(&choice->sealer->options.ledger, mark, choice->now_ns);
+    }
+    if (kind == VV_SEAL_RAW) {
+        return mark->run <= choice->until;
+    }
+    int64_t unit_ns = mark->span_ns > 0 ? mark->span_ns : vv_tier_unit_ns_max((enum vv_space)kind);
+    return mark->run <= choice->until && mark->key.span_start + unit_ns <= choice->now_ns;
+}
+
+/* Not what is damaged, away for now, or in the group by another mark. */
+static bool is_free(struct choice *choice, const struct vv_mark *mark)
+{
+    struct vv_sealer *sealer = choice->sealer;
+    bool is_off = vv_put_off_has(&sealer->put_off, &mark->key);
+    sealer->passed_over += is_off;
+    return !is_off && !vv_sealer_is_damaged(sealer, mark) && !is_in_group(sealer, mark);
+}
+
+/* Units of long tiers are built of much, and between groups others have their turn. */
+static size_t group_max(const struct choice *choice, int kind)
+{
+    bool is_long = kind > VV_SPACE_MINUTE;
+    return is_long && choice->spans_max > LONG_UNITS_MAX ? LONG_UNITS_MAX : choice->spans_max;
+}
+
+/* A group is of one kind: what a tier is built of is sealed, or built, before. Marks of another
+ * kind are passed over, some of them; the next group begins at the first one. */
+static enum vv_status choose_mark(void *context, const struct vv_mark *mark)
+{
+    struct choice *choice = context;
+    struct vv_sealer *sealer = choice->sealer;
+    int kind = kind_of(sealer, mark);
+    bool chosen = is_wanted(choice, mark, kind) && is_free(choice, mark);
+    if (chosen && sealer->n_marks > 0 && kind != sealer->kind) {
+        if (choice->n_other++ == 0) {
+            choice->before_other = sealer->cursor;
+        }
+        chosen = false;
+    }
+    sealer->cursor = *mark;
+    sealer->has_cursor = true;
+    if (chosen) {
+        sealer->kind = kind;
+        sealer->marks[sealer->n_marks++] = *mark;
+    }
+    bool is_full = sealer->n_marks > 0 && sealer->n_marks >= group_max(choice, sealer->kind);
+    return is_full || choice->n_other > OTHER_MAX ? VV_DONE : VV_OK;
+}
+
+static enum vv_status fit_marks(struct vv_sealer *sealer, size_t spans_max)
+{
+    if (sealer->marks_capacity >= spans_max) {
+        return VV_OK;
+    }
+    struct vv_mark *marks = realloc(sealer->marks, spans_max * sizeof *marks);
+    sealer->marks = marks ? marks : sealer->marks;
+    struct vv_mark *settled = realloc(sealer->settled, spans_max * sizeof *settled);
+    sealer->settled = settled ? settled : sealer->settled;
+    bool *is_mine = realloc(sealer->is_mine, spans_max * sizeof *is_mine);
+    sealer->is_mine = is_mine ? is_mine : sealer->is_mine;
+    if (!marks || !settled || !is_mine) {
+        return VV_NO_MEMORY;
+    }
+    sealer->marks_capacity = spans_max;
+    return VV_OK;
+}
+
+/* Goes on behind the last mark that was looked at, and once around at the end: marks that wait for
+ * quiet are not looked at again for each group. */
+enum vv_status vv_seal_choose(struct vv_sealer *sealer, vv_stamp until, size_t spans_max,
+                              struct vv_error *error)
+{
+    struct vv_store *store = sealer->options.store;
+    int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
+    struct choice choice = {
+        .sealer = sealer, .until = until, .now_ns = now, .spans_max = spans_max};
+    int64_t due_until = until == VV_SEAL_DUE ? now : INT64_MAX;
+    enum vv_status status = fit_marks(sealer, spans_max);
+    sealer->n_marks = 0;
+    sealer->passed_over = 0;
+    sealer->latest_ns = now > sealer->latest_ns ? now : sealer->latest_ns;
+    if (status != VV_OK) {
+        return status;
+    }
+    vv_put_off_forget(&sealer->put_off, vv_seal_monotonic(sealer));
+    if (sealer->has_cursor) {
+        struct vv_mark after = sealer->cursor;
+        status = store->ops->scan_marks(store, due_until, &after, choose_mark, &choice, error);
+    }
+    if (status == VV_OK && sealer->n_marks == 0) {
+        status = store->ops->scan_marks(store, due_until, NULL, choose_mark, &choice, error);
+    }
+    if (sealer->n_marks == 0) {
+        sealer->has_cursor = false;
+    } else if (choice.n_other > 0) {
+        sealer->cursor = choice.before_other;
+    }
+    return status;
+}

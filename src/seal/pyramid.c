@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seal/pyramid.h"
+
+#include "base/log.h"
+#include "model/merge.h"
+#include "model/piece.h"
+#include "seal/few.h"
+#include "tier/cover.h"
+#include "tier/rollup.h"
+
+#include <stdlib.h>
+
+#define BLOCK_ROWS_MAX 65536
+
+/* The records of one tier in the range that is being read. */
+struct level {
+    struct vv_cover cover;
+    struct vv_piece_list records;
+};
+
+struct vv_pyramid {
+    struct vv_pyramid_options options;
+    struct vv_rollup *rollup;
+    struct vv_merge *merge;            /* of what is read */
+    struct vv_deletion_list deletions; /* of the series that is being built */
+    struct vv_piece_encoder encoder;
+    struct level levels[VV_SPACES];
+    struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
+};
+
+/* What is being built. */
+struct build {
+    struct vv_pyramid *pyramid;
+    uint32_t tenant; /* of the raw data */
+    uint32_t source;
+    uint32_t measurement;
+    struct vv_tiers tiers;
+    struct vv_plans plans;
+    bool is_expired; /* what there is of it goes */
+    struct vv_error *error;
+};
+
+/* ---- life ---- */
+
+enum vv_status vv_pyramid_create(const struct vv_pyramid_options *options,
+                                 struct vv_pyramid **pyramid_out)
+{
+    const struct vv_merge_options merge = {.from = INT64_MIN, .to = INT64_MAX, .join_times = true};
+    struct vv_pyramid *pyramid = calloc(1, sizeof *pyramid);
+    *pyramid_out = NULL;
+    if (!pyramid) {
+        return VV_NO_MEMORY;
+    }
+    pyramid->options = *options;
+    pyramid->encoder.options = (struct vv_block_options){.zstd_level = options->zstd_level};
+    pyramid->encoder.rows_max = BLOCK_ROWS_MAX;
+    pyramid->encoder.bytes_max = options->block_bytes_max;
+    enum vv_status status = vv_rollup_create(options->percentile_error, &pyramid->rollup);
+    if (status == VV_OK) {
+        status = vv_merge_create(&merge, &pyramid->merge);
+    }
+    if (status != VV_OK) {
+        vv_pyramid_destroy(pyramid);
+        return status;
+    }
+    *pyramid_out = pyramid;
+    return VV_OK;
+}
+
+void vv_pyramid_destroy(struct vv_pyramid *pyramid)
+{
+    if (!pyramid) {
+        return;
+    }
+    for (size_t i = 0; i < VV_SPACES; i++) {
+        vv_cover_deinit(&pyramid->levels[i].cover);
+        vv_piece_list_deinit(&pyramid->levels[i].records);
+    }
+    vv_few_deinit(&pyramid->few);
+    vv_piece_encoder_deinit(&pyramid->encoder);
+    vv_merge_destroy(pyramid->merge);
+    vv_deletion_list_deinit(&pyramid->deletions);
+    vv_rollup_destroy(pyramid->rollup);
+    free(pyramid);
+}
+
+bool vv_pyramid_is_unit(const struct vv_pyramid *pyramid, const struct vv_mark *mark,
+                        enum vv_space *tier_out)
+{
+    uint32_t tenant;
+    return vv_registry_space_of(pyramid->options.registry, mark->key.partition.tenant, &tenant,
+                                tier_out);
+}
+
+/* ---- rows ---- */
+
+/* Steps are made of what was kept so far, and of all that comes. */
+static enum vv_status make_steps(struct build *build)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < pyramid->few.n && status == VV_OK; i++) {
+        status = vv_rollup_add_rows(pyramid->rollup, &pyramid->few.items[i], build->error);
+    }
+    vv_few_drop(&pyramid->few);
+    return status;
+}
+
+static enum vv_status add_rows(struct build *build, const struct vv_rows *rows)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    bool is_taken;
+    enum vv_status status = vv_few_add(&pyramid->few, rows, &is_taken);
+    if (status == VV_OK && !is_taken) {
+        status = make_steps(build);
+        if (status == VV_OK) {
+            status = vv_rollup_add_rows(pyramid->rollup, rows, build->error);
+        }
+    }
+    return status;
+}
+
+/* All that was given to the merge. */
+static enum vv_status add_merged(struct build *build)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    for (;;) {
+        const struct vv_rows *rows;
+        enum vv_status status = vv_merge_next(pyramid->merge, &rows, build->error);
+        if (status != VV_OK) {
+            return status == VV_DONE ? VV_OK : status;
+        }
+        status = add_rows(build, rows);
+        if (status != VV_OK) {
+            return status;
+        }
+    }
+}
+
+static enum vv_status add_block(struct build *build, struct vv_str bytes)
+{
+    return vv_merge_add_block(build->pyramid->merge, (const uint8_t *)bytes.data, bytes.size,
+                              build->error);
+}
+
+/* ---- raw data ---- */
+
+static enum vv_status visit_raw(void *context, const struct vv_piece *piece)
+{
+    return add_block(context, piece->bytes);
+}
+
+static enum vv_status read_bucket(struct build *build, const struct vv_bucket *bucket, int64_t from,
+                                  int64_t to)
+{
+    struct vv_store *store = build->pyramid->options.store;
+    enum vv_status status = VV_OK;
+    from = from > bucket->start ? from : bucket->start;
+    to = to < bucket->end ? to : bucket->end;
+    vv_merge_reset(build->pyramid->merge, from, to);
+    for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
+        const struct vv_store_read read = {
+            .partition = {.tenant = build->tenant,
+                          .source = build->source,
+                          .bucket_start = bucket->start,
+                          .bucket_ns = bucket->bucket_ns,
+                          .split = split},
+            .measurement = build->measurement,
+            .span_from = vv_span_of(bucket, from),
+            .span_to = to,
+            .span_ns = bucket->span_ns,
+        };
+        status = store->ops->read(store, &read, visit_raw, build, build->error);
+    }
+    return status == VV_OK ? add_merged(build) : status;
+}
+
+static enum vv_status read_raw(struct build *build, int64_t from, int64_t to)
+{
+    enum vv_status status = VV_OK;
+    while (from < to && status == VV_OK) {
+        struct vv_bucket bucket = vv_bucket_of(build->plans.plans, build->plans.n, from);
+        status = read_bucket(build, &bucket, from, to);
+        from = bucket.end;
+    }
+    return status;
+}
+
+/* ---- a finer tier ---- */
+
+struct listing {
+    struct build *build;
+    struct level *level;
+    enum vv_space tier;
+    int64_t from; /* units outside are not looked at */
+    int64_t to;
+    bool has_unreadable;
+    int64_t unreadable; /* where the unit begins whose record can't be read */
+};
+
+/* What a checksum can tell. */
+static bool is_readable(const struct vv_unit_record *record)
+{
+    struct vv_block block;
+    struct vv_chunk chunk;
+    const struct vv_str *bytes = &record->content;
+    return record->kind == VV_UNIT_STEPS
+               ? vv_chunk_open(*bytes, &chunk, NULL) == VV_OK
+               : vv_block_open((const uint8_t *)bytes->data, bytes->size, &block) == VV_BLOCK_OK;
+}
+
+/* A record that is damaged, or newer than this program, answers nothing: what is finer is read. */
+static enum vv_status pass_over(struct listing *listing, const struct vv_piece *piece)
+{
+    int64_t from = piece->key.span_start;
+    const struct vv_unit unit = {from, from + vv_tier_unit_ns_max(listing->tier)};
+    listing->has_unreadable = true;
+    listing->unreadable = from;
+    return vv_cover_add_stale(&listing->level->cover, &unit);
+}
+
+static enum vv_status list_record(void *context, const struct vv_piece *piece)
+{
+    struct listing *listing = context;
+    struct level *level = listing->level;
+    struct vv_unit_record record;
+    bool is_block = piece->kind == VV_PIECE_BLOCK;
+    if (is_block && listing->has_unreadable && listing->unreadable == piece->key.span_start) {
+        return VV_OK; /* a further part */
+    }
+    enum vv_status status =
+        vv_unit_read(piece->bytes, &record, is_block ? NULL : listing->build->error);
+    if (is_block && (status != VV_OK || !is_readable(&record))) {
+        return pass_over(listing, piece);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    if (record.kind == VV_UNIT_STALE) {
+        return vv_cover_add_stale(&level->cover, &record.unit);
+    }
+    if (record.unit.from < listing->from || record.unit.to > listing->to) {
+        return VV_OK;
+    }
+    if (piece->part == 0) {
+        status = vv_cover_add(&level->cover, &record.unit, (uint32_t)level->records.n);
+    }
+    if (status == VV_OK && !vv_piece_list_add(&level->records, piece, true)) {
+        status = VV_NO_MEMORY;
+    }
+    return status;
+}
+
+static enum vv_status list_records(struct build *build, enum vv_space tier, int64_t from,
+                                   int64_t to)
+{
+    struct vv_store *store = build->pyramid->options.store;
+    struct level *level = &build->pyramid->levels[tier];
+    struct listing listing = {.build = build, .level = level, .tier = tier, .from = from, .to = to};
+    const struct vv_plan plan = vv_tier_plan(tier);
+    enum vv_status status = VV_OK;
+    vv_cover_clear(&level->cover);
+    vv_piece_list_truncate(&level->records, 0);
+    for (int64_t at = vv_time_floor(vv_unit_earliest(tier, from), plan.bucket_ns);
+         at < to && status == VV_OK; at += plan.bucket_ns) {
+        struct vv_span_key key =
+            vv_unit_key(tier, build->tiers.spaces[tier], build->source, build->measurement, at);
+        const struct vv_store_read read = {.partition = key.partition,
+                                           .measurement = build->measurement,
+                                           .span_from = vv_unit_earliest(tier, from),
+                                           .span_to = to};
+        status = store->ops->read(store, &read, list_record, &listing, build->error);
+    }
+    vv_cover_settle(&level->cover);
+    return status;
+}
+
+static enum vv_status add_steps(struct build *build, struct vv_str content)
+{
+    struct vv_chunk chunk;
+    enum vv_status status = vv_chunk_open(content, &chunk, build->error);
+    if (status == VV_OK) {
+        status = make_steps(build);
+    }
+    return status == VV_OK ? vv_rollup_add_chunk(build->pyramid->rollup, &chunk, build->error)
+                           : status;
+}
+
+/* The record whose first part is at `index`. */
+static enum vv_status add_record(struct build *build, const struct vv_piece_list *records,
+                                 size_t index)
+{
+    enum vv_status status = VV_OK;
+    size_t end = index;
+    vv_merge_reset(build->pyramid->merge, INT64_MIN, INT64_MAX);
+    do {
+        struct vv_unit_record record;
+        status = vv_unit_read(records->items[end].bytes, &record, build->error);
+        if (status == VV_OK) {
+            status = record.kind == VV_UNIT_STEPS ? add_steps(build, record.content)
+                                                  : add_block(build, record.content);
+        }
+        end++;
+    } while (status == VV_OK && end < records->n && records->items[end].part > 0);
+    return status == VV_OK ? add_merged(build) : status;
+}
+
+/* ---- all below a tier ---- */
+
+/* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
+static enum vv_status gather(struct build *build, int above, int64_t from, int64_t to)
+{
+    int tier = above - 1;
+    while (tier >= 0 && build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
+        tier--;
+    }
+    if (tier < 0) {
+        return read_raw(build, from, to);
+    }
+    struct level *level = &build->pyramid->levels[tier];
+    enum vv_status status = list_records(build, (enum vv_space)tier, from, to);
+    while (from < to && status == VV_OK) {
+        struct vv_stretch stretch = vv_cover_next(&level->cover, 0, from, to);
+        status = stretch.is_covered ? add_record(build, &level->records, stretch.tag)
+                                    : gather(build, tier, stretch.from, stretch.to);
+        from = stretch.to;
+    }
+    return status;
+}
+
+/* ---- writing ---- */
+
+static enum vv_status push_record(struct build *build, struct vv_piece *piece,
+                                  enum vv_unit_kind kind, const struct vv_unit *unit,
+                                  struct vv_str content, struct vv_piece_list *blocks_out)
+{
+    struct vv_buffer bytes = {0};
+    vv_unit_write(&bytes, kind, unit);
+    vv_buffer_str(&bytes, content);
+    piece->bytes = (struct vv_str){(char *)bytes.data, bytes.size};
+    bool added = vv_buffer_status(&bytes) == VV_OK && vv_piece_list_add(blocks_out, piece, true);
+    vv_buffer_deinit(&bytes);
+    piece->part++;
+    return added ? VV_OK
+                 : vv_error_set(build->error, VV_NO_MEMORY, "out of memory while building tiers");
+}
+
+static enum vv_status write_rows(struct build *build, struct vv_piece *piece,
+                                 const struct vv_unit *unit, struct vv_piece_list *blocks_out)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    enum vv_status status = VV_OK;
+    vv_merge_reset(pyramid->merge, INT64_MIN, INT64_MAX);
+    for (size_t i = 0; i < pyramid->few.n && status == VV_OK; i++) {
+        status = vv_merge_add_rows(pyramid->merge, &pyramid->few.items[i]);
+        pyramid->few.items[i] = (struct vv_rows){0}; /* taken */
+    }
+    while (status == VV_OK) {
+        const struct vv_rows *rows;
+        status = vv_merge_next(pyramid->merge, &rows, build->error);
+        for (size_t first = 0; status == VV_OK && first < rows->n_rows;) {
+            struct vv_str bytes;
+            size_t n = vv_piece_rows(&pyramid->encoder, rows, first, rows->n_rows);
+            status =
+                vv_piece_encode(&pyramid->encoder, rows, first, first + n, &bytes, build->error);
+            if (status == VV_OK) {
+                status = push_record(build, piece, VV_UNIT_ROWS, unit, bytes, blocks_out);
+            }
+            first += n;
+        }
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
+static enum vv_status write_steps(struct build *build, struct vv_piece *piece,
+                                  const struct vv_unit *unit, struct vv_piece_list *blocks_out)
+{
+    struct vv_buffer chunk = {0};
+    enum vv_status status = vv_rollup_encode(
+        build->pyramid->rollup, build->pyramid->options.zstd_level, &chunk, build->error);
+    if (status == VV_OK) {
+        status = push_record(build, piece, VV_UNIT_STEPS, unit,
+                             (struct vv_str){(char *)chunk.data, chunk.size}, blocks_out);
+    }
+    vv_buffer_deinit(&chunk);
+    return status;
+}
+
+/* It stays as it is, and goes with its retention. */
+static void note_too_large(const struct build *build)
+{
+    struct vv_str name =
+        vv_registry_measurement_name(build->pyramid->options.registry, build->measurement);
+    vv_log(VV_LOG_WARN, "tier_not_built",
+           "measurement=%.*s message=\"it has more than %u metrics, or steps, which no tier holds: "
+           "divide it, or keep its raw points\"",
+           VV_STR_ARG(name), (unsigned)VV_CHUNK_METRICS_MAX);
+    if (build->error) {
+        build->error->message[0] = '\0';
+    }
+}
+
+static enum vv_status build_unit(struct build *build, enum vv_space tier,
+                                 const struct vv_unit *unit, const struct vv_mark *mark,
+                                 int64_t made_from, struct vv_piece_list *blocks_out)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    int64_t step_ns = vv_tier_step_ns(tier);
+    vv_rollup_begin(pyramid->rollup, step_ns);
+    vv_few_begin(&pyramid->few, (size_t)((unit->to - unit->from - 1) / step_ns + 1));
+    enum vv_status status =
+        build->is_expired ? VV_OK : gather(build, (int)tier, unit->from, unit->to);
+    bool is_few = pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, step_ns);
+    if (status == VV_OK && !is_few) {
+        status = make_steps(build);
+    }
+    bool is_too_large = status == VV_TOO_LARGE; /* more metrics than a chunk has: stays finer */
+    if (status != VV_OK && !is_too_large) {
+        return status;
+    }
+    struct vv_piece piece = {
+        .kind = VV_PIECE_BLOCK,
+        .key = vv_unit_key(tier, mark->key.partition.tenant, build->source, build->measurement,
+                           unit->from),
+        .version = made_from,
+    };
+    if (is_too_large) {
+        note_too_large(build);
+    }
+    if (is_too_large || (!is_few && vv_rollup_steps(pyramid->rollup) == 0)) {
+        return vv_piece_list_add(blocks_out, &piece, false) ? VV_OK : VV_NO_MEMORY;
+    }
+    return is_few ? write_rows(build, &piece, unit, blocks_out)
+                  : write_steps(build, &piece, unit, blocks_out);
+}
+
+/* Whether the unit that begins at `from` has been built in this group: plans have changed, and two
+ * marks meant it. */
+static bool is_listed(const struct vv_piece_list *blocks, const struct vv_mark *mark, int64_t from)
+{
+    struct vv_span_key key = mark->key;
+    bool found = false;
+    key.span_start = from;
+    for (size_t i = 0; i < blocks->n && !found; i++) {
+        struct vv_span_key other = blocks->items[i].key;
+        other.partition.bucket_start = key.partition.bucket_start;
+        found = vv_span_key_compare(&other, &key) == 0;
+    }
+    return found;
+}
+
+/* What is deleted of the series is in no step. */
+static enum vv_status take_deletions(struct vv_pyramid *pyramid, const struct build *build)
+{
+    vv_merge_reset(pyramid->merge, INT64_MIN, INT64_MAX);
+    vv_deletion_list_deinit(&pyramid->deletions);
+    vv_merge_set_deletions(pyramid->merge, &pyramid->deletions);
+    return pyramid->options.deletions ? vv_deletions_of(pyramid->options.deletions, build->source,
+                                                        build->measurement, &pyramid->deletions)
+                                      : VV_OK;
+}
+
+enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark *mark, int64_t to,
+                                int64_t now_ns, int64_t made_from, bool is_expired,
+                                struct vv_piece_list *blocks_out, struct vv_error *error)
+{
+    struct vv_registry *registry = pyramid->options.registry;
+    struct build build = {
+        .pyramid = pyramid,
+        .source = mark->key.partition.source,
+        .measurement = mark->key.measurement,
+        .is_expired = is_expired,
+        .error = error,
+    };
+    enum vv_space tier;
+    bool is_space =
+        vv_registry_space_of(registry, mark->key.partition.tenant, &build.tenant, &tier);
+    vv_invariant(is_space);
+    build.tiers = vv_registry_tiers(registry, build.tenant);
+    build.plans = vv_registry_source_plans(registry, build.source);
+    enum vv_status status = take_deletions(pyramid, &build);
+    for (int64_t at = mark->key.span_start; at < to && build.plans.n > 0 && status == VV_OK;) {
+        struct vv_unit unit = vv_unit_of(tier, build.plans.plans, build.plans.n, at);
+        unit.from = at; /* as it was marked */
+        bool is_wanted = unit.to <= now_ns && !is_listed(blocks_out, mark, at);
+        at = unit.to;
+        if (!is_wanted) {
+            continue; /* what is finer serves until it is over */
+        }
+        status = build_unit(&build, tier, &unit, mark, made_from, blocks_out);
+        made_from = 0;
+    }
+    return status;
+}

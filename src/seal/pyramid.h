@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pyramid: units of tiers are built from what is finer. Private to src/seal; storage thread.
+ *
+ * A unit is built from the records of the next finer tier where they are there and not stale, else
+ * from those below, at last from the raw runs and blocks themselves. So it is right as of now,
+ * whatever the tiers between lack, and a crash or another order costs work only.
+ */
+#ifndef VV_SEAL_PYRAMID_H
+#define VV_SEAL_PYRAMID_H
+
+#include "deletion/deletions.h"
+#include "registry/registry.h"
+#include "seal/pieces.h"
+#include "tier/unit.h"
+
+struct vv_pyramid;
+
+struct vv_pyramid_options {
+    struct vv_registry *registry;
+    struct vv_store *store;
+    struct vv_deletions *deletions; /* NULL: there are none */
+    int zstd_level;
+    size_t block_bytes_max;  /* of rows that are kept in place of steps, before encoding */
+    double percentile_error; /* relative, of sketches */
+};
+
+VV_MUST_CHECK enum vv_status vv_pyramid_create(const struct vv_pyramid_options *options,
+                                               struct vv_pyramid **pyramid_out);
+void vv_pyramid_destroy(struct vv_pyramid *pyramid); /* NULL is allowed */
+
+/* Whether a mark is of a tier's unit; which tier then. */
+bool vv_pyramid_is_unit(const struct vv_pyramid *pyramid, const struct vv_mark *mark,
+                        enum vv_space *tier_out);
+
+/* Appends the records of the units that begin with the mark's and before `to` (one, unless plans
+ * have changed), if they are over by now_ns. made_from: of the first, the version of the record
+ * that is there. A unit without any value gets an empty record: it has none; nor has one that has
+ * expired, of which an older record may still be there. VV_CORRUPT, VV_NEWER: of what it is made
+ * of; errors of the store; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
+                                              const struct vv_mark *mark, int64_t to,
+                                              int64_t now_ns, int64_t made_from, bool is_expired,
+                                              struct vv_piece_list *blocks_out,
+                                              struct vv_error *error);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the sealer share: its state, which spans it chooses (choose.c), and what it
+ * makes of one (span.c). Private to src/seal; storage thread. */
+#ifndef VV_SEAL_SEAL_PRIVATE_H
+#define VV_SEAL_SEAL_PRIVATE_H
+
+#include "model/merge.h"
+#include "model/piece.h"
+#include "seal/pieces.h"
+#include "seal/put_off.h"
+#include "seal/pyramid.h"
+#include "seal/sealer.h"
+#include "seal/stale.h"
+
+#define VV_SEAL_AHEAD       16 /* spans that are asked for before their turn */
+#define VV_SEAL_DAMAGED_MAX 256
+#define VV_SEAL_RAW         (-1)
+
+struct vv_sealer {
+    struct vv_sealer_options options;
+    struct vv_stale_options stale;
+    struct vv_pyramid *pyramid;
+    struct vv_piece_encoder encoder;
+    struct vv_merge *merge;
+    struct vv_deletion_list deletions; /* of the series that is being sealed */
+    struct vv_mark *marks;             /* of this group */
+    size_t n_marks;
+    size_t marks_capacity;
+    struct vv_store_answer *answers[VV_SEAL_AHEAD]; /* of marks that were asked for, by index */
+    size_t n_asked;
+    struct vv_mark *settled; /* of those, the ones whose span is done */
+    size_t n_settled;
+    bool *is_mine;               /* of marks, by index */
+    struct vv_piece_list blocks; /* new */
+    struct vv_piece_list runs;   /* read, to be removed */
+    struct vv_seal_figures figures;
+    struct vv_mark cursor; /* the last mark looked at: a pass goes on behind it */
+    bool has_cursor;
+    struct vv_span_key damaged[VV_SEAL_DAMAGED_MAX]; /* not tried again before a restart */
+    size_t n_damaged;
+    struct vv_put_off put_off;
+    size_t passed_over; /* of the marks that were looked at for this group */
+    int64_t latest_ns;  /* the latest wall time at which spans were chosen */
+    int kind;           /* of the group's spans: a tier's, or VV_SEAL_RAW */
+    vv_stamp stale_run; /* the last one of stale_run() */
+    bool made_stale;    /* units of tiers, which is not confirmed yet */
+    size_t alone;       /* so many next groups have one span: it can't be told which one failed */
+};
+
+static inline int64_t vv_seal_monotonic(const struct vv_sealer *sealer)
+{
+    return sealer->options.clock->monotonic_ns(sealer->options.clock);
+}
+
+/* Whether a span could not be reached now, while others can be. */
+static inline bool vv_seal_is_away(const struct vv_sealer *sealer, enum vv_status status)
+{
+    return status == VV_OVERLOAD && sealer->options.store->ops->shared;
+}
+
+/* A span is not tried again for some seconds. */
+void vv_seal_put_off(struct vv_sealer *sealer, const struct vv_mark *mark,
+                     const struct vv_error *why);
+/* The next group, of one kind: at most spans_max marks; none when none is left. */
+VV_MUST_CHECK enum vv_status vv_seal_choose(struct vv_sealer *sealer, vv_stamp until,
+                                            size_t spans_max, struct vv_error *error);
+/* What is new of the span of the mark at an index goes to the lists of blocks and runs. */
+VV_MUST_CHECK enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at,
+                                          struct vv_error *error);
+/* What was asked for ahead. */
+void vv_seal_forget_answers(struct vv_sealer *sealer);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is made of one span: a block of runs, or a tier's unit. */
+#include "seal/seal_private.h"
+
+struct reading {
+    struct vv_sealer *sealer;
+    bool had_block;
+    int64_t made_from; /* the version of the span's present block */
+    bool keep_bytes;   /* false: the span has expired: what it has goes */
+    bool is_unit;      /* of a tier: its runs only say how far it is stale */
+    int64_t first;     /* of what runs have: the first and the last time … */
+    int64_t last;      /* … or of a unit's, its end */
+    struct vv_error *error;
+};
+
+static enum vv_status note_stale(struct reading *reading, const struct vv_piece *run)
+{
+    struct vv_unit_record record;
+    enum vv_status status = vv_unit_read(run->bytes, &record, reading->error);
+    if (status == VV_OK) {
+        reading->last = record.unit.to > reading->last ? record.unit.to : reading->last;
+    }
+    return status;
+}
+
+/* Which part of the span is new; a damaged run is the merge's matter. */
+static void note_times(struct reading *reading, const struct vv_piece *run)
+{
+    struct vv_block block;
+    if (vv_block_open((const uint8_t *)run->bytes.data, run->bytes.size, &block) == VV_BLOCK_OK) {
+        reading->first = block.time_min < reading->first ? block.time_min : reading->first;
+        reading->last = block.time_max > reading->last ? block.time_max : reading->last;
+    }
+}
+
+static enum vv_status read_piece(void *context, const struct vv_piece *piece)
+{
+    struct reading *reading = context;
+    struct vv_sealer *sealer = reading->sealer;
+    sealer->figures.bytes_in += piece->bytes.size;
+    if (piece->kind == VV_PIECE_BLOCK) {
+        reading->made_from = piece->version;
+        reading->had_block = true;
+    } else if (!vv_piece_list_add(&sealer->runs, piece, false)) {
+        return VV_NO_MEMORY;
+    }
+    if (reading->is_unit) {
+        return piece->kind == VV_PIECE_RUN ? note_stale(reading, piece) : VV_OK;
+    }
+    if (!reading->keep_bytes) {
+        return VV_OK;
+    }
+    if (piece->kind == VV_PIECE_RUN) {
+        note_times(reading, piece);
+    }
+    return vv_merge_add_block(sealer->merge, (const uint8_t *)piece->bytes.data, piece->bytes.size,
+                              reading->error);
+}
+
+/* Not where tiers are to be made of it before it goes. Into a tier that is off nothing is built:
+ * see engine/retentions.c. */
+static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    uint32_t tenant = mark->key.partition.tenant;
+    if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, tenant).any) {
+        return false;
+    }
+    int64_t retention = vv_registry_retention(sealer->options.registry, tenant);
+    int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
+    int64_t bucket_end = mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
+    return retention == VV_SPACE_OFF_NS || (retention > 0 && bucket_end < now - retention);
+}
+
+static enum vv_status encode_blocks(struct vv_sealer *sealer, const struct vv_span_key *key,
+                                    int64_t made_from, struct vv_error *error)
+{
+    struct vv_piece block = {.kind = VV_PIECE_BLOCK, .key = *key, .version = made_from};
+    for (;;) {
+        const struct vv_rows *rows;
+        enum vv_status status = vv_merge_next(sealer->merge, &rows, error);
+        if (status != VV_OK) {
+            return status == VV_DONE ? VV_OK : status;
+        }
+        sealer->figures.rows += rows->n_rows;
+        for (size_t first = 0; first < rows->n_rows;) {
+            size_t n = vv_piece_rows(&sealer->encoder, rows, first, rows->n_rows);
+            status = vv_piece_encode(&sealer->encoder, rows, first, first + n, &block.bytes, error);
+            if (status != VV_OK) {
+                return status;
+            }
+            if (!vv_piece_list_add(&sealer->blocks, &block, true)) {
+                return VV_NO_MEMORY;
+            }
+            block.part++;
+            first += n;
+        }
+    }
+}
+
+static struct vv_store_read read_of(const struct vv_mark *mark)
+{
+    return (struct vv_store_read){.partition = mark->key.partition,
+                                  .measurement = mark->key.measurement,
+                                  .span_from = mark->key.span_start,
+                                  .span_to = mark->key.span_start + 1};
+}
+
+/* Where the store's answers take their time, the spans of a group are asked for some ahead. */
+static void ask_ahead(struct vv_sealer *sealer, size_t at)
+{
+    struct vv_store *store = sealer->options.store;
+    size_t end = at + VV_SEAL_AHEAD < sealer->n_marks ? at + VV_SEAL_AHEAD : sealer->n_marks;
+    for (size_t i = at; i < end && store->ops->begin_read; i++) {
+        struct vv_store_answer **answer = &sealer->answers[i % VV_SEAL_AHEAD];
+        if (i >= sealer->n_asked) {
+            struct vv_store_read read = read_of(&sealer->marks[i]);
+            sealer->n_asked = i + 1;
+            if (store->ops->begin_read(store, &read, answer, NULL) != VV_OK) {
+                *answer = NULL; /* it is read when its turn comes */
+            }
+        }
+    }
+}
+
+void vv_seal_forget_answers(struct vv_sealer *sealer)
+{
+    for (size_t i = 0; i < VV_SEAL_AHEAD; i++) {
+        if (sealer->answers[i]) {
+            sealer->options.store->ops->end_read(sealer->answers[i]);
+            sealer->answers[i] = NULL;
+        }
+    }
+    sealer->n_asked = 0;
+}
+
+static enum vv_status read_span(struct vv_sealer *sealer, size_t at, struct reading *reading,
+                                struct vv_error *error)
+{
+    struct vv_store *store = sealer->options.store;
+    ask_ahead(sealer, at);
+    struct vv_store_answer *answer = sealer->answers[at % VV_SEAL_AHEAD];
+    if (!answer) {
+        struct vv_store_read read = read_of(&sealer->marks[at]);
+        return store->ops->read(store, &read, read_piece, reading, error);
+    }
+    sealer->answers[at % VV_SEAL_AHEAD] = NULL;
+    enum vv_status status = store->ops->visit_read(answer, read_piece, reading, error);
+    store->ops->end_read(answer);
+    return status;
+}
+
+/* Alone in a store the flush's own will do, and is there already as a rule. Beside other nodes one
+ * of them may have built the unit since, without what came later: what it has covered stays
+ * covered. */
+static vv_stamp stale_run(struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    struct vv_store *store = sealer->options.store;
+    if (!store->ops->shared) {
+        return mark->run;
+    }
+    int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
+    vv_stamp before = sealer->stale_run > mark->run ? sealer->stale_run : mark->run;
+    sealer->stale_run = vv_stamp_next(before, now, store->ops->shared->node(store));
+    return sealer->stale_run;
+}
+
+/* The tiers above what is new in the span, before its runs go. */
+static enum vv_status make_stale(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                 const struct reading *reading)
+{
+    struct vv_stale stale;
+    vv_stale_begin(&stale, &sealer->stale, mark->key.partition.source, mark->key.measurement, 0);
+    if (!stale.tiers.any) {
+        return VV_OK;
+    }
+    stale.run = stale_run(sealer, mark);
+    stale.open_at = sealer->options.store->ops->shared ? INT64_MAX : sealer->latest_ns;
+    sealer->made_stale = true;
+    return vv_stale_range(&stale, reading->first, reading->last + 1, INT64_MAX, reading->error);
+}
+
+/* Empties the merge for another series, with what was deleted of that. What is deleted is durable
+ * before it can be asked for, so that bytes may go by it. */
+static enum vv_status begin_series(struct vv_sealer *sealer, const struct vv_span_key *key)
+{
+    vv_merge_reset(sealer->merge, INT64_MIN, INT64_MAX);
+    vv_deletion_list_deinit(&sealer->deletions);
+    vv_merge_set_deletions(sealer->merge, &sealer->deletions);
+    return sealer->options.deletions
+               ? vv_deletions_of(sealer->options.deletions, key->partition.source, key->measurement,
+                                 &sealer->deletions)
+               : VV_OK;
+}
+
+static uint64_t hidden_so_far(const struct vv_sealer *sealer)
+{
+    struct vv_merge_figures figures;
+    vv_merge_read_figures(sealer->merge, &figures);
+    return figures.values_hidden;
+}
+
+/* Writes the span anew: its runs and block as one block, or none when all of it is deleted. Without
+ * runs, only if something of the block is deleted. */
+static enum vv_status renew_span(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                 struct reading *reading, bool has_runs)
+{
+    const struct vv_span_key *key = &mark->key;
+    size_t blocks_before = sealer->blocks.n;
+    uint64_t rows_before = sealer->figures.rows;
+    uint64_t hidden_before = hidden_so_far(sealer);
+    enum vv_status status = encode_blocks(sealer, key, reading->made_from, reading->error);
+    uint64_t hidden = hidden_so_far(sealer) - hidden_before;
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!has_runs && hidden == 0) {
+        vv_piece_list_truncate(&sealer->blocks, blocks_before);
+        sealer->figures.rows = rows_before;
+        return VV_OK;
+    }
+    if (reading->had_block && sealer->blocks.n == blocks_before) {
+        const struct vv_piece none = {
+            .kind = VV_PIECE_BLOCK, .key = *key, .version = reading->made_from};
+        status = vv_piece_list_add(&sealer->blocks, &none, false) ? VV_OK : VV_NO_MEMORY;
+    }
+    if (hidden > 0) { /* what is above any part of the span may have it */
+        reading->first = reading->first < key->span_start ? reading->first : key->span_start;
+        int64_t end = key->span_start + mark->span_ns - 1;
+        reading->last = reading->last > end ? reading->last : end;
+    }
+    if (status == VV_OK) {
+        status = make_stale(sealer, mark, reading);
+    }
+    sealer->figures.hidden += hidden;
+    sealer->figures.spans += status == VV_OK;
+    sealer->figures.again += status == VV_OK && reading->had_block;
+    return status;
+}
+
+enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error *error)
+{
+    const struct vv_mark *mark = &sealer->marks[at];
+    struct reading reading = {.sealer = sealer,
+                              .keep_bytes = !is_expired(sealer, mark),
+                              .is_unit = sealer->kind != VV_SEAL_RAW,
+                              .first = INT64_MAX,
+                              .last = INT64_MIN,
+                              .made_from = VV_VERSION_NONE,
+                              .error = error};
+    size_t runs_before = sealer->runs.n;
+    enum vv_status status = begin_series(sealer, &mark->key);
+    if (status == VV_OK) {
+        status = read_span(sealer, at, &reading, error);
+    }
+    sealer->figures.expired += status == VV_OK && !reading.keep_bytes;
+    if (status != VV_OK || (!reading.keep_bytes && !reading.is_unit)) {
+        return status;
+    }
+    bool has_runs = sealer->runs.n > runs_before;
+    bool may_hide = !reading.is_unit && reading.had_block && sealer->deletions.n > 0;
+    if (!has_runs && !may_hide) {
+        return VV_OK; /* sealed before a crash: only the mark is left */
+    }
+    if (reading.is_unit) { /* one that has expired, too: what is coarser must not be built of it */
+        status = vv_pyramid_build(sealer->pyramid, mark, reading.last, sealer->latest_ns,
+                                  reading.made_from, !reading.keep_bytes, &sealer->blocks, error);
+        sealer->figures.units += status == VV_OK && reading.keep_bytes;
+        return status;
+    }
+    return renew_span(sealer, mark, &reading, has_runs);
+}

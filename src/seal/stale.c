@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seal/stale.h"
+
+#include <stdlib.h>
+
+#define OPEN_RUN 1 /* of what is stale anyway until its unit is over */
+
+/* Sources are spread over so much time at most: a longer unit need not wait longer. */
+static const int64_t spread_ns_max[VV_SPACES] = {VV_DAY, 4 * VV_HOUR, 2 * VV_DAY};
+
+void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
+                    uint32_t measurement, vv_stamp run)
+{
+    uint32_t tenant = vv_registry_source_tenant(options->registry, source);
+    *stale = (struct vv_stale){
+        .options = options,
+        .tiers = vv_registry_tiers(options->registry, tenant),
+        .plans = vv_registry_source_plans(options->registry, source),
+        .source = source,
+        .measurement = measurement,
+        .run = run,
+        .open_at = INT64_MAX,
+    };
+}
+
+/* Behind the raw spans, and behind the finer tier: what is sealed or built before need not be built
+ * of runs, and not again. */
+static int64_t due_of(const struct vv_stale *stale, enum vv_space tier,
+                      const struct vv_span_key *key, const struct vv_unit *unit)
+{
+    struct vv_ledger_rule rule = stale->options->ledger;
+    struct vv_span_key raw = *key;
+    int64_t length = unit->to - unit->from;
+    int64_t raw_span_ns = vv_bucket_of(stale->plans.plans, stale->plans.n, unit->to - 1).span_ns;
+    raw.span_start = unit->to - raw_span_ns;
+    int64_t raw_due = vv_ledger_mark(&rule, &raw, raw_span_ns, 0).due_ns;
+    int64_t spread = rule.spread_ns ? rule.spread_ns : length;
+    rule.spread_ns = spread < spread_ns_max[tier] ? spread : spread_ns_max[tier];
+    int64_t due = vv_ledger_mark(&rule, key, length, 0).due_ns;
+    return (due > raw_due ? due : raw_due) + 1 + (int64_t)tier;
+}
+
+static enum vv_status put(const struct vv_stale_options *options, const struct vv_stale_unit *stale,
+                          struct vv_error *error)
+{
+    struct vv_store *store = options->store;
+    const struct vv_unit unit = {stale->key.span_start, stale->to};
+    struct vv_buffer bytes = {0};
+    vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
+    enum vv_status status = vv_buffer_status(&bytes);
+    if (status == VV_OK) {
+        const struct vv_piece run = {.kind = VV_PIECE_RUN,
+                                     .key = stale->key,
+                                     .run = stale->is_open ? OPEN_RUN : stale->run,
+                                     .bytes = {(char *)bytes.data, bytes.size}};
+        status = store->ops->put_run(store, &run, error);
+    }
+    if (status == VV_OK) {
+        const struct vv_mark mark = {.due_ns = stale->due_ns,
+                                     .key = stale->key,
+                                     .span_ns = unit.to - unit.from,
+                                     .run = stale->run};
+        status = store->ops->put_mark(store, &mark, error);
+    }
+    vv_buffer_deinit(&bytes);
+    return status;
+}
+
+/* ---- later ---- */
+
+static enum vv_status add(struct vv_stale_list *list, const struct vv_stale_unit *unit,
+                          struct vv_error *error)
+{
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 256;
+        struct vv_stale_unit *bigger = realloc(list->items, capacity * sizeof *bigger);
+        if (!bigger) {
+            return vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");
+        }
+        list->items = bigger;
+        list->capacity = capacity;
+    }
+    list->items[list->n++] = *unit;
+    return VV_OK;
+}
+
+void vv_stale_list_deinit(struct vv_stale_list *list)
+{
+    free(list->items);
+    *list = (struct vv_stale_list){0};
+}
+
+enum vv_status vv_stale_put_list(const struct vv_stale_options *options, struct vv_stale_list *list,
+                                 int64_t over_at, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < list->n && status == VV_OK; i++) {
+        if (list->items[i].to <= over_at) {
+            status = put(options, &list->items[i], error);
+        }
+    }
+    list->n = 0;
+    return status;
+}
+
+/* ---- now ---- */
+
+/* The unit of the tier that holds `time`, unless it was the last one. */
+static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t time,
+                           int64_t over_at, struct vv_unit *unit_out, struct vv_error *error)
+{
+    struct vv_unit unit = vv_unit_of(tier, stale->plans.plans, stale->plans.n, time);
+    *unit_out = unit;
+    bool is_last = stale->has_last[tier] && stale->last[tier].from == unit.from &&
+                   stale->last[tier].to == unit.to;
+    if (unit.to > over_at || is_last) {
+        return VV_OK;
+    }
+    stale->has_last[tier] = true;
+    stale->last[tier] = unit;
+    struct vv_stale_unit item = {
+        .key = vv_unit_key(tier, stale->tiers.spaces[tier], stale->source, stale->measurement,
+                           unit.from),
+        .to = unit.to,
+        .run = stale->run,
+        .is_open = unit.to > stale->open_at,
+    };
+    item.due_ns = due_of(stale, tier, &item.key, &unit);
+    return stale->later ? add(stale->later, &item, error) : put(stale->options, &item, error);
+}
+
+enum vv_status vv_stale_times(struct vv_stale *stale, const int64_t *times, size_t n,
+                              int64_t over_at, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        bool is_on = stale->tiers.spaces[tier] != VV_REGISTRY_NONE;
+        for (size_t i = 0; is_on && i < n && status == VV_OK;) {
+            struct vv_unit unit;
+            status = note(stale, (enum vv_space)tier, times[i], over_at, &unit, error);
+            while (i < n && times[i] < unit.to) {
+                i++;
+            }
+        }
+    }
+    return status;
+}
+
+enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to, int64_t over_at,
+                              struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        bool is_on = stale->tiers.spaces[tier] != VV_REGISTRY_NONE;
+        for (int64_t at = from; is_on && at < to && status == VV_OK;) {
+            struct vv_unit unit;
+            status = note(stale, (enum vv_space)tier, at, over_at, &unit, error);
+            at = unit.to;
+        }
+    }
+    return status;
+}

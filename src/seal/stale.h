@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stale units of tiers: what was written to raw data makes the units of all tiers above it stale,
+ * each once for a run, with a mark in the ledger, so that they are built again.
+ *
+ * Who calls it: the flush, for units that are over (before that nothing can have been built of
+ * them); and the sealer, for all units, before the raw runs go. So a unit that has a record is
+ * stale from before the head lets go of a point until it is built again. Storage thread only.
+ */
+#ifndef VV_SEAL_STALE_H
+#define VV_SEAL_STALE_H
+
+#include "registry/registry.h"
+#include "seal/ledger.h"
+#include "store/store.h"
+#include "tier/unit.h"
+
+struct vv_stale_options {
+    struct vv_registry *registry;
+    struct vv_store *store;
+    struct vv_ledger_rule ledger;
+};
+
+/* Units to be made stale later. Zero-initialised is empty. */
+struct vv_stale_unit {
+    struct vv_span_key key;
+    int64_t to; /* the unit's end */
+    int64_t due_ns;
+    vv_stamp run;
+    bool is_open;
+};
+struct vv_stale_list {
+    struct vv_stale_unit *items;
+    size_t n;
+    size_t capacity;
+};
+void vv_stale_list_deinit(struct vv_stale_list *list);
+
+/* One measurement of one source, by one run. */
+struct vv_stale {
+    const struct vv_stale_options *options;
+    struct vv_stale_list *later; /* set after vv_stale_begin: units are noted there instead */
+    struct vv_tiers tiers;
+    struct vv_plans plans;
+    uint32_t source;
+    uint32_t measurement;
+    vv_stamp run;
+    /* Set after vv_stale_begin: units that end later get one and the same run, not one each time;
+     * for an embedded store only, where a run that was removed may come again. */
+    int64_t open_at;
+    bool has_last[VV_SPACES];
+    struct vv_unit last[VV_SPACES]; /* that was made stale */
+};
+
+/* The source has a plan. The options are borrowed. */
+void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
+                    uint32_t measurement, vv_stamp run);
+/* Makes the units stale that hold one of n times, ascending, and end at `over_at` or before.
+ * Durable with the next confirm. Errors of the store; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_stale_times(struct vv_stale *stale, const int64_t *times, size_t n,
+                                            int64_t over_at, struct vv_error *error);
+/* The same for all units that meet [from, to). */
+VV_MUST_CHECK enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to,
+                                            int64_t over_at, struct vv_error *error);
+/* Makes those of the list stale that end at `over_at` or before, and empties it. */
+VV_MUST_CHECK enum vv_status vv_stale_put_list(const struct vv_stale_options *options,
+                                               struct vv_stale_list *list, int64_t over_at,
+                                               struct vv_error *error);
+
+#endif

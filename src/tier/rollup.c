@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tier/rollup_private.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+#define SLICE 256 /* values that are gathered at a time */
+
+/* The sketch of a step that is about to get values. */
+static bool fit_sketch(const struct vv_rollup *rollup, struct vv_rolled_metric *metric, size_t step)
+{
+    return rollup->alpha == 0 || metric->steps[step].count > 0 ||
+           vv_sketch_init(&metric->sketches[step], rollup->alpha);
+}
+
+/* ---- points ---- */
+
+static double real_of(enum vv_value_type type, uint64_t value)
+{
+    return type == VV_INT64 ? (double)(int64_t)value : vv_bits_double(value);
+}
+
+/* n values of one step, of the metric's type. */
+static enum vv_status add_values(struct vv_rollup *rollup, struct vv_rolled_metric *metric,
+                                 size_t step, const int64_t *times, const uint64_t *values,
+                                 size_t n, struct vv_error *error)
+{
+    bool added = fit_sketch(rollup, metric, step);
+    if (!added) {
+        return vv_rollup_no_memory(error);
+    }
+    vv_step_add(metric->type, VV_STEP_ALL, &metric->steps[step], times, values, n);
+    for (size_t i = 0; i < n && added && rollup->alpha > 0; i++) {
+        added = vv_sketch_add(&metric->sketches[step], real_of(metric->type, values[i]), 1);
+    }
+    rollup->n_values += n;
+    return added ? VV_OK : vv_rollup_no_memory(error);
+}
+
+static bool is_nan(enum vv_value_type type, uint64_t value)
+{
+    double real = vv_bits_double(value);
+    return type == VV_FLOAT64 && real != real;
+}
+
+struct gathered {
+    int64_t times[SLICE];
+    uint64_t values[SLICE];
+    size_t n;
+};
+
+/* Values of rows [first, end), at most SLICE of them, as the metric has them. */
+static void gather(const struct vv_rows *rows, const struct vv_column *column,
+                   enum vv_value_type type, size_t *first, size_t end, struct gathered *out)
+{
+    bool widens = column->type != type;
+    size_t row = *first;
+    out->n = 0;
+    for (; row < end && out->n < SLICE; row++) {
+        uint64_t value = column->values[row];
+        if (vv_column_has(column, row) && !is_nan(column->type, value)) {
+            out->times[out->n] = rows->times[row];
+            out->values[out->n++] = widens ? vv_int_as_float(value) : value;
+        }
+    }
+    *first = row;
+}
+
+/* Rows [first, end), all in one step. */
+static enum vv_status add_column(struct vv_rollup *rollup, const struct vv_rows *rows,
+                                 const struct vv_column *column, struct vv_rolled_metric *metric,
+                                 size_t step, size_t first, size_t end, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    while (first < end && status == VV_OK) {
+        struct gathered some;
+        gather(rows, column, metric->type, &first, end, &some);
+        if (some.n > 0) {
+            status = add_values(rollup, metric, step, some.times, some.values, some.n, error);
+        }
+    }
+    return status;
+}
+
+static bool has_any(const struct vv_rows *rows, const struct vv_column *column)
+{
+    if (!column->present) {
+        return true;
+    }
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        if (vv_column_has(column, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup, const struct vv_rows *rows,
+                                  struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t c = 0; c < rows->n_columns && status == VV_OK; c++) {
+        const struct vv_column *column = &rows->columns[c];
+        struct vv_rolled_metric *metric;
+        if (!has_any(rows, column)) {
+            continue;
+        }
+        status = vv_rollup_metric(rollup, column->metric, column->type, &metric, error);
+        for (size_t first = 0, end; first < rows->n_rows && status == VV_OK; first = end) {
+            int64_t start = vv_time_floor(rows->times[first], rollup->step_ns);
+            size_t step;
+            for (end = first + 1;
+                 end < rows->n_rows && rows->times[end] - start < rollup->step_ns;) {
+                end++;
+            }
+            status = vv_rollup_step(rollup, start, &step, error);
+            if (status == VV_OK) {
+                status = add_column(rollup, rows, column, metric, step, first, end, error);
+            }
+        }
+    }
+    return status;
+}
+
+/* ---- steps of a finer tier ---- */
+
+struct finer {
+    int64_t *starts;
+    struct vv_step *steps;
+    struct vv_sketch *sketches;
+    bool has_sketches; /* they are to be deinitialised */
+};
+
+static void deinit_sketches(struct finer *finer, size_t n)
+{
+    for (size_t i = 0; i < n && finer->has_sketches; i++) {
+        vv_sketch_deinit(&finer->sketches[i]);
+    }
+    finer->has_sketches = false;
+}
+
+/* What was built by an older setting has another error. */
+static bool add_sketch(struct vv_sketch *into, const struct vv_sketch *from)
+{
+    return vv_sketch_error(into) == vv_sketch_error(from) ? vv_sketch_merge(into, from)
+                                                          : vv_sketch_absorb(into, from);
+}
+
+static enum vv_status merge_step(struct vv_rollup *rollup, struct vv_rolled_metric *metric,
+                                 struct finer *finer, size_t i, struct vv_error *error)
+{
+    size_t step;
+    enum vv_status status =
+        vv_rollup_step(rollup, vv_time_floor(finer->starts[i], rollup->step_ns), &step, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!fit_sketch(rollup, metric, step)) {
+        return vv_rollup_no_memory(error);
+    }
+    vv_step_merge(metric->type, VV_STEP_ALL, &metric->steps[step], &finer->steps[i]);
+    rollup->n_values += finer->steps[i].count;
+    bool merged = rollup->alpha == 0 || add_sketch(&metric->sketches[step], &finer->sketches[i]);
+    return merged ? VV_OK : vv_rollup_no_memory(error);
+}
+
+static enum vv_status add_metric(struct vv_rollup *rollup, const struct vv_chunk *chunk,
+                                 uint32_t index, struct finer *finer, struct vv_error *error)
+{
+    uint32_t number;
+    enum vv_value_type type;
+    struct vv_rolled_metric *metric = NULL;
+    enum vv_status status = vv_chunk_metric(chunk, index, &number, &type, error);
+    if (status == VV_OK) {
+        status = vv_chunk_steps(chunk, index, finer->starts, finer->steps, error);
+    }
+    if (status == VV_OK && rollup->alpha > 0) {
+        status = vv_chunk_sketches(chunk, index, finer->steps, finer->sketches, error);
+        finer->has_sketches = status == VV_OK;
+    }
+    if (status == VV_OK) {
+        status = vv_rollup_metric(rollup, number, type, &metric, error);
+    }
+    for (size_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
+        if (finer->steps[i].count > 0) {
+            if (metric->type != type) {
+                vv_step_widen(&finer->steps[i]);
+            }
+            status = merge_step(rollup, metric, finer, i, error);
+        }
+    }
+    deinit_sketches(finer, chunk->n_steps);
+    return status;
+}
+
+enum vv_status vv_rollup_add_chunk(struct vv_rollup *rollup, const struct vv_chunk *chunk,
+                                   struct vv_error *error)
+{
+    if (rollup->step_ns % chunk->step_ns != 0 || (rollup->alpha > 0 && !chunk->has_sketches)) {
+        return vv_error_set(error, VV_INVALID,
+                            "steps of %lld ns%s cannot be rolled up into steps of %lld ns",
+                            (long long)chunk->step_ns, chunk->has_sketches ? "" : " (no sketches)",
+                            (long long)rollup->step_ns);
+    }
+    struct finer finer = {.starts = malloc(chunk->n_steps * sizeof *finer.starts),
+                          .steps = calloc(chunk->n_steps, sizeof *finer.steps),
+                          .sketches = malloc(chunk->n_steps * sizeof *finer.sketches)};
+    bool has_room = finer.starts && finer.steps && finer.sketches;
+    enum vv_status status =
+        has_room ? vv_chunk_starts(chunk, finer.starts, error) : vv_rollup_no_memory(error);
+    for (uint32_t i = 0; i < chunk->n_metrics && status == VV_OK; i++) {
+        status = add_metric(rollup, chunk, i, &finer, error);
+    }
+    free(finer.starts);
+    free(finer.steps);
+    free(finer.sketches);
+    return status;
+}
+
+/* ---- what came of it ---- */
+
+size_t vv_rollup_steps(const struct vv_rollup *rollup)
+{
+    return rollup->n_steps;
+}
+
+size_t vv_rollup_metrics(const struct vv_rollup *rollup)
+{
+    return rollup->n_metrics;
+}
+
+uint64_t vv_rollup_values(const struct vv_rollup *rollup)
+{
+    return rollup->n_values;
+}
+
+enum vv_status vv_rollup_encode(struct vv_rollup *rollup, int zstd_level, struct vv_buffer *out,
+                                struct vv_error *error)
+{
+    struct vv_chunk_metric metrics[VV_CHUNK_METRICS_MAX];
+    if (rollup->n_steps == 0) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_rollup_sort(rollup, error);
+    for (size_t i = 0; i < rollup->n_metrics; i++) {
+        const struct vv_rolled_metric *from = &rollup->metrics[i];
+        metrics[i] = (struct vv_chunk_metric){from->metric, from->type, from->steps,
+                                              rollup->alpha > 0 ? from->sketches : NULL};
+    }
+    const struct vv_chunk_content content = {rollup->step_ns, rollup->n_steps, rollup->starts,
+                                             rollup->n_metrics, metrics};
+    return status == VV_OK ? vv_chunk_encode(&content, zstd_level, out, error) : status;
+}

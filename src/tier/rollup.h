@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A roll-up: points of one measurement of one source, or steps of a finer tier, become the steps of
+ * a tier. Owns its memory and keeps it from one roll-up to the next. One thread at a time.
+ */
+#ifndef VV_TIER_ROLLUP_H
+#define VV_TIER_ROLLUP_H
+
+#include "tier/chunk.h"
+
+struct vv_rollup;
+
+/* alpha: relative error of the sketches, as of vv_sketch_init; 0: none are kept. VV_NO_MEMORY;
+ * VV_INVALID for another alpha than sketches have. */
+VV_MUST_CHECK enum vv_status vv_rollup_create(double alpha, struct vv_rollup **rollup_out);
+void vv_rollup_destroy(struct vv_rollup *rollup); /* NULL is allowed */
+
+/* Forgets what was added. step_ns ≥ 1: how long the steps are that come now; they begin at its
+ * multiples since 1970. */
+void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns);
+
+/* Adds all values but NaN of rows that ascend in time, each metric's at most once for each time, as
+ * vv_merge gives them. After a failure only vv_rollup_begin may follow. VV_NO_MEMORY; VV_TOO_LARGE:
+ * more steps or metrics than a chunk has. */
+VV_MUST_CHECK enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup,
+                                                const struct vv_rows *rows, struct vv_error *error);
+/* Adds the steps of a chunk whose step length divides that of this roll-up. VV_CORRUPT;
+ * VV_INVALID: it does not divide it, or has no sketches where they are kept; else as above. */
+VV_MUST_CHECK enum vv_status vv_rollup_add_chunk(struct vv_rollup *rollup,
+                                                 const struct vv_chunk *chunk,
+                                                 struct vv_error *error);
+
+/* Steps so far, and values over all metrics: values / (steps × metrics) is what a step holds. */
+size_t vv_rollup_steps(const struct vv_rollup *rollup);
+size_t vv_rollup_metrics(const struct vv_rollup *rollup);
+uint64_t vv_rollup_values(const struct vv_rollup *rollup);
+
+/* Appends all steps as a chunk; nothing when there are none. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_rollup_encode(struct vv_rollup *rollup, int zstd_level,
+                                              struct vv_buffer *out, struct vv_error *error);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units: what is built of a tier at once, where it lies in the store, and how its records begin.
+ *
+ * A tier of a tenant is kept in a space (model/space.h) under plans of its own, the same for all
+ * sources. A unit is a stretch of time of one measurement of one source:
+ *   minutes  an hour, or a UTC day where the raw data's spans are longer than an hour; it ends
+ *            where the plan of the raw data does
+ *   hours    a UTC day
+ *   days     28 days
+ * In the store a unit is a span that begins with it. A block there is its record: chunk of steps,
+ * or rows where a step would hold few values. A run says that the unit is to be built again.
+ *
+ *   record = magic "VU", version u8, kind u8 (enum vv_unit_kind), i64 from, i64 to (the unit),
+ *            content: kind steps a chunk (chunk.h), rows a block (lib/codec), stale nothing
+ *
+ * A record of rows may have several parts, each with the unit. Pure functions, any thread.
+ */
+#ifndef VV_TIER_UNIT_H
+#define VV_TIER_UNIT_H
+
+#include "model/partition.h"
+#include "model/space.h"
+
+/* How long a tier's steps are: a minute, an hour, a day. */
+int64_t vv_tier_step_ns(enum vv_space tier);
+/* The longest that a unit of it can be. */
+int64_t vv_tier_unit_ns_max(enum vv_space tier);
+/* How its spaces are divided. */
+struct vv_plan vv_tier_plan(enum vv_space tier);
+
+struct vv_unit {
+    int64_t from; /* [from, to) */
+    int64_t to;
+};
+
+/* The unit that holds `time`; `plans`, n ≥ 1: of the source's raw data. */
+struct vv_unit vv_unit_of(enum vv_space tier, const struct vv_plan *plans, size_t n, int64_t time);
+
+/* Where what begins at `from` lies in the tier's space. */
+struct vv_span_key vv_unit_key(enum vv_space tier, uint32_t space, uint32_t source,
+                               uint32_t measurement, int64_t from);
+/* The first time at which a unit may begin that has something at or after `from`. */
+int64_t vv_unit_earliest(enum vv_space tier, int64_t from);
+
+enum vv_unit_kind { VV_UNIT_STALE, VV_UNIT_STEPS, VV_UNIT_ROWS };
+
+struct vv_unit_record {
+    enum vv_unit_kind kind;
+    struct vv_unit unit;
+    struct vv_str content; /* borrowed */
+};
+
+/* Appends what a record begins with; the content follows. */
+void vv_unit_write(struct vv_buffer *out, enum vv_unit_kind kind, const struct vv_unit *unit);
+/* VV_CORRUPT, VV_NEWER. The content's own checksum is its reader's matter. */
+VV_MUST_CHECK enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_out,
+                                          struct vv_error *error);
+
+#endif

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deleting by HTTP and by the command: what is deleted stays away, over kills and reseals; what is
+written afterwards is there; its bytes go; nobody deletes by mistake."""
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+import unittest
+
+from varve_process import PATIENCE_S, PROGRAM, VarveTest, embedded_only
+
+SECOND = 10**9
+START = 1_767_225_600 * SECOND  # 2026-01-01
+SETTINGS = {
+    "partition.bucket": "1h",
+    "partition.span": "1h",
+    "seal.lateness": "1s",
+    "seal.quiet": "0s",
+    "seal.spread": "1s",
+    "seal.interval": "200ms",
+}
+
+
+def command(server, *words, stdin=subprocess.DEVNULL):
+    return subprocess.run([PROGRAM, *words, "--server", "http://%s:%d" % server.address, "--tenant", "t"],
+                          stdin=stdin, capture_output=True, text=True, timeout=PATIENCE_S,
+                          check=False)
+
+
+@embedded_only("deletion is refused where nodes share the store")
+class Delete(VarveTest):
+    SETTINGS = SETTINGS
+
+    def load(self, server, value=1):
+        lines = [f"m,host={host} v={value},w={value} {START + i * 60 * SECOND}"
+                 for host in "ab" for i in range(120)]
+        self.assertStatus(server.write(lines, "t"), 204)
+
+    def count(self, server, **parameters):
+        return len(server.rows("t", **{"metric": "m.*", **parameters}))
+
+    def delete(self, server, status=200, **parameters):
+        answer = server.request("POST", "/api/v1/delete", json.dumps({"tenant": "t", **parameters}),
+                                {"Content-Type": "application/json"})
+        self.assertStatus(answer, status)
+        return answer
+
+    def test_deleted_points_stay_away_over_kills_and_reseals(self):
+        server = self.server().start()
+        self.load(server)
+        self.assertStatus(server.flush(seal=True), 204)
+        self.assertEqual(self.count(server), 480)
+        said = self.delete(server, metric="m.v", tag="host=a", **{
+            "from": "2026-01-01T00:00:00Z", "to": "2026-01-01T01:00:00Z"}).json()
+        self.assertEqual((said["sources"], said["metrics"], said["markers"]), (1, 1, 1))
+        self.assertEqual(self.count(server), 420)
+        server.kill()
+        server.start()
+        self.assertEqual(self.count(server), 420)
+        self.assertStatus(server.write(f"m,host=a v=7 {START}", "t"), 204)
+        self.assertEqual(self.count(server), 421)
+        self.assertStatus(server.flush(seal=True), 204)
+        self.assertEqual(server.metrics().sum("varve_deletion_values_removed_total"), 60)
+        self.assertEqual(self.count(server), 421)
+        server.kill()
+        server.start()
+        self.assertEqual(self.count(server), 421)
+        self.assertEqual(server.rows("t", metric="m.v", tag="host=a", to="2026-01-01T00:30:00Z")
+                         [0][3], "7")
+
+    def test_the_bytes_go_by_themselves(self):
+        server = self.server().start()
+        self.load(server)
+        self.assertStatus(server.flush(seal=True), 204)
+        self.delete(server, all=True, time="all")
+        self.assertEqual(self.count(server), 0)
+        server.wait_metric(lambda now: now.sum("varve_deletion_values_removed_total") == 480,
+                           "all values are taken out")
+        self.assertEqual(server.rows("t", metric="m.*"), [])
+
+    def test_the_command_asks_and_says_what_it_did(self):
+        server = self.server().start()
+        self.load(server)
+        refused = command(server, "delete", "--metric", "m.v", "--all-time")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--yes", refused.stderr)
+        refused = command(server, "delete", "--yes", "--all-time")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--all", refused.stderr)
+        refused = command(server, "delete", "--yes", "--all")
+        self.assertIn("--all-time", refused.stderr)
+        refused = command(server, "delete", "--yes", "--all-time", "--metric", "m.x")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("varve metrics", refused.stderr)
+        self.assertEqual(self.count(server), 480)
+        dry = command(server, "delete", "--metric", "m.v", "--all-time", "--dry-run")
+        self.assertEqual((dry.returncode, dry.stdout), (
+            0, "would be deleted: 1 metric of 2 sources, from the beginning to the end of time\n"))
+        self.assertEqual(self.count(server), 480)
+        done = command(server, "delete", "--source", "host=a", "--from", "2026-01-01T00:00:00Z",
+                       "--to", "2026-01-01T00:10:00Z", "--yes")
+        self.assertEqual((done.returncode, done.stdout), (
+            0, "deleted: 2 metrics of 1 source, from 2026-01-01T00:00:00Z to "
+               "2026-01-01T00:10:00Z\n"))
+        self.assertEqual(self.count(server), 460)
+        done = command(server, "delete", "--tag", "host=b", "--all-time", "-y", "-f", "json")
+        self.assertEqual(json.loads(done.stdout)["sources"], 1)
+        self.assertEqual(self.count(server), 220)
+
+    def ask(self, server, answer):
+        """Runs the command at a terminal, and answers its question."""
+        main, terminal = pty.openpty()
+        self.addCleanup(os.close, main)
+        program = subprocess.Popen(
+            [PROGRAM, "delete", "--all", "--all-time", "--server", "http://%s:%d" % server.address,
+             "--tenant", "t"], stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        os.close(terminal)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.stderr.close)
+        seen = b""
+        deadline = time.monotonic() + PATIENCE_S
+        while b"[y/N]" not in seen and time.monotonic() < deadline:
+            if select.select([program.stderr], [], [], 1)[0]:
+                seen += os.read(program.stderr.fileno(), 4096)
+        os.write(main, answer)
+        self.assertIn(b"2 metrics of 2 sources", seen)
+        return program.wait(PATIENCE_S)
+
+    def test_at_a_terminal_only_yes_means_yes(self):
+        server = self.server().start()
+        self.load(server)
+        for answer in (b"\n", b"n\n", b"yesterday\n"):
+            self.assertEqual(self.ask(server, answer), 1)
+            self.assertEqual(self.count(server), 480)
+        self.assertEqual(self.ask(server, b"yes\n"), 0)
+        self.assertEqual(self.count(server), 0)
+
+    def test_influxdb_2_deletes_too(self):
+        server = self.server().start()
+        self.load(server)
+        body = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T01:00:00Z",
+                "predicate": '_measurement="m" AND host="b"'}
+        self.assertStatus(server.request("POST", "/api/v2/delete?org=o&bucket=t", json.dumps(body),
+                                         {"Content-Type": "application/json"}), 204)
+        self.assertEqual(self.count(server), 360)
+        self.assertEqual(self.count(server, tag="host=b"), 120)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiers in the simulated world: they come and go, and answer what the points would. */
+#include "simulation/world.h"
+#include "tier/unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS  4 /* a minute, an hour, a day, the whole range */
+#define WISHES (2 + VV_SPACES)
+
+static const char *const step_words[STEPS] = {"1m", "1h", "1d", NULL};
+static const char *const wish_words[WISHES] = {NULL, "raw", "minute", "hour", "day"};
+
+/* ---- which there are ---- */
+
+static struct vv_tiers tiers_of(struct world *world)
+{
+    struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
+    uint32_t tenant;
+    if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) != VV_OK) {
+        return (struct vv_tiers){{VV_REGISTRY_NONE, VV_REGISTRY_NONE, VV_REGISTRY_NONE}, false};
+    }
+    return vv_registry_tiers(registry, tenant);
+}
+
+void world_set_tiers(struct world *world)
+{
+    static const int64_t choices[] = {VV_SPACE_OFF_NS, 0, 0, 0, VV_RETENTION_AS_IS};
+    int64_t retention_ns[VV_SPACES];
+    struct vv_error error = {0};
+    struct vv_tiers tiers = tiers_of(world);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        retention_ns[tier] = choices[vv_random_below(&world->random, 5)];
+        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
+        world->switched_off |= is_on && retention_ns[tier] == VV_SPACE_OFF_NS;
+    }
+    enum vv_status status =
+        vv_engine_set_tiers(world->engine, VV_STR_LITERAL("sim"), retention_ns, &error);
+    if (world->story) {
+        printf("  %lld %lld %lld: %s %s\n", (long long)retention_ns[0], (long long)retention_ns[1],
+               (long long)retention_ns[2], vv_status_name(status), error.message);
+    }
+    if (status == VV_INVALID) {
+        world_fail(world, "good tiers are refused: %s", error.message);
+    }
+}
+
+void world_set_retentions(struct world *world)
+{
+    struct vv_retentions wanted = {.raw_ns = world->retention_ns};
+    wanted.tiers_ns[VV_SPACE_MINUTE] = vv_random_below(&world->random, 2) ? 0 : 3 * VV_DAY;
+    wanted.tiers_ns[VV_SPACE_HOUR] = vv_random_below(&world->random, 2) ? 0 : world->retention_ns;
+    struct vv_error error = {0};
+    enum vv_status status =
+        vv_engine_set_retentions(world->engine, VV_STR_LITERAL("sim"), &wanted, &error);
+    if (status != VV_OK) {
+        world_fail(world, "good retentions are refused: %s", error.message);
+    }
+}
+
+/* ---- a question ---- */
+
+struct question {
+    struct world *world;
+    size_t step; /* an index of step_words */
+    size_t wish; /* … of wish_words */
+    bool descending;
+    bool has_from;
+    int64_t from; /* [from, to) */
+    int64_t to;
+    struct vv_result_facts facts;
+};
+
+static int64_t length_of(const struct question *question)
+{
+    return question->step < VV_SPACES ? vv_tier_step_ns((enum vv_space)question->step) : 0;
+}
+
+/* How many tiers might answer: those that are on, not longer than the step, nor than the wish. */
+static size_t count_fitting(const struct question *question, const struct vv_tiers *tiers)
+{
+    size_t n = 0;
+    for (size_t tier = 0; tier < VV_SPACES; tier++) {
+        bool is_wanted = question->wish == 0 || tier + 2 <= question->wish;
+        n += tiers->spaces[tier] != VV_REGISTRY_NONE && is_wanted && tier <= question->step;
+    }
+    return n;
+}
+
+static bool can_be_asked(const struct question *question, const struct vv_tiers *tiers)
+{
+    size_t tier = question->wish - 2;
+    return question->wish < 2 ||
+           (tiers->spaces[tier] != VV_REGISTRY_NONE && tier <= question->step);
+}
+
+static enum vv_status ask(struct question *question, struct vv_buffer *answer,
+                          struct vv_error *error)
+{
+    char from[24];
+    char to[24];
+    snprintf(from, sizeof from, "%lld", (long long)question->from);
+    snprintf(to, sizeof to, "%lld", (long long)question->to);
+    struct vv_parameter parameters[9] = {
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count,sum,min,max,first,last,mean,p50,p99")},
+        {VV_STR_LITERAL("order"), vv_str_of(question->descending ? "desc" : "asc")},
+        {VV_STR_LITERAL("to"), vv_str_of(to)},
+    };
+    size_t n = 6;
+    if (question->has_from) {
+        parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("from"), vv_str_of(from)};
+    }
+    if (step_words[question->step]) {
+        parameters[n++] =
+            (struct vv_parameter){VV_STR_LITERAL("step"), vv_str_of(step_words[question->step])};
+    }
+    if (wish_words[question->wish]) {
+        parameters[n++] =
+            (struct vv_parameter){VV_STR_LITERAL("tier"), vv_str_of(wish_words[question->wish])};
+    }
+    return world_ask(question->world, parameters, n, answer, &question->facts, error);
+}
+
+static void fail(struct question *question, const char *what, const char *line)
+{
+    world_fail(question->world, "%s: %s (step %s, tier %s, %s, from %lld to %lld%s)", what, line,
+               step_words[question->step] ? step_words[question->step] : "none",
+               wish_words[question->wish] ? wish_words[question->wish] : "unsaid",
+               question->descending ? "descending" : "ascending",
+               (long long)(question->has_from ? question->from : 0), (long long)question->to,
+               question->world->bare ? ", without markers" : "");
+}
+
+/* ---- what the points say ---- */
+
+struct expected {
+    int64_t label;
+    size_t n;
+    bool is_vague;
+    double values[MODEL_TIMES]; /* by time, then sorted */
+    double sum;
+    double first;
+    double last;
+};
+
+/* The next step of a series at or behind *at, an index of by_time; false: there is none. */
+static bool next_step(const struct question *question, const struct model_point *series, size_t *at,
+                      struct expected *expected_out)
+{
+    const struct model *model = &question->world->model;
+    int64_t length = length_of(question);
+    bool any = false;
+    expected_out->n = 0;
+    expected_out->is_vague = false;
+    expected_out->sum = 0;
+    for (; *at < MODEL_TIMES; ++*at) {
+        size_t index = model->by_time[*at];
+        int64_t time = model->times[index];
+        const struct model_point *point = &series[index];
+        bool is_there = point->acknowledged || point->vague;
+        if (!is_there || time >= question->to || (question->has_from && time < question->from)) {
+            continue;
+        }
+        int64_t label = length ? vv_time_floor(time, length) : 0;
+        if (any && label != expected_out->label) {
+            break;
+        }
+        any = true;
+        expected_out->label = label;
+        expected_out->is_vague |= point->vague;
+        if (!point->acknowledged) {
+            continue;
+        }
+        expected_out->first = expected_out->n == 0 ? (double)point->value : expected_out->first;
+        expected_out->last = (double)point->value;
+        expected_out->sum += (double)point->value;
+        expected_out->values[expected_out->n++] = (double)point->value;
+    }
+    return any;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Percentiles are between their neighbours in proportion; of sketches, near one of them. */
+static bool is_percentile(const struct expected *expected, double percent, double error,
+                          double value)
+{
+    double rank = percent / 100 * (double)(expected->n - 1);
+    double low = expected->values[(size_t)floor(rank)];
+    double high = expected->values[(size_t)ceil(rank)];
+    if (error > 0) {
+        return value >= low * (1 - error) * (1 - 1e-9) && value <= high * (1 + error) * (1 + 1e-9);
+    }
+    double exact = low + (high - low) * (rank - floor(rank));
+    return fabs(value - exact) <= 1e-9 * exact;
+}
+
+struct row {
+    size_t source;
+    size_t field;
+    long long time;
+    double count;
+    double sum;
+    double min;
+    double max;
+    double first;
+    double last;
+    double mean;
+    double p50;
+    double p99;
+};
+
+static bool read_row(const char *line, struct row *row_out)
+{
+    char site[16];
+    return sscanf(line, "\"host=s%zu,site=%1[a]\",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf",
+                  &row_out->source, site, &row_out->field, &row_out->time, &row_out->count,
+                  &row_out->sum, &row_out->min, &row_out->max, &row_out->first, &row_out->last,
+                  &row_out->mean, &row_out->p50, &row_out->p99) == 13 &&
+           row_out->source < MODEL_SOURCES && row_out->field < MODEL_FIELDS;
+}
+
+/* What is wrong; NULL: nothing. */
+static const char *compare(const struct question *question, const struct row *row,
+                           struct expected *expected)
+{
+    double error = question->facts.percentile_error;
+    double mean = expected->sum / (double)expected->n;
+    qsort(expected->values, expected->n, sizeof expected->values[0], compare_values);
+    if (row->count != (double)expected->n) {
+        return "the count is wrong";
+    }
+    if (row->sum != expected->sum || fabs(row->mean - mean) > 1e-9 * mean) {
+        return "the sum or the mean is wrong";
+    }
+    if (row->min != expected->values[0] || row->max != expected->values[expected->n - 1]) {
+        return "the least or the greatest is wrong";
+    }
+    if (row->first != expected->first || row->last != expected->last) {
+        return "the first or the last is wrong";
+    }
+    if (!is_percentile(expected, 50, error, row->p50) ||
+        !is_percentile(expected, 99, error, row->p99)) {
+        return "a percentile is wrong";
+    }
+    return NULL;
+}
+
+/* ---- the comparison ---- */
+
+/* Rows of the answer, by series, the earliest first. */
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a;
+    const struct row *y = b;
+    if (x->source != y->source) {
+        return x->source < y->source ? -1 : 1;
+    }
+    if (x->field != y->field) {
+        return x->field < y->field ? -1 : 1;
+    }
+    return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* The rows of the answer in *rows_out, which is freed by the caller; in the asked order each
+ * series' times only go one way. */
+static size_t read_rows(struct question *question, struct vv_buffer *answer, struct row **rows_out)
+{
+    size_t lines = 0;
+    size_t n = 0;
+    vv_buffer_u8(answer, 0);
+    vv_invariant(vv_buffer_status(answer) == VV_OK);
+    for (size_t i = 0; i < answer->size; i++) {
+        lines += answer->data[i] == '\n';
+    }
+    struct row *rows = calloc(lines + 1, sizeof *rows);
+    vv_invariant(rows != NULL);
+    char *rest = NULL;
+    char *line = strtok_r((char *)answer->data, "\r\n", &rest);
+    for (line = line ? strtok_r(NULL, "\r\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        if (!read_row(line, &rows[n])) {
+            fail(question, "cannot read the answer's line", line);
+            break;
+        }
+        const struct row *last = n > 0 ? &rows[n - 1] : NULL;
+        if (last && last->source == rows[n].source && last->field == rows[n].field &&
+            (last->time < rows[n].time) == question->descending) {
+            fail(question, "a row is out of order", line);
+        }
+        n++;
+    }
+    *rows_out = rows;
+    return n;
+}
+
+static const char *describe(const struct row *row, char text[200])
+{
+    snprintf(text, 200,
+             "s%zu f%zu at %lld: count %g sum %g min %g max %g first %g last %g mean %g "
+             "p50 %g p99 %g",
+             row->source, row->field, row->time, row->count, row->sum, row->min, row->max,
+             row->first, row->last, row->mean, row->p50, row->p99);
+    return text;
+}
+
+static void compare_series(struct question *question, size_t source, size_t field,
+                           const struct row *rows, size_t n, size_t *used)
+{
+    const struct model_point *series = question->world->model.points[source][field];
+    struct expected expected;
+    char text[200];
+    size_t at = 0;
+    while (next_step(question, series, &at, &expected)) {
+        const struct row *row = *used < n ? &rows[*used] : NULL;
+        if (expected.is_vague) {
+            *used += row && row->source == source && row->field == field &&
+                     (length_of(question) == 0 || row->time == expected.label);
+            continue;
+        }
+        struct row missing = {.source = source, .field = field, .time = expected.label};
+        missing.count = (double)expected.n;
+        missing.sum = expected.sum;
+        if (!row || row->source != source || row->field != field ||
+            (length_of(question) && row->time > expected.label)) {
+            fail(question, "a step is missing", describe(&missing, text));
+            return;
+        }
+        if (length_of(question) && row->time < expected.label) {
+            fail(question, "a step has nothing to be made of", describe(row, text));
+            return;
+        }
+        const char *wrong = compare(question, row, &expected);
+        if (wrong) {
+            if (question->world->story) {
+                printf("expected %zu values:", expected.n);
+                for (size_t i = 0; i < expected.n; i++) {
+                    printf(" %g", expected.values[i]);
+                }
+                printf("\n");
+                for (size_t i = 0; i <= VV_SPACES; i++) {
+                    const struct vv_tier_fact *fact = &question->facts.tiers[i];
+                    printf("  of tier %zu: %llu parts, %llu steps, from %lld to %lld\n", i,
+                           (unsigned long long)fact->parts, (unsigned long long)fact->steps,
+                           (long long)fact->from, (long long)fact->to);
+                }
+            }
+            fail(question, wrong, describe(row, text));
+            return;
+        }
+        ++*used;
+    }
+}
+
+static void compare_all(struct question *question, const struct row *rows, size_t n)
+{
+    char text[200];
+    size_t used = 0;
+    for (size_t source = 0; source < MODEL_SOURCES; source++) {
+        for (size_t field = 0; field < MODEL_FIELDS; field++) {
+            compare_series(question, source, field, rows, n, &used);
+        }
+    }
+    if (used < n) {
+        fail(question, "a step has nothing to be made of", describe(&rows[used], text));
+    }
+}
+
+/* They name the tiers that might answer, and none that was not to be asked. */
+static void check_facts(struct question *question, const struct vv_tiers *tiers)
+{
+    const struct vv_result_facts *facts = &question->facts;
+    if (facts->n_tiers != count_fitting(question, tiers)) {
+        fail(question, "the facts name another number of tiers", "");
+    }
+    for (size_t tier = 0; tier < VV_SPACES; tier++) {
+        const struct vv_tier_fact *fact = &facts->tiers[tier];
+        bool may = facts->n_tiers > 0 && tier <= facts->coarsest_tier &&
+                   tiers->spaces[tier] != VV_REGISTRY_NONE;
+        if (fact->parts > 0 && !may) {
+            fail(question, "the facts name a tier that was not to be asked", wish_words[tier + 2]);
+        }
+        question->world->tier_parts[tier] += fact->parts;
+        question->world->tier_steps[tier] += fact->steps;
+    }
+}
+
+static void check(struct question *question)
+{
+    struct vv_tiers tiers = tiers_of(question->world);
+    struct vv_error error = {0};
+    struct vv_buffer answer = {0};
+    if (!can_be_asked(question, &tiers)) {
+        return;
+    }
+    enum vv_status status = ask(question, &answer, &error);
+    if (status == VV_DONE) {
+        struct row *rows;
+        size_t n = read_rows(question, &answer, &rows);
+        qsort(rows, n, sizeof *rows, compare_rows);
+        compare_all(question, rows, n);
+        check_facts(question, &tiers);
+        free(rows);
+    } else if (status != VV_NOT_FOUND) {
+        fail(question, "the query fails", error.message);
+    }
+    vv_buffer_deinit(&answer);
+}
+
+/* All of the time, or from one of the points to another, and some seconds around them. */
+static void choose_range(struct question *question)
+{
+    struct world *world = question->world;
+    if (world->hides) {
+        question->has_from = !world->is_settled;
+        question->from = vv_time_floor(world->model.frozen, VV_DAY) + VV_DAY;
+        question->to = world->base_ns + 36500 * VV_DAY;
+        return;
+    }
+    question->to = world->base_ns + 36500 * VV_DAY;
+    question->has_from = vv_random_below(&world->random, 2) == 0;
+    if (question->has_from) {
+        int64_t a = world->model.times[vv_random_below(&world->random, MODEL_TIMES)];
+        int64_t b = world->model.times[vv_random_below(&world->random, MODEL_TIMES)];
+        int64_t around = (int64_t)vv_random_below(&world->random, 10) * VV_SECOND;
+        question->from = (a < b ? a : b) - around;
+        question->to = (a < b ? b : a) + 1 + around;
+    }
+}
+
+void world_check_tiers(struct world *world, bool all)
+{
+    size_t n = all ? STEPS * WISHES : 3;
+    for (size_t i = 0; i < n && !world->failure[0]; i++) {
+        size_t chosen = all ? i : vv_random_below(&world->random, STEPS * WISHES);
+        struct question question = {.world = world, .step = chosen % STEPS, .wish = chosen / STEPS};
+        if (question.step >= VV_SPACES && question.wish >= 2) {
+            question.step = question.wish - 2; /* what a tier's answer would have anyway */
+        }
+        question.descending = vv_random_below(&world->random, 2) == 0;
+        if (world->hides && world->is_settled) { /* only the days have all that was frozen */
+            question.step = VV_SPACE_DAY;
+            question.wish = 2 + VV_SPACE_DAY;
+        }
+        choose_range(&question);
+        check(&question);
+    }
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long rows live: never 0 by mistake, which is for ever, and never too short. */
+#include "store/cassandra/cassandra.h"
+
+#include "base/random.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define NOW       (INT64_C(1750000000) * VV_SECOND) /* 2025 */
+#define SLACK     (3 * VV_HOUR)
+#define LEAST_S   60
+#define LAST_S    INT64_C(2147483000) /* 2038 */
+#define LONGEST_S INT64_C(630720000)  /* 20 years */
+
+static const struct vv_cassandra store = {.slack_ns = SLACK};
+
+/* Of a block whose retention and slack end so long after now. */
+static int32_t ttl_in(int64_t left_ns, int64_t now)
+{
+    const int64_t retention = 7 * VV_DAY;
+    return vv_cassandra_block_ttl(&store, now + left_ns - retention - SLACK, retention, now);
+}
+
+static void what_has_ended_lives_for_a_minute(void **state)
+{
+    (void)state;
+    static const int64_t left[] = {0, -1, 1, -VV_SECOND, VV_SECOND, -VV_DAY, -100 * 365 * VV_DAY};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        assert_int_equal(ttl_in(left[i], NOW), LEAST_S);
+    }
+    assert_int_equal(vv_cassandra_block_ttl(&store, VV_TIME_MIN, 1, NOW), LEAST_S);
+    assert_int_equal(vv_cassandra_block_ttl(&store, VV_TIME_MIN, VV_DAY, VV_TIME_MAX), LEAST_S);
+}
+
+/* Second by second around the end, and around where the least begins to count. */
+static void around_zero_it_is_never_zero(void **state)
+{
+    (void)state;
+    for (int64_t seconds = -200; seconds <= 200; seconds++) {
+        int32_t ttl = ttl_in(seconds * VV_SECOND, NOW);
+        int64_t expected = seconds + 1 < LEAST_S ? LEAST_S : seconds + 1;
+        if (ttl != expected) {
+            fail_msg("%" PRId64 " s before the end: %d", seconds, ttl);
+        }
+    }
+    assert_int_equal(ttl_in(58 * VV_SECOND + 999999999, NOW), LEAST_S);
+    assert_int_equal(ttl_in(60 * VV_SECOND, NOW), 61);
+}
+
+static void only_what_cassandra_cannot_count_has_no_end(void **state)
+{
+    (void)state;
+    const int64_t left_s = LAST_S - NOW / VV_SECOND;
+    assert_int_equal(vv_cassandra_block_ttl(&store, NOW, 0, NOW), 0); /* no retention */
+    assert_int_equal(ttl_in((left_s - 1) * VV_SECOND, NOW), left_s);
+    assert_int_equal(ttl_in(left_s * VV_SECOND, NOW), 0);
+    assert_int_equal(ttl_in((LONGEST_S - 1) * VV_SECOND, VV_DAY), LONGEST_S);
+    assert_int_equal(ttl_in(LONGEST_S * VV_SECOND, VV_DAY), 0);
+    assert_int_equal(vv_cassandra_block_ttl(&store, VV_TIME_MAX, INT64_MAX, NOW), 0);
+}
+
+/* Whatever the times: when Cassandra lets it go, the retention is over. */
+static void it_never_ends_too_early(void **state)
+{
+    (void)state;
+    const uint64_t seed = 20250615;
+    struct vv_random random = {seed};
+    printf("seed %" PRIu64 "\n", seed);
+    for (int i = 0; i < 100000; i++) {
+        int64_t now = NOW + (int64_t)vv_random_below(&random, 365 * (uint64_t)VV_DAY);
+        int64_t end = NOW + (int64_t)vv_random_below(&random, 400 * (uint64_t)VV_DAY);
+        int64_t retention = 1 + (int64_t)vv_random_below(&random, 3000 * (uint64_t)VV_DAY);
+        int64_t ttl = vv_cassandra_block_ttl(&store, end, retention, now);
+        assert_true(ttl == 0 || ttl >= LEAST_S);
+        assert_true(ttl == 0 || (now / VV_SECOND + ttl) * VV_SECOND >= end + retention + SLACK);
+        ttl = vv_cassandra_run_ttl(&store, end, now);
+        int64_t from = end > now ? end : now; /* late ones have the slack from now on */
+        assert_true((now / VV_SECOND + ttl) * VV_SECOND >= from + SLACK);
+        assert_true(now + ttl * VV_SECOND <= from + SLACK + 2 * VV_SECOND);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_ended_lives_for_a_minute),
+        cmocka_unit_test(around_zero_it_is_never_zero),
+        cmocka_unit_test(only_what_cassandra_cannot_count_has_no_end),
+        cmocka_unit_test(it_never_ends_too_early),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks: what is put in comes out; damage is told. */
+#include "tier/chunk.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "simulation/sim_memory.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define SEED    91
+#define STEPS   40
+#define METRICS 5
+#define START   (INT64_C(1700000000) * VV_SECOND)
+
+struct world {
+    int64_t starts[STEPS];
+    struct vv_step steps[METRICS][STEPS];
+    struct vv_sketch sketches[METRICS][STEPS];
+    struct vv_chunk_metric metrics[METRICS];
+    struct vv_chunk_content content;
+};
+
+static uint64_t random_value(struct vv_random *random, const struct vv_chunk_metric *metric)
+{
+    if (metric->type == VV_INT64) { /* those of metric 13 have sums that need 128 bits */
+        return metric->metric == 13 ? (uint64_t)INT64_MAX - vv_random_below(random, 99)
+                                    : vv_random_below(random, 1000) - 300;
+    }
+    return vv_bits_of_double((double)(int64_t)vv_random_below(random, 2000) / 10 - 50);
+}
+
+static void fill_step(struct vv_random *random, struct world *world, size_t m, size_t i)
+{
+    const struct vv_chunk_metric *metric = &world->metrics[m];
+    size_t n = vv_random_below(random, 3) == 0 ? 0 : 1 + vv_random_below(random, 60);
+    for (size_t j = 0; j < n; j++) {
+        int64_t time = world->starts[i] + (int64_t)j * VV_SECOND;
+        uint64_t value = random_value(random, metric);
+        double real = metric->type == VV_INT64 ? (double)(int64_t)value : vv_bits_double(value);
+        vv_step_add(metric->type, VV_STEP_ALL, &world->steps[m][i], &time, &value, 1);
+        assert_true(vv_sketch_add(&world->sketches[m][i], real, 1));
+    }
+}
+
+static struct world *make_world(struct vv_random *random, bool with_sketches)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    size_t n_steps = 1 + vv_random_below(random, STEPS);
+    size_t n_metrics = 1 + vv_random_below(random, METRICS);
+    for (size_t i = 0; i < n_steps; i++) {
+        int64_t gap = vv_random_below(random, 5) == 0 ? VV_HOUR : VV_MINUTE;
+        world->starts[i] = i == 0 ? START : world->starts[i - 1] + gap;
+    }
+    for (size_t m = 0; m < n_metrics; m++) {
+        world->metrics[m] =
+            (struct vv_chunk_metric){.metric = 10 + (uint32_t)m,
+                                     .type = m % 2 ? VV_INT64 : VV_FLOAT64,
+                                     .steps = world->steps[m],
+                                     .sketches = with_sketches ? world->sketches[m] : NULL};
+        for (size_t i = 0; i < n_steps; i++) {
+            (void)vv_sketch_init(&world->sketches[m][i], 0);
+            fill_step(random, world, m, i);
+        }
+    }
+    world->content = (struct vv_chunk_content){.step_ns = VV_MINUTE,
+                                               .n_steps = n_steps,
+                                               .starts = world->starts,
+                                               .n_metrics = n_metrics,
+                                               .metrics = world->metrics};
+    return world;
+}
+
+static void free_world(struct world *world)
+{
+    for (size_t m = 0; m < world->content.n_metrics; m++) {
+        for (size_t i = 0; i < world->content.n_steps; i++) {
+            vv_sketch_deinit(&world->sketches[m][i]);
+        }
+    }
+    free(world);
+}
+
+static struct vv_str bytes_of(const struct vv_buffer *buffer)
+{
+    return (struct vv_str){(char *)buffer->data, buffer->size};
+}
+
+/* ---- comparing ---- */
+
+static void assert_step(enum vv_value_type type, const struct vv_step *found,
+                        const struct vv_step *wanted)
+{
+    assert_int_equal(found->count, wanted->count);
+    if (wanted->count == 0) {
+        return;
+    }
+    assert_int_equal(found->first_time, wanted->first_time);
+    assert_int_equal(found->last_time, wanted->last_time);
+    assert_int_equal(found->first, wanted->first);
+    assert_int_equal(found->last, wanted->last);
+    assert_int_equal(found->min, wanted->min);
+    assert_int_equal(found->max, wanted->max);
+    assert_true(found->squares == wanted->squares);
+    union vv_total x = vv_step_sum(type, found);
+    union vv_total y = vv_step_sum(type, wanted);
+    assert_true(type == VV_INT64 ? x.integer == y.integer : x.real == y.real);
+}
+
+static void assert_sketch(const struct vv_sketch *found, const struct vv_sketch *wanted)
+{
+    assert_int_equal(vv_sketch_count(found), vv_sketch_count(wanted));
+    for (double q = 0; q <= 1 && vv_sketch_count(wanted) > 0; q += 0.25) {
+        assert_true(vv_sketch_quantile(found, q) == vv_sketch_quantile(wanted, q));
+    }
+}
+
+static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct world *world)
+{
+    struct vv_step steps[STEPS];
+    struct vv_sketch sketches[STEPS];
+    int64_t starts[STEPS];
+    uint32_t metric;
+    enum vv_value_type type;
+    const struct vv_chunk_metric *wanted = &world->metrics[m];
+    assert_int_equal(vv_chunk_metric(chunk, m, &metric, &type, NULL), VV_OK);
+    assert_int_equal(metric, wanted->metric);
+    assert_int_equal(type, wanted->type);
+    assert_int_equal(vv_chunk_starts(chunk, starts, NULL), VV_OK);
+    assert_memory_equal(starts, world->starts, chunk->n_steps * sizeof *starts);
+    assert_int_equal(vv_chunk_steps(chunk, m, starts, steps, NULL), VV_OK);
+    for (uint32_t i = 0; i < chunk->n_steps; i++) {
+        assert_step(type, &steps[i], &wanted->steps[i]);
+    }
+    enum vv_status status = vv_chunk_sketches(chunk, m, steps, sketches, NULL);
+    assert_int_equal(status, wanted->sketches ? VV_OK : VV_INVALID);
+    for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
+        assert_sketch(&sketches[i], &wanted->sketches[i]);
+        vv_sketch_deinit(&sketches[i]);
+    }
+}
+
+static void what_is_put_in_comes_out(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED};
+    for (int round = 0; round < 300; round++) {
+        struct world *world = make_world(&random, round % 3 > 0);
+        struct vv_buffer buffer = {0};
+        struct vv_chunk chunk;
+        vv_buffer_u8(&buffer, 7); /* what was there stays */
+        assert_int_equal(vv_chunk_encode(&world->content, round % 2 * 3, &buffer, NULL), VV_OK);
+        assert_int_equal(buffer.data[0], 7);
+        struct vv_str bytes = {(char *)buffer.data + 1, buffer.size - 1};
+        assert_int_equal(vv_chunk_open(bytes, &chunk, NULL), VV_OK);
+        assert_int_equal(chunk.n_steps, world->content.n_steps);
+        assert_int_equal(chunk.n_metrics, world->content.n_metrics);
+        assert_int_equal(chunk.step_ns, VV_MINUTE);
+        for (uint32_t m = 0; m < chunk.n_metrics; m++) {
+            assert_metric(&chunk, m, world);
+        }
+        vv_buffer_deinit(&buffer);
+        free_world(world);
+    }
+}
+
+/* Steps from a chunk go on being merged as those from points are. */
+static void steps_of_a_chunk_can_be_merged(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 1};
+    for (int round = 0; round < 50; round++) {
+        struct world *world = make_world(&random, false);
+        struct vv_buffer buffer = {0};
+        struct vv_chunk chunk;
+        struct vv_step steps[STEPS];
+        assert_int_equal(vv_chunk_encode(&world->content, 1, &buffer, NULL), VV_OK);
+        assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_OK);
+        for (uint32_t m = 0; m < chunk.n_metrics; m++) {
+            enum vv_value_type type = world->metrics[m].type;
+            struct vv_step found = {0};
+            struct vv_step wanted = {0};
+            assert_int_equal(vv_chunk_steps(&chunk, m, world->starts, steps, NULL), VV_OK);
+            for (uint32_t i = 0; i < chunk.n_steps; i++) {
+                vv_step_merge(type, VV_STEP_ALL, &found, &steps[i]);
+                vv_step_merge(type, VV_STEP_ALL, &wanted, &world->steps[m][i]);
+            }
+            assert_int_equal(found.count, wanted.count);
+            if (wanted.count > 1) {
+                double deviation = vv_step_stddev(&wanted);
+                assert_true(fabs(vv_step_stddev(&found) - deviation) <= 1e-9 * deviation);
+                double mean = vv_step_mean(type, &wanted);
+                assert_true(fabs(vv_step_mean(type, &found) - mean) <= 1e-12 * fabs(mean) + 1e-12);
+            }
+        }
+        vv_buffer_deinit(&buffer);
+        free_world(world);
+    }
+}
+
+/* ---- damage ---- */
+
+static void any_damaged_byte_is_told(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 2};
+    struct world *world = make_world(&random, true);
+    struct vv_buffer buffer = {0};
+    struct vv_chunk chunk;
+    assert_int_equal(vv_chunk_encode(&world->content, 1, &buffer, NULL), VV_OK);
+    for (size_t i = 0; i < buffer.size; i++) {
+        buffer.data[i] ^= 0x10;
+        assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_CORRUPT);
+        buffer.data[i] ^= 0x10;
+    }
+    for (size_t size = 0; size < buffer.size; size++) {
+        struct vv_str cut = {(char *)buffer.data, size};
+        assert_int_equal(vv_chunk_open(cut, &chunk, NULL), VV_CORRUPT);
+    }
+    assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_OK);
+    vv_buffer_deinit(&buffer);
+    free_world(world);
+}
+
+static void what_no_chunk_can_hold_is_refused(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 3};
+    struct world *world = make_world(&random, true);
+    struct vv_buffer buffer = {0};
+    int64_t minute_later = world->starts[0] + VV_MINUTE;
+    uint64_t value = 0;
+    struct vv_step outside = {0};
+    struct vv_chunk_metric metric = {.metric = 1, .type = VV_INT64, .steps = &outside};
+    vv_step_add(VV_INT64, VV_STEP_ALL, &outside, &minute_later, &value, 1);
+    struct vv_chunk_content bad[] = {world->content, world->content, world->content,
+                                     world->content};
+    bad[0].n_steps = 0;
+    bad[1].n_metrics = VV_CHUNK_METRICS_MAX + 1;
+    bad[2].step_ns = 0;
+    bad[3].n_steps = bad[3].n_metrics = 1;
+    bad[3].metrics = &metric;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(vv_chunk_encode(&bad[i], 1, &buffer, NULL), VV_INVALID);
+        assert_int_equal(buffer.size, 0);
+    }
+    vv_buffer_deinit(&buffer);
+    free_world(world);
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 4};
+    struct world *world = make_world(&random, true);
+    struct vv_chunk chunk;
+    bool failed = true;
+    for (uint64_t k = 1; failed; k++) {
+        struct vv_buffer buffer = {0};
+        vv_sim_memory_fail(k);
+        enum vv_status status = vv_chunk_encode(&world->content, 1, &buffer, NULL);
+        failed = vv_sim_memory_failed();
+        vv_sim_memory_fail(0);
+        assert_true(status == VV_OK || (failed && status == VV_NO_MEMORY));
+        assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL),
+                         status == VV_OK ? VV_OK : VV_CORRUPT); /* whole, or nothing */
+        vv_buffer_deinit(&buffer);
+    }
+    struct vv_buffer buffer = {0};
+    assert_int_equal(vv_chunk_encode(&world->content, 1, &buffer, NULL), VV_OK);
+    assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_OK);
+    failed = true;
+    for (uint64_t k = 1; failed; k++) {
+        struct vv_step steps[STEPS];
+        struct vv_sketch sketches[STEPS];
+        vv_sim_memory_fail(k);
+        enum vv_status status = vv_chunk_steps(&chunk, 0, world->starts, steps, NULL);
+        if (status == VV_OK) {
+            status = vv_chunk_sketches(&chunk, 0, steps, sketches, NULL);
+        }
+        failed = vv_sim_memory_failed();
+        vv_sim_memory_fail(0);
+        assert_int_equal(status, failed ? VV_NO_MEMORY : VV_OK);
+        for (uint32_t i = 0; i < chunk.n_steps && status == VV_OK; i++) {
+            vv_sketch_deinit(&sketches[i]);
+        }
+    }
+    vv_buffer_deinit(&buffer);
+    free_world(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_put_in_comes_out),
+        cmocka_unit_test(steps_of_a_chunk_can_be_merged),
+        cmocka_unit_test(any_damaged_byte_is_told),
+        cmocka_unit_test(what_no_chunk_can_hold_is_refused),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
