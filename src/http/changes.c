@@ -6,6 +6,36 @@
 
 #include <inttypes.h>
 
+struct vv_str vv_changes_text(const json_t *value)
+{
+    return json_is_string(value)
+               ? (struct vv_str){json_string_value(value), json_string_length(value)}
+               : (struct vv_str){NULL, 0};
+}
+
+void vv_changes_each(struct vv_changes *changes, struct vv_str body, vv_changes_apply apply,
+                     void *context)
+{
+    json_error_t problem;
+    json_t *root = json_loadb(body.data, body.size, JSON_REJECT_DUPLICATES, &problem);
+    if (!root) {
+        struct vv_error error = {0};
+        vv_error_set(&error, VV_INVALID, "the body is not JSON: line %d, column %d: %s",
+                     problem.line, problem.column, problem.text);
+        vv_changes_note(changes, VV_STR_LITERAL(""), VV_INVALID, &error);
+    } else if (json_is_array(root)) {
+        size_t index = 0;
+        const json_t *element = NULL;
+        json_array_foreach(root, index, element)
+        {
+            apply(changes, context, element);
+        }
+    } else {
+        apply(changes, context, root);
+    }
+    json_decref(root);
+}
+
 void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_status status,
                      const struct vv_error *error)
 {

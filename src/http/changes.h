@@ -5,6 +5,8 @@
 
 #include "http/http_private.h"
 
+#include <jansson.h>
+
 #define VV_FAILURES_KEPT 16
 
 struct vv_changes {
@@ -17,6 +19,14 @@ struct vv_changes {
     struct vv_buffer failures; /* JSON objects of the first ones */
 };
 
+/* The text of a JSON value; data NULL: it is not a text. Borrowed from it. */
+struct vv_str vv_changes_text(const json_t *value);
+/* Does what one element of a body asks for, and notes it. */
+typedef void (*vv_changes_apply)(struct vv_changes *changes, void *context, const json_t *element);
+/* Applies each element of a body that is a JSON array, or the body; one that is not JSON is noted
+ * as a failure. */
+void vv_changes_each(struct vv_changes *changes, struct vv_str body, vv_changes_apply apply,
+                     void *context);
 void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_status status,
                      const struct vv_error *error);
 /* 200 with {"changed":n}, or the error of the first failure with the failures. */

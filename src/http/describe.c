@@ -5,18 +5,10 @@
 #include "http/csv.h"
 #include "http/parameters.h"
 
-#include <jansson.h>
 #include <strings.h>
 
 #define BODY_BYTES_MAX (4u << 20)
 #define CSV_FIELDS_MAX 3
-
-static struct vv_str json_str(const json_t *value)
-{
-    return json_is_string(value)
-               ? (struct vv_str){json_string_value(value), json_string_length(value)}
-               : (struct vv_str){NULL, 0};
-}
 
 static void describe(struct vv_changes *changes, struct vv_str tenant, struct vv_str metric,
                      struct vv_str unit, struct vv_str description)
@@ -48,10 +40,11 @@ static bool check_members(const json_t *object, struct vv_error *error)
     return true;
 }
 
-static void describe_object(struct vv_changes *changes, struct vv_str tenant, const json_t *object)
+static void describe_object(struct vv_changes *changes, void *context, const json_t *object)
 {
+    struct vv_str tenant = *(const struct vv_str *)context;
     struct vv_error error = {0};
-    struct vv_str metric = json_str(json_object_get(object, "metric"));
+    struct vv_str metric = vv_changes_text(json_object_get(object, "metric"));
     if (!metric.data) {
         vv_error_set(&error, VV_INVALID,
                      "each element must be an object with \"metric\", and \"unit\" or "
@@ -60,33 +53,9 @@ static void describe_object(struct vv_changes *changes, struct vv_str tenant, co
     } else if (!check_members(object, &error)) {
         vv_changes_note(changes, metric, VV_INVALID, &error);
     } else {
-        describe(changes, tenant, metric, json_str(json_object_get(object, "unit")),
-                 json_str(json_object_get(object, "description")));
+        describe(changes, tenant, metric, vv_changes_text(json_object_get(object, "unit")),
+                 vv_changes_text(json_object_get(object, "description")));
     }
-}
-
-static void describe_json(struct vv_changes *changes, struct vv_str tenant, struct vv_str body)
-{
-    json_error_t problem;
-    json_t *root = json_loadb(body.data, body.size, JSON_REJECT_DUPLICATES, &problem);
-    if (!root) {
-        struct vv_error error = {0};
-        vv_error_set(&error, VV_INVALID, "the body is not JSON: line %d, column %d: %s",
-                     problem.line, problem.column, problem.text);
-        vv_changes_note(changes, VV_STR_LITERAL(""), VV_INVALID, &error);
-        return;
-    }
-    if (json_is_array(root)) {
-        size_t index = 0;
-        const json_t *element = NULL;
-        json_array_foreach(root, index, element)
-        {
-            describe_object(changes, tenant, element);
-        }
-    } else {
-        describe_object(changes, tenant, root);
-    }
-    json_decref(root);
 }
 
 static bool is_head(const struct vv_str *fields, size_t n)
@@ -139,7 +108,11 @@ static void work(struct vv_exchange *exchange)
         tenant = tenant.data ? tenant : VV_STR_LITERAL("default");
         struct vv_str body = {exchange->body.data ? (const char *)exchange->body.data : "",
                               exchange->body.size};
-        (is_csv(exchange) ? describe_csv : describe_json)(&changes, tenant, body);
+        if (is_csv(exchange)) {
+            describe_csv(&changes, tenant, body);
+        } else {
+            vv_changes_each(&changes, body, describe_object, &tenant);
+        }
     }
     vv_parameters_deinit(&parameters);
     vv_changes_answer(&changes);

@@ -5,7 +5,6 @@
 #include "http/json_text.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 #define BODY_BYTES_MAX (1u << 20)
 
@@ -98,16 +97,9 @@ struct change {
     struct vv_retentions retentions;
 };
 
-static struct vv_str json_str(const json_t *value)
-{
-    return json_is_string(value)
-               ? (struct vv_str){json_string_value(value), json_string_length(value)}
-               : (struct vv_str){NULL, 0};
-}
-
 static bool is_word(const json_t *value, struct vv_str word)
 {
-    struct vv_str text = json_str(value);
+    struct vv_str text = vv_changes_text(value);
     return text.data && vv_str_equal(text, word);
 }
 
@@ -118,7 +110,7 @@ static bool read_retention(const json_t *value, int64_t *retention_ns_out)
         return true;
     }
     struct vv_error ignored = {0};
-    struct vv_str text = json_str(value);
+    struct vv_str text = vv_changes_text(value);
     return text.data && vv_duration_parse(text, retention_ns_out, &ignored) == VV_OK &&
            *retention_ns_out > 0;
 }
@@ -143,24 +135,14 @@ static bool read_tier(const json_t *value, int64_t *retention_ns_out)
     return read_retention(value, retention_ns_out);
 }
 
-static bool find_tier(const char *name, int *tier_out)
-{
-    for (*tier_out = 0; *tier_out < VV_SPACES; ++*tier_out) {
-        if (vv_str_equal(vv_str_of(name), vv_space_word((enum vv_space) * tier_out))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum vv_status parse_each_tier(json_t *tiers, struct change *change, struct vv_error *error)
 {
     const char *name = NULL;
     const json_t *value = NULL;
     json_object_foreach(tiers, name, value)
     {
-        int tier;
-        if (!find_tier(name, &tier)) {
+        enum vv_space tier;
+        if (!vv_space_of_word(vv_str_of(name), &tier)) {
             return vv_error_set(error, VV_INVALID,
                                 "there is no tier '%.100s': there are minute, hour and day", name);
         }
@@ -196,7 +178,7 @@ static enum vv_status parse_member(const char *key, json_t *value, struct change
                                    struct vv_error *error)
 {
     if (strcmp(key, "tenant") == 0 && json_is_string(value)) {
-        change->tenant = json_str(value);
+        change->tenant = vv_changes_text(value);
         return VV_OK;
     }
     if (strcmp(key, "retention") == 0) {
@@ -238,8 +220,9 @@ static enum vv_status parse_change(const json_t *object, struct change *change_o
     return VV_OK;
 }
 
-static void apply(struct vv_changes *changes, const json_t *object)
+static void apply(struct vv_changes *changes, void *context, const json_t *object)
 {
+    (void)context;
     struct vv_engine *engine = changes->exchange->http->engine;
     struct vv_error error = {0};
     struct change change;
@@ -252,34 +235,12 @@ static void apply(struct vv_changes *changes, const json_t *object)
     vv_changes_note(changes, change.tenant, status, &error);
 }
 
-static void apply_all(struct vv_changes *changes, struct vv_str body)
-{
-    json_error_t problem;
-    json_t *root = json_loadb(body.data, body.size, JSON_REJECT_DUPLICATES, &problem);
-    if (!root) {
-        struct vv_error error = {0};
-        vv_error_set(&error, VV_INVALID, "the body is not JSON: line %d, column %d: %s",
-                     problem.line, problem.column, problem.text);
-        vv_changes_note(changes, VV_STR_LITERAL(""), VV_INVALID, &error);
-    } else if (json_is_array(root)) {
-        size_t index = 0;
-        const json_t *element = NULL;
-        json_array_foreach(root, index, element)
-        {
-            apply(changes, element);
-        }
-    } else {
-        apply(changes, root);
-    }
-    json_decref(root);
-}
-
 static void work_set_tenants(struct vv_exchange *exchange)
 {
     struct vv_changes changes = {.exchange = exchange, .noun = "tenant"};
     struct vv_str body = {exchange->body.data ? (const char *)exchange->body.data : "",
                           exchange->body.size};
-    apply_all(&changes, body);
+    vv_changes_each(&changes, body, apply, NULL);
     vv_changes_answer(&changes);
 }
 

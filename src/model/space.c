@@ -17,6 +17,17 @@ struct vv_str vv_space_word(enum vv_space space)
     return (struct vv_str){suffixes[space].data + 1, suffixes[space].size - 1};
 }
 
+bool vv_space_of_word(struct vv_str word, enum vv_space *space_out)
+{
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (vv_str_equal(word, vv_space_word((enum vv_space)i))) {
+            *space_out = (enum vv_space)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 int64_t vv_space_retention_ns_default(enum vv_space space)
 {
     static const int64_t retentions_ns[VV_SPACES] = {

@@ -15,8 +15,10 @@ enum vv_space { VV_SPACE_MINUTE, VV_SPACE_HOUR, VV_SPACE_DAY, VV_SPACES };
 /* A space with this retention is off: nothing is written into it, and what it had goes. */
 #define VV_SPACE_OFF_NS 1
 
-/* What it is called: "hour". */
+/* What it is called: "hour". A NUL follows. */
 struct vv_str vv_space_word(enum vv_space space);
+/* The space of this word; false: there is none. */
+bool vv_space_of_word(struct vv_str word, enum vv_space *space_out);
 /* How long it is kept where nobody says; 0: for ever. */
 int64_t vv_space_retention_ns_default(enum vv_space space);
 /* What follows a tenant's name in that of its space: "/hour". */

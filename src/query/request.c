@@ -151,9 +151,12 @@ static enum vv_status parse_points(struct parse *parse, struct vv_str value, str
 
 static enum vv_status parse_tier(struct parse *parse, struct vv_str value, struct vv_error *error)
 {
-    static const char *const words[] = {"auto", "raw", "minute", "hour", "day"};
+    const char *words[2 + VV_SPACES] = {"auto", "raw"};
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        words[2 + tier] = vv_space_word((enum vv_space)tier).data;
+    }
     size_t index;
-    enum vv_status status = parse_word("tier", value, words, 5, &index, error);
+    enum vv_status status = parse_word("tier", value, words, 2 + VV_SPACES, &index, error);
     parse->request->tier = (enum vv_tier_wish)(VV_TIER_AUTO + (int)index);
     return status;
 }

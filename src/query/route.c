@@ -7,14 +7,9 @@
 
 #define NAMES_SIZE 64
 
-static const char *const names[VV_SPACES + 1] = {[VV_SPACE_MINUTE] = "minute",
-                                                 [VV_SPACE_HOUR] = "hour",
-                                                 [VV_SPACE_DAY] = "day",
-                                                 [VV_SPACES] = "raw"};
-
 const char *vv_route_tier_name(size_t tier)
 {
-    return names[tier];
+    return tier < VV_SPACES ? vv_space_word((enum vv_space)tier).data : "raw";
 }
 
 /* ---- which tiers can ---- */
@@ -60,7 +55,8 @@ static const char *what_can(const struct vv_route_question *question, char out[N
     out[0] = '\0';
     for (size_t tier = VV_SPACES; tier-- > 0;) {
         if (can(question, (enum vv_space)tier)) {
-            size += (size_t)snprintf(out + size, NAMES_SIZE - size, "%s, ", names[tier]);
+            size +=
+                (size_t)snprintf(out + size, NAMES_SIZE - size, "%s, ", vv_route_tier_name(tier));
         }
     }
     snprintf(out + size, NAMES_SIZE - size, "raw");
@@ -82,24 +78,24 @@ static enum vv_status refuse_wish(const struct vv_route_question *question, enum
         return vv_error_set(error, VV_INVALID,
                             "tier=%s has steps of %s, and %s needs raw points: take tier=raw, or "
                             "aggregates of steps, as agg=mean",
-                            names[tier], step, question->needs_raw);
+                            vv_route_tier_name(tier), step, question->needs_raw);
     }
     if (question->has_regions) {
         return vv_error_set(error, VV_INVALID,
                             "tier=%s: where the store has other regions, only raw points of all "
                             "of them can be had: take tier=raw",
-                            names[tier]);
+                            vv_route_tier_name(tier));
     }
     if (!question->tiers[tier].is_on) {
         return vv_error_set(error, VV_INVALID,
                             "tier=%s is off for this tenant: for these steps there is %s",
-                            names[tier], had);
+                            vv_route_tier_name(tier), had);
     }
     return vv_error_set(error, VV_INVALID,
                         "tier=%s has steps of %s, of which steps of %s%s cannot be made: take "
                         "another step, or tier=%s",
-                        names[tier], step, asked, question->steps->zone ? " in this time zone" : "",
-                        had);
+                        vv_route_tier_name(tier), step, asked,
+                        question->steps->zone ? " in this time zone" : "", had);
 }
 
 /* ---- what has expired ---- */
@@ -154,13 +150,13 @@ static enum vv_status check_age(const struct vv_route_question *question,
         return vv_error_set(error, VV_INVALID,
                             "%s needs raw points, and those before %s have expired: begin there, "
                             "or take aggregates of steps of %s or multiples of it (tier=%s)",
-                            question->needs_raw, since, step, names[other]);
+                            question->needs_raw, since, step, vv_route_tier_name(other));
     }
     return vv_error_set(error, VV_INVALID,
                         "steps of %s%s can be had from %s on: begin there, or take a step of %s or "
                         "a multiple of it (tier=%s)",
                         asked, question->steps->zone ? " in this time zone" : "", since, step,
-                        names[other]);
+                        vv_route_tier_name(other));
 }
 
 /* ---- choosing ---- */
