@@ -10,6 +10,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
+. examples/show.sh
 varve=${VARVE:-build/release/varve}
 data=${DEMO_DATA:-build/demo-data}
 listen=${DEMO_LISTEN:-127.0.0.1:8987}
@@ -44,27 +45,6 @@ start_server() {
   address=$(sed -n 's/.* listening address=//p' "$log" | tail -n 1)
   VARVE_SERVER="http://$address"
   export VARVE_SERVER
-}
-
-heading() {
-  if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
-    printf '\n\033[1m%s\033[0m\n' "$1"
-  else
-    printf '\n%s\n' "$1"
-  fi
-}
-
-# Shows a command as one would type it, then runs it.
-run() {
-  shown='$ varve'
-  for word in "$@"; do
-    case $word in
-    *[!A-Za-z0-9_./,:=%-]*) shown="$shown '$word'" ;;
-    *) shown="$shown $word" ;;
-    esac
-  done
-  echo "$shown"
-  "$varve" "$@"
 }
 
 # load FILE MEASUREMENT TAG FIELD

@@ -303,7 +303,7 @@ static enum vv_status take_remark(struct vv_view *view, struct vv_str bytes, boo
     }
     size_t size = newline ? (size_t)(newline - bytes.data) : bytes.size;
     size_t mark = strlen(REMARK_MARK);
-    vv_buffer_text(&view->remarks, view->remarks.size > 0 ? "; " : "");
+    vv_buffer_text(&view->remarks, view->remarks.size > 0 ? "\n" : "");
     vv_buffer_append(&view->remarks, bytes.data + mark, size - mark);
     view->at += size + (newline != NULL);
     return vv_buffer_status(&view->remarks);
@@ -417,6 +417,21 @@ static void print_sparks(const struct vv_view *view)
     }
 }
 
+/* Each on a line of its own. */
+static void print_remarks(const struct vv_view *view)
+{
+    struct vv_str left = {(const char *)view->remarks.data, view->remarks.size};
+    fputs(left.size > 0 && vv_view_rows(view) > 0 ? "\n" : "", view->options.file);
+    while (left.size > 0) {
+        const char *newline = memchr(left.data, '\n', left.size);
+        size_t size = newline ? (size_t)(newline - left.data) : left.size;
+        vv_terminal_print(view->options.file, (struct vv_str){left.data, size});
+        fputc('\n', view->options.file);
+        size += newline != NULL;
+        left = (struct vv_str){left.data + size, left.size - size};
+    }
+}
+
 enum vv_status vv_view_end(struct vv_view *view, struct vv_error *error)
 {
     enum vv_status status = take_all(view, true, error);
@@ -425,11 +440,6 @@ enum vv_status vv_view_end(struct vv_view *view, struct vv_error *error)
         print_sparks(view);
         status = status == VV_OK ? ended : status;
     }
-    if (view->remarks.size > 0) {
-        struct vv_str text = {(const char *)view->remarks.data, view->remarks.size};
-        fputs(vv_view_rows(view) > 0 ? "\n" : "", view->options.file);
-        vv_terminal_print(view->options.file, text);
-        fputc('\n', view->options.file);
-    }
+    print_remarks(view);
     return status;
 }

@@ -2,6 +2,11 @@
 /* Answers as CSV: RFC 4180's quoting, lines that end with a line feed. */
 #include "query/writer.h"
 
+#include "query/route.h"
+#include "tier/unit.h"
+
+#include <math.h>
+
 #define ROW_TEXT_MAX (VV_TIME_TEXT_SIZE + 8) /* without prefix and cells */
 
 /* A line that begins with a bare # is a remark at the end. */
@@ -201,6 +206,51 @@ static void record_end(struct vv_writer *writer, struct vv_buffer *buffer)
 
 /* ---- the end ---- */
 
+static void write_moment(struct vv_writer *writer, struct vv_buffer *buffer, const char *word,
+                         int64_t time)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    int size = (int)vv_time_write(&writer->times, time, text);
+    vv_buffer_format(buffer, "%s%.*s", word, size, text);
+}
+
+/* What one tier, or raw points beside tiers, gave of the answer. */
+static void write_tier(struct vv_writer *writer, struct vv_buffer *buffer, size_t tier,
+                       const struct vv_tier_fact *fact)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    vv_buffer_format(buffer, "# tier %s: ", vv_route_tier_name(tier));
+    write_moment(writer, buffer, "", fact->from);
+    write_moment(writer, buffer, " to ", fact->to);
+    if (tier < VV_SPACES && fact->steps > 0) {
+        vv_duration_format(vv_tier_step_ns((enum vv_space)tier), text);
+        vv_buffer_format(buffer, ", %llu steps of %s", (unsigned long long)fact->steps, text);
+    } else if (tier < VV_SPACES) {
+        vv_buffer_text(buffer, ", kept as points");
+    }
+    if (fact->is_sealed) {
+        write_moment(writer, buffer, ", sealed until ", fact->sealed_until);
+    }
+    vv_buffer_u8(buffer, '\n');
+}
+
+/* What the answer is made of, where tiers might have answered: the coarsest first. */
+static void write_tiers(struct vv_writer *writer, struct vv_buffer *buffer,
+                        const struct vv_result_facts *facts)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    for (size_t i = 0; i <= VV_SPACES && facts->n_tiers > 0; i++) {
+        size_t tier = i < VV_SPACES ? VV_SPACES - 1 - i : VV_SPACES;
+        if (facts->tiers[tier].parts > 0) {
+            write_tier(writer, buffer, tier, &facts->tiers[tier]);
+        }
+    }
+    if (facts->percentile_error > 0) {
+        int size = (int)vv_number_format(round(facts->percentile_error * 1e6) / 1e4, text);
+        vv_buffer_format(buffer, "# percentiles are within %.*s %% of the value\n", size, text);
+    }
+}
+
 static void write_peers(struct vv_writer *writer, struct vv_buffer *buffer,
                         const struct vv_result_facts *facts)
 {
@@ -251,6 +301,7 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
         vv_buffer_format(buffer, "# incomplete: %llu partitions could not be read\n",
                          (unsigned long long)end->facts->partitions_missing);
     }
+    write_tiers(writer, buffer, end->facts);
     if (end->facts->has_peers) {
         write_peers(writer, buffer, end->facts);
     }

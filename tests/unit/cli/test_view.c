@@ -110,7 +110,7 @@ static void remarks_are_printed_below(void **state)
 {
     (void)state;
     expect("source,tags\na,b\n# complete until t1\n# node 3 is gone\n",
-           "source  tags\na       b\n\ncomplete until t1; node 3 is gone\n");
+           "source  tags\na       b\n\ncomplete until t1\nnode 3 is gone\n");
     expect("source,tags\n# complete until t1", "complete until t1\n");
     expect("source,tags\n\"# a\",b\n", "source  tags\n# a     b\n");
 }
