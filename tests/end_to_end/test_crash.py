@@ -9,7 +9,7 @@ import time
 import unittest
 
 from expectation import SECOND, Book, Check, Writer
-from varve_process import SEALS, SECONDS, Threads, VarveTest, seed_of_this_run
+from varve_process import SEALS, SECONDS, Threads, VarveTest, seed_of_this_run, wait_until
 
 HEAD_BYTES_MAX = 16 << 20
 
@@ -51,6 +51,7 @@ class Campaign:
         self.check = Check(self.book)
         self.writers = [Writer(self.book, number, random.Random(seed + number), f"t{number % 3}")
                         for number in range(self.WRITERS)]
+        self.work = {}  # of the server that runs
         self.figures = {"kills": 0, "kills within a call": 0, "kills while starting": 0, "ends": 0,
                         "replayed bytes": 0, "flushes": 0, "seals": 0, "reseals": 0}
 
@@ -95,9 +96,12 @@ class Campaign:
 
     def load(self):
         stop = threading.Event()
+        self.work = {}
         tasks = [lambda writer=writer: writer.run(self.server, stop) for writer in self.writers]
         with Threads(tasks + [lambda: self.flush_now_and_then(stop)], stop) as threads:
             self.end_somehow(threads)
+        for figure, value in self.work.items():
+            self.figures[figure] += value
 
     def end_somehow(self, threads):
         if not self.figures["kills within a call"]:
@@ -110,7 +114,6 @@ class Campaign:
         else:
             threads.wait_until(lambda: self.book.batches_acknowledged >= target,
                                "batches are acknowledged")
-            self.count_work()
             time.sleep(self.random.random() * 0.02)
             self.end()
 
@@ -120,6 +123,7 @@ class Campaign:
         try:
             while not stop.wait(chance.random() * 0.1):
                 client.flush(seal=chance.random() < 0.5)
+                self.work = work_of(client)
         except (OSError, http.client.HTTPException):
             pass
         client.close()
@@ -143,22 +147,29 @@ class Campaign:
             self.server.kill()
             self.figures["kills"] += 1
 
-    def count_work(self):
-        metrics = self.server.metrics()
-        for figure in ("flushes", "seals", "reseals"):
-            self.figures[figure] += int(metrics.get(f"varve_{figure}_total"))
-
     def finish(self):
-        """Everything sealed, and once more after another start."""
+        """Everything sealed, and once more after another start. A last batch makes sure that there
+        is something to seal."""
+        client = self.server.client()
+        wait_until(lambda: self.writers[0].send(client), "a last batch is taken")
+        client.close()
         answer = self.server.flush(seal=True)
         if answer.status != 204:
             raise AssertionError(f"flush and seal: {answer}")
         self.check.rows(self.server, "all sealed")
-        self.count_work()
+        for figure, value in work_of(self.server).items():
+            self.figures[figure] += value
         self.server.stop()
         self.server.start()
         self.compare("sealed and started again")
         self.server.stop()
+
+
+def work_of(client):
+    """What the server has done since its start."""
+    metrics = client.metrics()
+    return {figure: int(metrics.get(f"varve_{figure}_total"))
+            for figure in ("flushes", "seals", "reseals")}
 
 
 class KilledAgainAndAgain(VarveTest):
