@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding, merging and asking. */
+/* Life, merging and asking. */
 #include "sketch.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "store.h"
+#include "sketch_private.h"
+
+#define LOG_GAMMA_DEFAULT 0.020000666706669525 /* log(1.01 / 0.99) */
 
 static void reset_values(struct vv_sketch *sketch)
 {
@@ -21,7 +23,9 @@ bool vv_sketch_init(struct vv_sketch *sketch, double alpha)
     bool valid = alpha >= VV_SKETCH_ALPHA_MIN && alpha <= VV_SKETCH_ALPHA_MAX;
     *sketch = (struct vv_sketch){.alpha = valid ? alpha : VV_SKETCH_ALPHA_DEFAULT};
     /* gamma - 1 = 2 alpha / (1 - alpha) */
-    sketch->log_gamma = log1p(2.0 * sketch->alpha / (1.0 - sketch->alpha));
+    sketch->log_gamma = sketch->alpha == VV_SKETCH_ALPHA_DEFAULT
+                            ? LOG_GAMMA_DEFAULT
+                            : log1p(2.0 * sketch->alpha / (1.0 - sketch->alpha));
     reset_values(sketch);
     return valid || alpha == 0.0;
 }
@@ -40,59 +44,11 @@ void vv_sketch_clear(struct vv_sketch *sketch)
     reset_values(sketch);
 }
 
-static int32_t index_of(const struct vv_sketch *sketch, double magnitude)
-{
-    return (int32_t)ceil(log(magnitude) / sketch->log_gamma);
-}
-
 /* 2 gamma^i / (gamma + 1), which is (1 - alpha) gamma^i: at most alpha away from all of the bin. */
 static double magnitude_of(const struct vv_sketch *sketch, int32_t index)
 {
     double magnitude = exp(index * sketch->log_gamma + log1p(-sketch->alpha));
     return magnitude < DBL_MAX ? magnitude : DBL_MAX;
-}
-
-static void extend_range(struct vv_sketch *sketch, double min, double max)
-{
-    sketch->min = min < sketch->min ? min : sketch->min;
-    sketch->max = max > sketch->max ? max : sketch->max;
-}
-
-static bool add_finite(struct vv_sketch *sketch, double value, uint64_t count)
-{
-    double magnitude = fabs(value);
-    bool added = true;
-    if (magnitude < DBL_MIN) {
-        sketch->n_zero += count;
-    } else if (value > 0.0) {
-        added = vv_sketch_store_add(&sketch->positive, index_of(sketch, magnitude), count);
-    } else {
-        added = vv_sketch_store_add(&sketch->negative, index_of(sketch, magnitude), count);
-    }
-    if (added) {
-        /* Adding zero makes -0.0 to 0.0: which of them came first must leave no trace. */
-        extend_range(sketch, value + 0.0, value + 0.0);
-    }
-    return added;
-}
-
-bool vv_sketch_add(struct vv_sketch *sketch, double value, uint64_t count)
-{
-    if (isnan(value) || count == 0) {
-        return true;
-    }
-    if (count > UINT64_MAX - vv_sketch_count(sketch)) {
-        return false;
-    }
-    if (!isinf(value)) {
-        return add_finite(sketch, value, count);
-    }
-    if (value > 0.0) {
-        sketch->n_infinite_positive += count;
-    } else {
-        sketch->n_infinite_negative += count;
-    }
-    return true;
 }
 
 bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from)
@@ -114,7 +70,7 @@ bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from)
     into->n_zero += from->n_zero;
     into->n_infinite_positive += from->n_infinite_positive;
     into->n_infinite_negative += from->n_infinite_negative;
-    extend_range(into, from->min, from->max);
+    vv_sketch_extend_range(into, from->min, from->max);
     return true;
 }
 
@@ -134,6 +90,9 @@ static bool absorb_bins(struct vv_sketch *into, const struct vv_sketch *from,
 
 bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from)
 {
+    if (into->alpha == from->alpha) {
+        return vv_sketch_merge(into, from);
+    }
     if (vv_sketch_count(from) > UINT64_MAX - vv_sketch_count(into)) {
         return false;
     }
@@ -142,7 +101,7 @@ bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from)
                  vv_sketch_add(into, 0.0, from->n_zero) &&
                  vv_sketch_add(into, INFINITY, from->n_infinite_positive) &&
                  vv_sketch_add(into, -INFINITY, from->n_infinite_negative);
-    extend_range(into, from->min, from->max);
+    vv_sketch_extend_range(into, from->min, from->max);
     return added;
 }
 

@@ -78,15 +78,22 @@ void vv_sketch_clear(struct vv_sketch *sketch);
 VV_SKETCH_MUST_CHECK bool vv_sketch_add(struct vv_sketch *sketch, double value, uint64_t count);
 
 /*
+ * Adds n values, each once, as vv_sketch_add() does, but much faster. False: out of memory, or the
+ * total count would pass 2^64 - 1; a part may have been added.
+ */
+VV_SKETCH_MUST_CHECK bool vv_sketch_add_values(struct vv_sketch *sketch, const double *values,
+                                               size_t n);
+
+/*
  * Adds all of from, as if its values had been added one by one. False leaves into as it was:
  * out of memory, another alpha, or the total count would pass 2^64 - 1.
  */
 VV_SKETCH_MUST_CHECK bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from);
 
 /*
- * Adds all of from, of whatever alpha, each value as what its bin stands for: quantiles are then
- * off by both errors, one upon the other. False: out of memory, or the total count would pass 2^64
- * - 1; a part may have been added.
+ * Adds all of from, of whatever alpha. Of the same alpha it is vv_sketch_merge(); else each value
+ * is added as what its bin stands for, and quantiles are then off by both errors, one upon the
+ * other. False: out of memory, or the total count would pass 2^64 - 1; a part may have been added.
  */
 VV_SKETCH_MUST_CHECK bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from);
 

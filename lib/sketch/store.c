@@ -6,6 +6,9 @@
 #include <string.h>
 
 #define CAPACITY_FIRST 4u
+#define WINDOW         512 /* indexes that are counted in an array */
+#define FEW            4   /* not worth it */
+#define SPARSE         8   /* so many times the bins are there already: they are not all moved */
 #define BIN_BYTES      (sizeof(uint64_t) + sizeof(int32_t))
 
 static bool allocate(struct vv_sketch_store *store, uint32_t capacity)
@@ -135,6 +138,77 @@ bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t 
     store->total += count;
     return true;
 }
+
+/* ---- many ---- */
+
+/* Distinct indexes with their counts, on the stack: values of one time are mostly near each other.
+ */
+struct counted {
+    uint64_t counts[WINDOW];
+    int32_t indexes[WINDOW];
+    uint32_t n;
+};
+
+static void count_window(const int32_t *indexes, size_t n, int32_t low, int32_t high,
+                         struct counted *out)
+{
+    uint32_t window[WINDOW];
+    uint32_t length = (uint32_t)(high - low) + 1;
+    memset(window, 0, length * sizeof *window);
+    for (size_t i = 0; i < n; i++) {
+        window[indexes[i] - low]++;
+    }
+    out->n = 0;
+    for (uint32_t i = 0; i < length; i++) {
+        out->counts[out->n] = window[i];
+        out->indexes[out->n] = low + (int32_t)i;
+        out->n += window[i] > 0;
+    }
+}
+
+/* All at once, which moves each bin that is there once at most. */
+static bool add_counted(struct vv_sketch_store *store, struct counted *counted, size_t total)
+{
+    const struct vv_sketch_store from = {.counts = counted->counts,
+                                         .indexes = counted->indexes,
+                                         .n_bins = counted->n,
+                                         .capacity = counted->n,
+                                         .total = total};
+    struct vv_sketch_store_merge merge;
+    if (!vv_sketch_store_merge_prepare(store, &from, &merge)) {
+        return false;
+    }
+    vv_sketch_store_merge_commit(&merge);
+    return true;
+}
+
+bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *indexes, size_t n)
+{
+    int32_t low = INT32_MAX;
+    int32_t high = INT32_MIN;
+    for (size_t i = 0; i < n; i++) {
+        low = indexes[i] < low ? indexes[i] : low;
+        high = indexes[i] > high ? indexes[i] : high;
+    }
+    bool added = true;
+    if (n < FEW || (int64_t)high - low >= WINDOW) {
+        for (size_t i = 0; i < n && added; i++) {
+            added = vv_sketch_store_add(store, indexes[i], 1);
+        }
+        return added;
+    }
+    struct counted counted;
+    count_window(indexes, n, low, high, &counted);
+    if (store->n_bins <= SPARSE * counted.n) {
+        return add_counted(store, &counted, n);
+    }
+    for (uint32_t i = 0; i < counted.n && added; i++) {
+        added = vv_sketch_store_add(store, counted.indexes[i], counted.counts[i]);
+    }
+    return added;
+}
+
+/* ---- merging ---- */
 
 static uint32_t count_union(const struct vv_sketch_store *a, const struct vv_sketch_store *b)
 {

@@ -25,6 +25,10 @@ bool vv_sketch_store_reserve(struct vv_sketch_store *store, uint32_t n_bins);
 /* Adds count (1 or more) to a bin; the total must not overflow. False when out of memory. */
 bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t count);
 
+/* Adds n bins (indexes may occur several times), each once; the total must not overflow. False when
+ * out of memory: a part may have been added. */
+bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *indexes, size_t n);
+
 /* A merge in two steps: prepare may fail and changes nothing; commit or cancel cannot fail. */
 struct vv_sketch_store_merge {
     struct vv_sketch_store *into;

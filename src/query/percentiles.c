@@ -123,10 +123,7 @@ static enum vv_status add_to_sketch(struct vv_percentiles *percentiles,
                                     size_t n)
 {
     size_t before = vv_sketch_memory_bytes(percentiles->sketch);
-    bool added = true;
-    for (size_t i = 0; i < n && added; i++) {
-        added = vv_sketch_add(percentiles->sketch, values[i], 1);
-    }
+    bool added = vv_sketch_add_values(percentiles->sketch, values, n);
     budget->bytes += vv_sketch_memory_bytes(percentiles->sketch) - before;
     return added ? VV_OK : VV_NO_MEMORY;
 }
@@ -211,8 +208,7 @@ enum vv_status vv_percentiles_merge(struct vv_percentiles *percentiles,
     }
     size_t before = vv_sketch_memory_bytes(percentiles->sketch);
     bool is_same = vv_sketch_error(percentiles->sketch) == alpha;
-    bool merged = is_same ? vv_sketch_merge(percentiles->sketch, sketch)
-                          : vv_sketch_absorb(percentiles->sketch, sketch);
+    bool merged = vv_sketch_absorb(percentiles->sketch, sketch);
     if (!is_same && alpha > percentiles->absorbed_error) {
         percentiles->absorbed_error = alpha;
     }

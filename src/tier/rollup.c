@@ -22,7 +22,17 @@ static double real_of(enum vv_value_type type, uint64_t value)
     return type == VV_INT64 ? (double)(int64_t)value : vv_bits_double(value);
 }
 
-/* n values of one step, of the metric's type. */
+static bool sketch_values(struct vv_sketch *sketch, enum vv_value_type type, const uint64_t *values,
+                          size_t n)
+{
+    double reals[SLICE];
+    for (size_t i = 0; i < n; i++) {
+        reals[i] = real_of(type, values[i]);
+    }
+    return vv_sketch_add_values(sketch, reals, n);
+}
+
+/* n ≤ SLICE values of one step, of the metric's type. */
 static enum vv_status add_values(struct vv_rollup *rollup, struct vv_rolled_metric *metric,
                                  size_t step, const int64_t *times, const uint64_t *values,
                                  size_t n, struct vv_error *error)
@@ -32,8 +42,8 @@ static enum vv_status add_values(struct vv_rollup *rollup, struct vv_rolled_metr
         return vv_rollup_no_memory(error);
     }
     vv_step_add(metric->type, VV_STEP_ALL, &metric->steps[step], times, values, n);
-    for (size_t i = 0; i < n && added && rollup->alpha > 0; i++) {
-        added = vv_sketch_add(&metric->sketches[step], real_of(metric->type, values[i]), 1);
+    if (rollup->alpha > 0) {
+        added = sketch_values(&metric->sketches[step], metric->type, values, n);
     }
     rollup->n_values += n;
     return added ? VV_OK : vv_rollup_no_memory(error);
@@ -141,13 +151,6 @@ static void deinit_sketches(struct finer *finer, size_t n)
     finer->has_sketches = false;
 }
 
-/* What was built by an older setting has another error. */
-static bool add_sketch(struct vv_sketch *into, const struct vv_sketch *from)
-{
-    return vv_sketch_error(into) == vv_sketch_error(from) ? vv_sketch_merge(into, from)
-                                                          : vv_sketch_absorb(into, from);
-}
-
 static enum vv_status merge_step(struct vv_rollup *rollup, struct vv_rolled_metric *metric,
                                  struct finer *finer, size_t i, struct vv_error *error)
 {
@@ -162,7 +165,8 @@ static enum vv_status merge_step(struct vv_rollup *rollup, struct vv_rolled_metr
     }
     vv_step_merge(metric->type, VV_STEP_ALL, &metric->steps[step], &finer->steps[i]);
     rollup->n_values += finer->steps[i].count;
-    bool merged = rollup->alpha == 0 || add_sketch(&metric->sketches[step], &finer->sketches[i]);
+    bool merged =
+        rollup->alpha == 0 || vv_sketch_absorb(&metric->sketches[step], &finer->sketches[i]);
     return merged ? VV_OK : vv_rollup_no_memory(error);
 }
 

@@ -96,6 +96,65 @@ static void merging_equals_adding_everything(void **state)
     }
 }
 
+static void assert_many_equal_single(double alpha, const double *values, size_t count)
+{
+    struct vv_sketch single;
+    struct vv_sketch many;
+    assert_true(vv_sketch_init(&single, alpha));
+    assert_true(vv_sketch_init(&many, alpha));
+    for (size_t i = 0; i < count; i++) {
+        add_one(&single, values[i]);
+    }
+    size_t some = count / 3;
+    assert_true(vv_sketch_add_values(&many, values, some));
+    assert_true(vv_sketch_add_values(&many, values + some, 0));
+    assert_true(vv_sketch_add_values(&many, values + some, count - some));
+    assert_sketch_equal(&single, &many);
+    vv_sketch_deinit(&single);
+    vv_sketch_deinit(&many);
+}
+
+static void adding_many_equals_adding_one_by_one(void **state)
+{
+    (void)state;
+    static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-1070, -0x1p-1070};
+    static const size_t counts[] = {1, 3, 60, 256, 257, 2000};
+    static const double alphas[] = {0.01, 0.001, 0.2};
+    struct random random = {211};
+    double values[2000];
+    for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0] * 3; i++) {
+            size_t count = counts[i / 3];
+            for (size_t at = 0; at < count; at++) {
+                bool is_special = i % 2 && random_next(&random) % 10 == 0;
+                values[at] = is_special ? special[random_next(&random) % 7]
+                                        : sample((enum distribution)distribution, &random);
+            }
+            assert_many_equal_single(alphas[i % 3], values, count);
+        }
+    }
+}
+
+/* Each bin holds what is within alpha of it, at all magnitudes and at the bounds of powers of 2. */
+static void a_single_value_is_within_the_error(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    struct random random = {212};
+    assert_true(vv_sketch_init(&sketch, 0.001));
+    for (int i = 0; i < 200000; i++) {
+        double value = i % 3 == 0   ? ldexp(1.0, (int)(random_next(&random) % 2000) - 1000)
+                       : i % 3 == 1 ? ldexp(sqrt(0.5), (int)(random_next(&random) % 2000) - 1000)
+                                    : sample(DISTRIBUTION_ALL_MAGNITUDES, &random);
+        double bounds[] = {value / 4, value, value * 4};
+        vv_sketch_clear(&sketch);
+        assert_true(vv_sketch_add_values(&sketch, bounds, 3));
+        double middle = vv_sketch_quantile(&sketch, 0.5); /* not an end, which is exact */
+        assert_true(fabs(middle - value) <= 0.001 * (1 + 1e-9) * fabs(value));
+    }
+    vv_sketch_deinit(&sketch);
+}
+
 /* At an error this small the values of all magnitudes do not fit the bins. */
 static void collapsing_does_not_depend_on_the_order(void **state)
 {
@@ -183,6 +242,30 @@ static void absorbing_adds_both_errors(void **state)
         vv_sketch_deinit(&fine);
         vv_sketch_deinit(&coarse);
     }
+}
+
+static void absorbing_the_same_error_is_merging(void **state)
+{
+    (void)state;
+    struct random random = {213};
+    struct vv_sketch merged;
+    struct vv_sketch absorbed;
+    struct vv_sketch from;
+    (void)vv_sketch_init(&merged, 0.0);
+    (void)vv_sketch_init(&absorbed, 0.0);
+    (void)vv_sketch_init(&from, 0.0);
+    for (int i = 0; i < 1000; i++) {
+        add_one(&from, sample(DISTRIBUTION_LOGNORMAL, &random));
+    }
+    assert_true(vv_sketch_merge(&merged, &from));
+    assert_true(vv_sketch_absorb(&absorbed, &from));
+    assert_sketch_equal(&merged, &absorbed);
+    assert_true(vv_sketch_absorb(&absorbed, &absorbed));
+    assert_true(vv_sketch_merge(&merged, &merged));
+    assert_sketch_equal(&merged, &absorbed);
+    vv_sketch_deinit(&merged);
+    vv_sketch_deinit(&absorbed);
+    vv_sketch_deinit(&from);
 }
 
 static void absorbing_keeps_what_is_not_finite(void **state)
@@ -311,9 +394,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_within_the_error),
         cmocka_unit_test(merging_equals_adding_everything),
+        cmocka_unit_test(adding_many_equals_adding_one_by_one),
+        cmocka_unit_test(a_single_value_is_within_the_error),
         cmocka_unit_test(collapsing_does_not_depend_on_the_order),
         cmocka_unit_test(merging_with_itself_doubles),
         cmocka_unit_test(absorbing_adds_both_errors),
+        cmocka_unit_test(absorbing_the_same_error_is_merging),
         cmocka_unit_test(absorbing_keeps_what_is_not_finite),
         cmocka_unit_test(special_values),
         cmocka_unit_test(the_largest_doubles_stay_finite),

@@ -85,6 +85,36 @@ static void a_failed_add_changes_nothing(void **state)
     vv_sketch_deinit(&same);
 }
 
+/* Bins that are few, near each other, far apart, and more than there are. */
+static void adding_many_tells_of_each_failed_allocation(void **state)
+{
+    (void)state;
+    static const int32_t distances[] = {1, 50, 1000000};
+    for (size_t d = 0; d < 3; d++) {
+        for (unsigned call = 1;; call++) {
+            struct vv_sketch_store store = {0};
+            int32_t indexes[40];
+            for (int32_t i = 0; i < 40; i++) {
+                indexes[i] = i * 7 % 10 * distances[d];
+            }
+            n_calls = 0;
+            failing_call = call;
+            bool added = vv_sketch_store_add_many(&store, indexes, 3) &&
+                         vv_sketch_store_add_many(&store, indexes, 40);
+            bool failed = n_calls >= call;
+            failing_call = 0;
+            assert_int_equal(added, !failed);
+            assert_true(vv_sketch_store_add_many(&store, indexes, 40));
+            assert_true(store.total >= 40 && store.n_bins == 10);
+            vv_sketch_store_deinit(&store);
+            if (!failed) {
+                assert_true(call > 1 && store.n_bins == 0);
+                break;
+            }
+        }
+    }
+}
+
 static void a_failed_merge_changes_nothing(void **state)
 {
     (void)state;
@@ -147,6 +177,7 @@ int main(void)
         cmocka_unit_test(bins_are_sorted_and_summed),
         cmocka_unit_test(a_full_store_collapses_its_lowest_bins),
         cmocka_unit_test(a_failed_add_changes_nothing),
+        cmocka_unit_test(adding_many_tells_of_each_failed_allocation),
         cmocka_unit_test(a_failed_merge_changes_nothing),
         cmocka_unit_test(a_failed_decode_holds_nothing),
     };

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding values, one or many. Most of the work is finding their bins, so that is one loop over an
+ * array without calls or branches. A value's bin must not depend on how it came: there is one place
+ * where it is computed.
+ */
+#include "sketch.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "sketch_private.h"
+
+#define PART           256
+#define MANTISSA_BITS  52
+#define EXPONENT_BIAS  1023
+#define SQRT_HALF_BITS UINT64_C(0x3fe6a09e667f3bcd)
+#define LOG_2          0.69314718055994530942
+
+/*
+ * The natural logarithm of a normal number, to some 1e-12: 2^e m with m around 1, and log m =
+ * 2 artanh((m - 1) / (m + 1)), whose series ends early since that is less than 0.172. What is lost
+ * moves the bounds of bins by much less than alpha.
+ */
+static inline double logarithm(double magnitude)
+{
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    uint64_t above = bits - SQRT_HALF_BITS;
+    int32_t exponent = (int32_t)((int64_t)above >> MANTISSA_BITS);
+    bits -= (uint64_t)(int64_t)exponent << MANTISSA_BITS;
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    double s = (m - 1.0) / (m + 1.0);
+    double square = s * s;
+    double series =
+        1.0 +
+        square * (1.0 / 3 +
+                  square * (1.0 / 5 +
+                            square * (1.0 / 7 +
+                                      square * (1.0 / 9 + square * (1.0 / 11 + square / 13)))));
+    return exponent * LOG_2 + 2.0 * s * series;
+}
+
+/* ceil(log_gamma(magnitude)) of normal numbers. */
+static void find_indexes(const struct vv_sketch *sketch, const double *magnitudes, size_t n,
+                         int32_t *indexes_out)
+{
+    double scale = 1.0 / sketch->log_gamma;
+    for (size_t i = 0; i < n; i++) {
+        double position = logarithm(magnitudes[i]) * scale;
+        int32_t towards_zero = (int32_t)position;
+        indexes_out[i] = towards_zero + ((double)towards_zero < position);
+    }
+}
+
+/* ---- one ---- */
+
+static bool add_finite(struct vv_sketch *sketch, double value, uint64_t count)
+{
+    double magnitude = fabs(value);
+    bool added = true;
+    if (magnitude < DBL_MIN) {
+        sketch->n_zero += count;
+    } else {
+        int32_t index;
+        find_indexes(sketch, &magnitude, 1, &index);
+        added =
+            vv_sketch_store_add(value > 0.0 ? &sketch->positive : &sketch->negative, index, count);
+    }
+    if (added) {
+        /* Adding zero makes -0.0 to 0.0: which of them came first must leave no trace. */
+        vv_sketch_extend_range(sketch, value + 0.0, value + 0.0);
+    }
+    return added;
+}
+
+bool vv_sketch_add(struct vv_sketch *sketch, double value, uint64_t count)
+{
+    if (isnan(value) || count == 0) {
+        return true;
+    }
+    if (count > UINT64_MAX - vv_sketch_count(sketch)) {
+        return false;
+    }
+    if (!isinf(value)) {
+        return add_finite(sketch, value, count);
+    }
+    if (value > 0.0) {
+        sketch->n_infinite_positive += count;
+    } else {
+        sketch->n_infinite_negative += count;
+    }
+    return true;
+}
+
+/* ---- many ---- */
+
+static bool add_magnitudes(struct vv_sketch *sketch, struct vv_sketch_store *store,
+                           const double *magnitudes, size_t n)
+{
+    int32_t indexes[PART];
+    find_indexes(sketch, magnitudes, n, indexes);
+    return vv_sketch_store_add_many(store, indexes, n);
+}
+
+/* At most PART values; the total does not overflow. */
+static bool add_part(struct vv_sketch *sketch, const double *values, size_t n)
+{
+    double magnitudes[2][PART]; /* of positive values, and of negative ones */
+    size_t kept[2] = {0};
+    double min = INFINITY;
+    double max = -INFINITY;
+    bool added = true;
+    for (size_t i = 0; i < n && added; i++) {
+        double value = values[i];
+        double magnitude = fabs(value);
+        if (magnitude >= DBL_MIN && magnitude <= DBL_MAX) {
+            int sign = value < 0.0;
+            magnitudes[sign][kept[sign]++] = magnitude;
+            min = value < min ? value : min;
+            max = value > max ? value : max;
+        } else {
+            added = vv_sketch_add(sketch, value, 1); /* needs no memory */
+        }
+    }
+    added = added && add_magnitudes(sketch, &sketch->positive, magnitudes[0], kept[0]) &&
+            add_magnitudes(sketch, &sketch->negative, magnitudes[1], kept[1]);
+    vv_sketch_extend_range(sketch, min, max);
+    return added;
+}
+
+bool vv_sketch_add_values(struct vv_sketch *sketch, const double *values, size_t n)
+{
+    bool added = n <= UINT64_MAX - vv_sketch_count(sketch);
+    for (size_t at = 0; at < n && added; at += PART) {
+        added = add_part(sketch, values + at, n - at < PART ? n - at : PART);
+    }
+    return added;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sketch.c and add.c share. Private to lib/sketch. */
+#ifndef VV_SKETCH_SKETCH_PRIVATE_H
+#define VV_SKETCH_SKETCH_PRIVATE_H
+
+#include "store.h"
+
+static inline void vv_sketch_extend_range(struct vv_sketch *sketch, double min, double max)
+{
+    sketch->min = min < sketch->min ? min : sketch->min;
+    sketch->max = max > sketch->max ? max : sketch->max;
+}
+
+#endif
