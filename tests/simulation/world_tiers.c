@@ -290,6 +290,9 @@ static size_t read_rows(struct question *question, struct vv_buffer *answer, str
     char *line = strtok_r((char *)answer->data, "\r\n", &rest);
     for (line = line ? strtok_r(NULL, "\r\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\r\n", &rest)) {
+        if (line[0] == '#') { /* tells what the answer is made of */
+            continue;
+        }
         if (!read_row(line, &rows[n])) {
             fail(question, "cannot read the answer's line", line);
             break;
