@@ -2,6 +2,8 @@
 /* The table of commands and their options. */
 #include "cli/commands.h"
 
+#include "cli/load_options.h"
+
 #include <string.h>
 
 #define COUNT(array)   (sizeof(array) / sizeof(array)[0])
@@ -46,30 +48,10 @@ static const struct vv_option serve_options[] = {
 };
 
 static const struct vv_option load_options[] = {
-    {"format", 'f', "FORMAT", false, "line|csv",
-     "line (line protocol) or csv; else by the file's name or content"},
-    {"csv", 0, NULL, false, NULL, "The same as --format csv"},
-    {"precision", 'p', "UNIT", false, "ns|us|ms|s|m|h",
-     "Line protocol: the unit of timestamps; ns if it is not given"},
+    VV_LOAD_INPUT_OPTIONS,
     {"now", 0, NULL, false, NULL,
      "Line protocol: lines without a timestamp get the time at which loading began; else they "
      "are refused, because loading them again would store them twice"},
-    {"measurement", 0, "NAME", false, NULL, "CSV: the measurement; else the file's name"},
-    {"time-column", 0, "COLUMN", false, NULL,
-     "CSV: the column of the time; else timestamp, time, datetime, date or ts, else the first"},
-    {"time-format", 0, "FORM", false, NULL,
-     "CSV: rfc3339 (the default, zone or T may be missing: UTC), s, ms, us, ns, or a pattern such "
-     "as '%d.%m.%Y %H:%M'"},
-    {"tag", 0, "KEY=VALUE", true, NULL, "CSV: a tag of every row"},
-    {"tag-columns", 0, "COLUMNS", true, NULL, "CSV: columns that are tags, with commas"},
-    {"field-columns", 0, "COLUMNS", true, NULL,
-     "CSV: columns that are fields, with commas; else all that hold numbers"},
-    {"field", 0, "COLUMN=NAME", true, NULL, "CSV: a column that is a field of another name"},
-    {"int-columns", 0, "COLUMNS", true, NULL,
-     "CSV: fields that are whole numbers and stored as such; the others are floating point"},
-    {"delimiter", 0, "CHAR", false, NULL, "CSV: what separates cells; a comma if not given"},
-    {"header", 0, "WHICH", false, "auto|yes|no",
-     "CSV: whether the first row has the columns' names; without, they are called 1, 2, …"},
     {"ack", 0, "WHEN", false, "journal|store",
      "When a batch counts as stored: in the server's journal, or confirmed by its store; as the "
      "server is set if not given"},
@@ -78,6 +60,23 @@ static const struct vv_option load_options[] = {
     {"connections", 0, "N", false, NULL, "Requests at the same time; 2 if not given"},
     {"retry", 0, "DURATION", false, NULL,
      "How long a busy or lost server is waited for; 2m if not given"},
+    {"quiet", 'q', NULL, false, NULL, "No progress and no summary, only errors"},
+};
+
+static const struct vv_option backfill_options[] = {
+    VV_LOAD_INPUT_OPTIONS,
+    {"staging", 0, "DIR", false, NULL,
+     "The folder for what is on its way; varve-backfill in the present one if not given"},
+    {"restart", 0, NULL, false, NULL, "Begin anew, whatever the folder has"},
+    {"memory", 0, "SIZE", false, NULL, "What is sorted at once in memory; 64MiB if not given"},
+    {"rate", 0, "N", false, NULL, "Points a second at most; as fast as it goes if not given"},
+    {"ack", 0, "WHEN", false, "journal|store", "When a batch counts as stored; see `load`"},
+    {"batch-lines", 0, "N", false, NULL, "Lines in one request; 5000 if not given"},
+    {"batch-bytes", 0, "SIZE", false, NULL, "Bytes in one request; 1MiB if not given"},
+    {"connections", 0, "N", false, NULL, "Requests at the same time; 1 if not given"},
+    {"retry", 0, "DURATION", false, NULL,
+     "How long a busy or lost server is waited for; 1h if not given"},
+    {"json", 0, NULL, false, NULL, "The summary as JSON"},
     {"quiet", 'q', NULL, false, NULL, "No progress and no summary, only errors"},
 };
 
@@ -264,6 +263,29 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(load_options),
         .client = true,
         .run = vv_load_run,
+    },
+    {
+        .name = "backfill",
+        .words = "FILE…|-",
+        .words_least = 1,
+        .words_most = ANY_WORDS,
+        .summary = "load history in the order of time, until all tiers are built",
+        .about =
+            "Reads files as `load` does, sorts all of their lines by time in a staging folder, "
+            "loads "
+            "them in that order, so that each span is sealed once and not again and again, and "
+            "waits until the server has sealed them and built all tiers of them.\n"
+            "After an interruption, or when the server was away for too long, the same command "
+            "goes "
+            "on where it was. What was refused is kept in the staging folder, in refused.lp, with "
+            "the reasons.\n"
+            "Files may be of any size and order, and overlap; of equal times the last line counts. "
+            "Staging takes some 1.5 times the files' size on the disk.",
+        .examples = "varve backfill archive/*.lp.gz --precision s --staging /var/tmp/archive\n"
+                    "varve backfill --csv 2024.csv --measurement pump --rate 50000 --json",
+        .options = OPTIONS(backfill_options),
+        .client = true,
+        .run = vv_backfill_run,
     },
     {
         .name = "query",

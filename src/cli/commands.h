@@ -15,7 +15,7 @@ enum vv_exit {
     VV_EXIT_OK = 0,
     VV_EXIT_FAILED = 1,        /* it did not work; the message says why */
     VV_EXIT_USAGE = 2,         /* the command line is wrong; nothing was done */
-    VV_EXIT_REFUSED = 3,       /* load: some points were refused, all others are stored */
+    VV_EXIT_REFUSED = 3,       /* load, backfill: some points were refused, all others are stored */
     VV_EXIT_UNREACHABLE = 4,   /* no server answers */
     VV_EXIT_INTERRUPTED = 130, /* Ctrl-C */
 };
@@ -43,6 +43,7 @@ bool vv_completion_print(const char *shell, FILE *file);
 /* What the commands do; each returns an enum vv_exit. */
 int vv_serve_run(const struct vv_arguments *arguments);
 int vv_load_run(const struct vv_arguments *arguments);
+int vv_backfill_run(const struct vv_arguments *arguments);
 int vv_export_run(const struct vv_arguments *arguments);
 int vv_query_run(const struct vv_arguments *arguments);
 int vv_latest_run(const struct vv_arguments *arguments);

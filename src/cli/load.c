@@ -4,235 +4,10 @@
 
 #include "base/clock.h"
 #include "cli/interrupt.h"
-#include "cli/line_scan.h"
 #include "cli/load_private.h"
 #include "cli/terminal.h"
 
-#include <inttypes.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #define CONNECTIONS_MAX 64
-
-static int64_t monotonic_ns(void)
-{
-    struct vv_clock *clock = vv_clock_system();
-    return clock->monotonic_ns(clock);
-}
-
-/* ---- for the readers of formats ---- */
-
-void vv_load_tick(void *context)
-{
-    struct vv_load *load = context;
-    int64_t now = monotonic_ns();
-    if (!vv_progress_is_due(&load->progress, now)) {
-        return;
-    }
-    char trouble[128];
-    vv_sender_trouble(load->sender, trouble);
-    pthread_mutex_lock(&load->report.lock);
-    uint64_t points = load->report.accepted;
-    pthread_mutex_unlock(&load->report.lock);
-    const struct vv_progress_state state = {
-        .bytes = load->bytes_before + (load->input ? vv_input_position(load->input) : 0),
-        .points = points,
-        .file = load->file ? load->file : "",
-        .trouble = trouble,
-    };
-    vv_progress_draw(&load->progress, &state, now);
-}
-
-void vv_load_refuse(struct vv_load *load, const char *reason, uint64_t points, uint64_t line,
-                    uint32_t column, const char *detail)
-{
-    vv_load_report_refuse(&load->report, vv_str_of(reason), points);
-    vv_load_report_example(&load->report, vv_str_of(reason), load->file, line, column, detail);
-}
-
-void vv_load_note(struct vv_load *load, const char *format, ...)
-{
-    char message[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    if (!load->quiet) {
-        vv_progress_clear(&load->progress);
-        vv_say_note("%s", message);
-    }
-}
-
-/* ---- formats ---- */
-
-static bool has_csv_option(const struct vv_arguments *arguments)
-{
-    static const char *const names[] = {
-        "csv",   "measurement", "time-column", "tag",    "tag-columns", "field-columns",
-        "field", "int-columns", "delimiter",   "header", "time-format"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (vv_arguments_flag(arguments, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum vv_status read_format(struct vv_load *load, struct vv_error *error)
-{
-    const char *format = vv_arguments_text(load->arguments, "format", "");
-    bool csv = has_csv_option(load->arguments);
-    if (strcmp(format, "line") == 0 && csv) {
-        return vv_error_set(error, VV_INVALID, "options of CSV do not go with --format line");
-    }
-    load->format = csv || strcmp(format, "csv") == 0 ? VV_LOAD_CSV
-                   : *format                         ? VV_LOAD_LINES
-                                                     : VV_LOAD_GUESS;
-    return VV_OK;
-}
-
-/* By the ending of the name, before that of the compression. */
-static enum vv_load_format format_of_name(const char *file)
-{
-    static const char *const csv[] = {".csv", ".tsv"};
-    static const char *const lines[] = {".lp", ".line", ".influx"};
-    const char *slash = strrchr(file, '/');
-    const char *base = slash ? slash + 1 : file;
-    for (size_t i = 0; i < sizeof csv / sizeof csv[0]; i++) {
-        if (strstr(base, csv[i])) {
-            return VV_LOAD_CSV;
-        }
-    }
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (strstr(base, lines[i])) {
-            return VV_LOAD_LINES;
-        }
-    }
-    return VV_LOAD_GUESS;
-}
-
-/* By the first line that is not blank: only line protocol has an `=` behind a space. */
-static enum vv_load_format format_of_content(struct vv_text_reader *reader)
-{
-    bool at_end;
-    struct vv_line_scan scan = {.blank = true};
-    struct vv_str rest = vv_text_reader_window(reader, &at_end);
-    while (scan.blank && rest.size > 0 && vv_line_scan(rest, true, &scan)) {
-        if (!scan.blank) {
-            break;
-        }
-        rest = (struct vv_str){rest.data + scan.next, rest.size - scan.next};
-    }
-    bool commas = rest.size > 0 && memchr(rest.data, ',', scan.blank ? rest.size : scan.size);
-    return scan.fields == 0 && commas ? VV_LOAD_CSV : VV_LOAD_LINES;
-}
-
-/* ---- files ---- */
-
-static enum vv_status read_text(struct vv_load *load, struct vv_text_reader *reader,
-                                struct vv_error *error)
-{
-    enum vv_load_format format = load->format;
-    enum vv_status status = vv_text_reader_fill(reader, error);
-    if (status != VV_OK) {
-        return status == VV_DONE ? VV_OK : status;
-    }
-    if (format == VV_LOAD_GUESS) {
-        format = format_of_name(load->file);
-    }
-    if (format == VV_LOAD_GUESS) {
-        format = format_of_content(reader);
-    }
-    return format == VV_LOAD_CSV ? vv_load_csv(load, reader, error)
-                                 : vv_load_lines(load, reader, error);
-}
-
-static enum vv_status load_file(struct vv_load *load, const char *path, struct vv_error *error)
-{
-    struct vv_text_reader reader;
-    load->file = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum vv_status status = vv_input_open(path, &load->input, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    status = vv_text_reader_init(&reader, load->input);
-    status = status == VV_OK ? read_text(load, &reader, error)
-                             : vv_error_set(error, status, "out of memory");
-    vv_text_reader_deinit(&reader);
-    load->bytes_before += vv_input_position(load->input);
-    vv_input_close(load->input);
-    load->input = NULL;
-    return status;
-}
-
-/* All sizes together; 0 when one cannot be known. */
-static uint64_t total_bytes(const struct vv_arguments *arguments)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < arguments->n_words; i++) {
-        struct stat info;
-        bool standard = strcmp(arguments->words[i], "-") == 0;
-        if ((standard ? fstat(STDIN_FILENO, &info) : stat(arguments->words[i], &info)) != 0 ||
-            !S_ISREG(info.st_mode)) {
-            return 0;
-        }
-        total += (uint64_t)info.st_size;
-    }
-    return total;
-}
-
-/* Before anything is loaded, so that a mistyped name does not come up after an hour. */
-static enum vv_status check_files(const struct vv_arguments *arguments, struct vv_error *error)
-{
-    for (size_t i = 0; i < arguments->n_words; i++) {
-        const char *path = arguments->words[i];
-        struct vv_input *input;
-        if (strcmp(path, "-") != 0) {
-            enum vv_status status = vv_input_open(path, &input, error);
-            if (status != VV_OK) {
-                return status;
-            }
-            vv_input_close(input);
-        }
-    }
-    return VV_OK;
-}
-
-/* ---- the run ---- */
-
-/* The present time for lines without one. */
-static void set_stamp(struct vv_load *load)
-{
-    static const struct {
-        const char *word;
-        int64_t unit_ns;
-    } units[] = {{"ns", 1},        {"us", VV_MICROSECOND}, {"ms", VV_MILLISECOND},
-                 {"s", VV_SECOND}, {"m", VV_MINUTE},       {"h", VV_HOUR}};
-    const char *precision = vv_arguments_text(load->arguments, "precision", "ns");
-    struct vv_clock *clock = vv_clock_system();
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (vv_arguments_flag(load->arguments, "now") && strcmp(units[i].word, precision) == 0) {
-            snprintf(load->stamp, sizeof load->stamp, "%" PRId64,
-                     clock->wall_ns(clock) / units[i].unit_ns);
-        }
-    }
-}
-
-/* Whether a server is there at all, before files are read for it. */
-static enum vv_status reach_server(struct vv_load *load, struct vv_error *error)
-{
-    struct vv_client *client;
-    struct vv_response response;
-    const struct vv_call call = {.method = "GET", .path = "/ping"};
-    enum vv_status status = vv_client_create(&load->client, &client);
-    if (status != VV_OK) {
-        return vv_error_set(error, status, "out of memory");
-    }
-    status = vv_client_call(client, &call, &response, error);
-    vv_response_deinit(&response);
-    vv_client_destroy(client);
-    return status;
-}
 
 static enum vv_status open_sender(struct vv_load *load, struct vv_error *error)
 {
@@ -273,15 +48,27 @@ static enum vv_status prepare(struct vv_load *load, struct vv_error *error)
 {
     enum vv_status status = vv_client_configure(load->arguments, &load->client, error);
     if (status == VV_OK) {
-        status = read_format(load, error);
+        status = vv_load_read_format(load, error);
     }
     if (status == VV_OK) {
-        status = check_files(load->arguments, error);
+        status = vv_load_check_files(load->arguments, error);
     }
     if (status == VV_OK) {
         status = vv_client_setup(error);
     }
     return status == VV_OK ? open_sender(load, error) : status;
+}
+
+static enum vv_status begin_file(void *context, const char *file, const char *precision)
+{
+    struct vv_load *load = context;
+    return vv_sender_begin_file(load->sender, file, precision);
+}
+
+static enum vv_status add_line(void *context, const struct vv_sender_line *line)
+{
+    struct vv_load *load = context;
+    return vv_sender_add(load->sender, line);
 }
 
 /* How loading ended: the first thing that went wrong with a file, and with the server. */
@@ -297,7 +84,7 @@ static void load_files(struct vv_load *load, struct outcome *outcome)
 {
     for (size_t i = 0; i < load->arguments->n_words; i++) {
         struct vv_error error = {0};
-        enum vv_status status = load_file(load, load->arguments->words[i], &error);
+        enum vv_status status = vv_load_file(load, load->arguments->words[i], &error);
         if (status != VV_OK && outcome->file == VV_OK) {
             outcome->file = status;
             outcome->file_error = error;
@@ -346,14 +133,14 @@ static int explain(const struct vv_load *load, const struct outcome *outcome)
 static int run(struct vv_load *load)
 {
     struct outcome outcome = {0};
-    int64_t begun = monotonic_ns();
+    int64_t begun = vv_load_now_ns();
     vv_progress_init(&load->progress, !load->quiet && vv_terminal_is(stderr),
-                     total_bytes(load->arguments), begun);
+                     vv_load_total_bytes(load->arguments), begun);
     load_files(load, &outcome);
     vv_progress_clear(&load->progress);
     bool nothing = load->report.lines == 0 && outcome.file != VV_OK;
     if (!load->quiet && !nothing) {
-        double seconds = (double)(monotonic_ns() - begun) / 1e9;
+        double seconds = (double)(vv_load_now_ns() - begun) / 1e9;
         vv_load_report_print(&load->report, load->arguments->n_words, seconds, stdout);
     }
     return explain(load, &outcome);
@@ -364,14 +151,15 @@ int vv_load_run(const struct vv_arguments *arguments)
     struct vv_error error = {0};
     struct vv_load load = {.arguments = arguments, .quiet = vv_arguments_flag(arguments, "quiet")};
     int code;
+    load.sink = (struct vv_load_sink){.begin_file = begin_file, .add = add_line, .context = &load};
     vv_load_report_init(&load.report);
     vv_interrupt_catch();
-    set_stamp(&load);
+    vv_load_set_stamp(&load);
     enum vv_status status = prepare(&load, &error);
     if (status != VV_OK) {
         vv_say_error("%s", error.message);
         code = status == VV_INVALID ? VV_EXIT_USAGE : VV_EXIT_FAILED;
-    } else if ((status = reach_server(&load, &error)) != VV_OK) {
+    } else if ((status = vv_load_reach_server(&load, &error)) != VV_OK) {
         code = vv_client_fail(&load.client, status, &error);
     } else {
         code = run(&load);

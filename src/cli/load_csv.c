@@ -56,7 +56,7 @@ static enum vv_status send_record(struct csv_load *state, struct vv_error *error
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory");
     }
-    load->report.lines++;
+    vv_load_count_line(load, number);
     if (line.refused > 0) {
         vv_load_refuse(load, line.timeless ? "no_time" : "syntax", line.refused, number,
                        line.column, line.problem.message);
@@ -72,7 +72,7 @@ static enum vv_status send_record(struct csv_load *state, struct vv_error *error
         .newlines = 1,
         .number = number,
     };
-    return vv_sender_add(load->sender, &out);
+    return load->sink.add(load->sink.context, &out);
 }
 
 static enum vv_status take_record(struct csv_load *state, struct vv_error *error)
@@ -145,7 +145,7 @@ enum vv_status vv_load_csv(struct vv_load *load, struct vv_text_reader *reader,
     if (status != VV_OK) {
         (void)vv_error_set(error, status, "out of memory");
     } else {
-        status = vv_sender_begin_file(load->sender, load->file, "ns");
+        status = load->sink.begin_file(load->sink.context, load->file, "ns");
     }
     if (status == VV_OK) {
         status = read_records(&state, error);

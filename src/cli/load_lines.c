@@ -10,7 +10,9 @@ static enum vv_status send_line(struct vv_load *load, struct vv_str text,
     bool timeless = scan->fields > 0 && !scan->timed;
     if (timeless && load->stamp[0] == '\0') {
         vv_load_refuse(load, "no_time", scan->fields, number, 0,
-                       "a line without a timestamp; with --now it gets the present time");
+                       load->sender
+                           ? "a line without a timestamp; with --now it gets the present time"
+                           : "a line without a timestamp");
         return VV_OK;
     }
     const struct vv_sender_line line = {
@@ -21,7 +23,7 @@ static enum vv_status send_line(struct vv_load *load, struct vv_str text,
         .number = number,
         .stamp = vv_str_of(timeless ? load->stamp : ""),
     };
-    return vv_sender_add(load->sender, &line);
+    return load->sink.add(load->sink.context, &line);
 }
 
 static enum vv_status take_line(struct vv_load *load, struct vv_text_reader *reader,
@@ -30,7 +32,7 @@ static enum vv_status take_line(struct vv_load *load, struct vv_text_reader *rea
 {
     uint64_t number = reader->line;
     if (!scan->blank) {
-        load->report.lines++;
+        vv_load_count_line(load, number);
     }
     if (scan->next >= VV_RECORD_BYTES_MAX) {
         vv_load_refuse(load, "limit", 1, number, 0, "a line longer than 4 MiB");
@@ -45,7 +47,7 @@ enum vv_status vv_load_lines(struct vv_load *load, struct vv_text_reader *reader
                              struct vv_error *error)
 {
     const char *precision = vv_arguments_text(load->arguments, "precision", "ns");
-    enum vv_status status = vv_sender_begin_file(load->sender, load->file, precision);
+    enum vv_status status = load->sink.begin_file(load->sink.context, load->file, precision);
     while (status == VV_OK) {
         bool at_end;
         struct vv_line_scan scan;

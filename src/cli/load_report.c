@@ -48,6 +48,36 @@ void vv_load_report_refuse(struct vv_load_report *report, struct vv_str reason, 
     pthread_mutex_unlock(&report->lock);
 }
 
+/* Where a place is. */
+static const char *file_of(const struct vv_load_report *report, const char *file, uint64_t *line)
+{
+    if (report->files && *line > 0) {
+        file = report->files[*line / VV_PLACE_LINES];
+        *line %= VV_PLACE_LINES;
+    }
+    return file;
+}
+
+void vv_load_report_keep(struct vv_load_report *report, struct vv_str reason, const char *file,
+                         uint64_t line, const char *detail, struct vv_str text)
+{
+    if (!report->refused_file) {
+        return;
+    }
+    pthread_mutex_lock(&report->lock);
+    file = file_of(report, file, &line);
+    fprintf(report->refused_file, "# %s:%" PRIu64 ": %.*s: ", file, line, VV_STR_ARG(reason));
+    for (const char *at = detail; *at; at++) { /* a comment ends with its line */
+        fputc(*at == '\n' || *at == '\r' ? ' ' : *at, report->refused_file);
+    }
+    fputc('\n', report->refused_file);
+    if (text.size > 0) {
+        fwrite(text.data, 1, text.size, report->refused_file);
+        fputc('\n', report->refused_file);
+    }
+    pthread_mutex_unlock(&report->lock);
+}
+
 void vv_load_report_example(struct vv_load_report *report, struct vv_str reason, const char *file,
                             uint64_t line, uint32_t column, const char *detail)
 {
@@ -55,6 +85,7 @@ void vv_load_report_example(struct vv_load_report *report, struct vv_str reason,
     struct vv_load_reason *row = find_reason(report, reason);
     if (row->n_examples < VV_LOAD_EXAMPLES_MAX) {
         char place[48] = "";
+        file = file_of(report, file, &line);
         if (line > 0 && column > 0) {
             snprintf(place, sizeof place, ":%" PRIu64 ":%" PRIu32, line, column);
         } else if (line > 0) {

@@ -14,6 +14,13 @@
 #define VV_LOAD_REASONS_MAX  16
 #define VV_LOAD_EXAMPLES_MAX 3
 
+/* A line's number can say which one of several files it is in. */
+#define VV_PLACE_LINES (UINT64_C(1) << 40)
+static inline uint64_t vv_place(size_t file, uint64_t line)
+{
+    return (uint64_t)file * VV_PLACE_LINES + (line < VV_PLACE_LINES ? line : VV_PLACE_LINES - 1);
+}
+
 struct vv_load_reason {
     char name[32];
     uint64_t points;
@@ -30,6 +37,8 @@ struct vv_load_report {
     uint64_t retries;
     struct vv_load_reason reasons[VV_LOAD_REASONS_MAX];
     size_t n_reasons;
+    const char *const *files; /* if set: lines' numbers are places in these */
+    FILE *refused_file;       /* if set: refused lines are written to it */
 };
 
 void vv_load_report_init(struct vv_load_report *report);
@@ -40,6 +49,11 @@ void vv_load_report_refuse(struct vv_load_report *report, struct vv_str reason, 
 /* Keeps an example of a reason while there is room. line 0: not known; column 0: it has none. */
 void vv_load_report_example(struct vv_load_report *report, struct vv_str reason, const char *file,
                             uint64_t line, uint32_t column, const char *detail);
+
+/* Writes refused lines to the report's file, if it has one: why, in a comment, and their text (size
+ * 0: it is not known). `line`, `column` as above. */
+void vv_load_report_keep(struct vv_load_report *report, struct vv_str reason, const char *file,
+                         uint64_t line, const char *detail, struct vv_str text);
 
 /* The summary. */
 void vv_load_report_print(struct vv_load_report *report, size_t files, double seconds, FILE *file);

@@ -77,7 +77,7 @@ static const char page_end[] =
     ".TP\n.B 0\nAll is well; load: every point is stored.\n"
     ".TP\n.B 1\nIt did not work; the message says why. schema: something is different.\n"
     ".TP\n.B 2\nThe command line is wrong; nothing was done.\n"
-    ".TP\n.B 3\nload: some points were refused, all others are stored.\n"
+    ".TP\n.B 3\nload, backfill: some points were refused, all others are stored.\n"
     ".TP\n.B 4\nNo server answers; schema: no Cassandra.\n"
     ".TP\n.B 130\nInterrupted by Ctrl\\-C.\n";
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define LINES_FIRST 1024u
+#define LISTED_MAX  16u /* as many lines as a server lists */
 
 void vv_parcel_deinit(struct vv_parcel *parcel)
 {
@@ -90,6 +91,55 @@ static enum vv_verdict judge_success(const struct vv_parcel *parcel,
     return VV_VERDICT_DONE;
 }
 
+/* The nth line of the text, from 1. */
+static struct vv_str text_of(const struct vv_parcel *parcel, size_t line)
+{
+    struct vv_str rest = {(const char *)parcel->text.data, parcel->text.size};
+    for (;;) {
+        const char *end = memchr(rest.data, '\n', rest.size);
+        size_t size = end ? (size_t)(end - rest.data) : rest.size;
+        if (--line == 0) {
+            return (struct vv_str){rest.data, size};
+        }
+        rest = (struct vv_str){end + 1, rest.size - size - 1};
+    }
+}
+
+/* Lists of the server end somewhere: where it stored nothing, all are kept that it has not. */
+static void keep_refused(const struct vv_parcel *parcel, json_t *lines, bool nothing_stored,
+                         struct vv_load_report *report)
+{
+    size_t i;
+    json_t *item;
+    uint64_t listed = 0; /* the last one */
+    const char *reason = "other";
+    const char *detail = "";
+    json_array_foreach(lines, i, item)
+    {
+        json_int_t line = json_integer_value(json_object_get(item, "line"));
+        bool is_known = line >= 1 && (uint64_t)line <= parcel->n_lines;
+        reason = json_string_value(json_object_get(item, "reason"));
+        reason = reason ? reason : "other";
+        detail = json_string_value(json_object_get(item, "detail"));
+        detail = detail ? detail : "";
+        if (is_known && (uint64_t)line != listed) {
+            vv_load_report_keep(report, vv_str_of(reason), parcel->file, parcel->numbers[line - 1],
+                                detail, text_of(parcel, (size_t)line));
+            listed = (uint64_t)line;
+        }
+    }
+    if (!nothing_stored && json_array_size(lines) >= LISTED_MAX) {
+        vv_load_report_keep(report, VV_STR_LITERAL("other"), parcel->file,
+                            listed > 0 ? parcel->numbers[listed - 1] : 0,
+                            "behind this one there may be more, which the server did not list",
+                            (struct vv_str){0});
+    }
+    for (size_t n = (size_t)listed + 1; nothing_stored && n <= parcel->n_lines; n++) {
+        vv_load_report_keep(report, vv_str_of(reason), parcel->file, parcel->numbers[n - 1],
+                            "as the one before", text_of(parcel, n));
+    }
+}
+
 static void keep_examples(const struct vv_parcel *parcel, json_t *lines,
                           struct vv_load_report *report)
 {
@@ -128,6 +178,10 @@ static enum vv_verdict judge_partial(const struct vv_parcel *parcel,
         }
         vv_load_report_accept(report, (uint64_t)json_integer_value(accepted));
         keep_examples(parcel, json_object_get(root, "lines"), report);
+        if (report->refused_file) {
+            keep_refused(parcel, json_object_get(root, "lines"), json_integer_value(accepted) == 0,
+                         report);
+        }
         verdict = VV_VERDICT_DONE;
     } else {
         vv_response_message(response, error);

@@ -411,7 +411,7 @@ static bool all_sent(const struct vv_sender *sender)
     return true;
 }
 
-enum vv_status vv_sender_finish(struct vv_sender *sender, struct vv_error *error)
+enum vv_status vv_sender_drain(struct vv_sender *sender)
 {
     enum vv_status status = hand_over_all(sender);
     pthread_mutex_lock(&sender->lock);
@@ -420,7 +420,15 @@ enum vv_status vv_sender_finish(struct vv_sender *sender, struct vv_error *error
         tick(sender);
         status = outcome(sender);
     }
-    status = outcome(sender);
+    pthread_mutex_unlock(&sender->lock);
+    return status;
+}
+
+enum vv_status vv_sender_finish(struct vv_sender *sender, struct vv_error *error)
+{
+    enum vv_status status = vv_sender_drain(sender);
+    pthread_mutex_lock(&sender->lock);
+    status = status == VV_OK ? outcome(sender) : status;
     if (error && sender->failure != VV_OK) {
         *error = sender->failure_error;
     }

@@ -56,6 +56,8 @@ struct vv_sender_line {
 /* Anything but VV_OK: sending has failed for good, see vv_sender_finish. */
 VV_MUST_CHECK enum vv_status vv_sender_add(struct vv_sender *sender,
                                            const struct vv_sender_line *line);
+/* Sends what was added, and waits until all of it was answered. As vv_sender_add. */
+VV_MUST_CHECK enum vv_status vv_sender_drain(struct vv_sender *sender);
 /* Sends what is left and waits; then no thread runs any more, and nothing can be added. VV_OK:
  * every line was answered. Else why not: VV_IO: the server was not reached; VV_CANCELLED:
  * interrupted; VV_INVALID: it refuses all; VV_NO_MEMORY … */

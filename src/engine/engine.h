@@ -157,6 +157,21 @@ VV_MUST_CHECK enum vv_status vv_engine_change_plan(struct vv_engine *engine, str
 VV_MUST_CHECK enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal,
                                              struct vv_error *error);
 
+/* What of a tenant's spans and units waits for the sealer, in a range of time. */
+struct vv_sealing {
+    uint64_t spans;            /* of raw data, over, with runs that are not sealed */
+    uint64_t units[VV_SPACES]; /* of tiers, over, which are to be built (again) */
+    uint64_t open;             /* of both, not over yet: what they hold is answered all the same */
+    uint64_t damaged;          /* what can't be read, and so is not sealed */
+};
+/* Counts those that meet [from, to), as the store has them: what is in memory is there after a
+ * flush. When all but `open` is 0 then, tiers equal the points. VV_NOT_FOUND; VV_INVALID where
+ * several nodes share the store. Reads as many marks as there are. */
+VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant,
+                                                    int64_t from, int64_t to,
+                                                    struct vv_sealing *sealing_out,
+                                                    struct vv_error *error);
+
 /* ---- seeing inside ---- */
 
 struct vv_engine_health {

@@ -162,7 +162,9 @@ struct vv_engine {
     struct vv_deletions *deletions;
     struct vv_query_context query_context;
     struct vv_engine_counters counters;
-    struct vv_seal_figures seal_figures; /* as of the last step; under lock */
+    struct vv_seal_figures seal_figures; /* as of the last step; under lock, as what follows */
+    struct vv_span_key damaged[VV_SEAL_DAMAGED_MAX]; /* as the sealer has them */
+    size_t n_damaged;
     _Atomic(struct vv_account_cell *) accounts[VV_ACCOUNT_PAGES];
     bool manual;
     bool owns_store;

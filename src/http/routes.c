@@ -51,6 +51,8 @@ static const struct vv_route table[] = {
      "change it ahead: ?source=, ?bucket=, ?span=, ?splits="},
     {"/api/v1/flush", POST, &vv_flush_handler, 0, false,
      "write the head to the store; ?seal=true seals too"},
+    {"/api/v1/sealing", GET, &vv_sealing_handler, 0, false,
+     "what waits to be sealed: ?tenant=, ?from=, ?to="},
     {"/api/v1/nodes", GET, &vv_nodes_handler, 0, false, "the nodes that share the store"},
 };
 
@@ -142,6 +144,7 @@ const char *const *vv_route_paths(size_t *n_out)
                                         "/api/v1/tenants",
                                         "/api/v1/plans",
                                         "/api/v1/flush",
+                                        "/api/v1/sealing",
                                         "/api/v1/nodes",
                                         "other"};
     *n_out = sizeof paths / sizeof paths[0];

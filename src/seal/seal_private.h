@@ -13,7 +13,6 @@
 #include "seal/stale.h"
 
 #define VV_SEAL_AHEAD       16 /* spans that are asked for before their turn */
-#define VV_SEAL_DAMAGED_MAX 256
 #define VV_SEAL_RAW         (-1)
 
 struct vv_sealer {

@@ -245,3 +245,10 @@ void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figur
 {
     *figures_out = sealer->figures;
 }
+
+size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,
+                              struct vv_span_key keys_out[VV_SEAL_DAMAGED_MAX])
+{
+    memcpy(keys_out, sealer->damaged, sealer->n_damaged * sizeof keys_out[0]);
+    return sealer->n_damaged;
+}

@@ -57,6 +57,10 @@ void vv_sealer_destroy(struct vv_sealer *sealer);
 #define VV_SEAL_ALL UINT64_MAX
 VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until,
                                             size_t spans_max, struct vv_error *error);
+#define VV_SEAL_DAMAGED_MAX 256
+/* The spans that could not be decoded, and are not tried again before a restart; how many. */
+size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,
+                              struct vv_span_key keys_out[VV_SEAL_DAMAGED_MAX]);
 /* Whether a mark's span could not be decoded, and is not tried again before a restart. */
 bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark);
 /* The latest wall time by which anything can have been built so far in this process. */

@@ -402,6 +402,19 @@ enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_er
     return vv_error_set(error, outcome, "the test says so");
 }
 
+enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
+                                      int64_t to, struct vv_sealing *sealing_out,
+                                      struct vv_error *error)
+{
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    bool is_asked = vv_str_equal(tenant, VV_STR_LITERAL("plant")) && from == VV_SECOND;
+    *sealing_out = (struct vv_sealing){0};
+    if (is_asked && to == 2 * VV_SECOND) {
+        *sealing_out = (struct vv_sealing){.spans = 1, .units = {2, 3, 4}, .open = 5};
+    }
+    return vv_error_set(error, outcome, "the test says so");
+}
+
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out)
 {
     while (atomic_load(&engine->hold)) {

@@ -187,7 +187,7 @@ static void test_paths_and_methods(void **state)
     struct door *door = *state;
     struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
     json_t *root = parsed(&response);
-    assert_int_equal(json_array_size(json_object_get(root, "paths")), 21);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 22);
     assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
     json_decref(root);
     response_free(&response);
@@ -339,6 +339,26 @@ static void test_flush(void **state)
     expect(door, "GET", "/api/v1/flush", "", NULL, 405);
     atomic_store(&door->engine->admin_outcome, VV_IO);
     expect(door, "POST", "/api/v1/flush", "", NULL, 500);
+}
+
+static void test_what_waits_to_be_sealed_is_told(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "GET",
+                                   "/api/v1/sealing?tenant=plant&from=1970-01-01T00:00:01Z&"
+                                   "to=1970-01-01T00:00:02Z",
+                                   "", NULL, 200);
+    assert_string_equal(response.body, "{\"sealed\":false,\"waiting\":10,\"raw\":1,\"minute\":2,"
+                                       "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0}\n");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/sealing", "", NULL, 200);
+    assert_contains(response.body, "\"sealed\":true,\"waiting\":0");
+    response_free(&response);
+    expect(door, "GET", "/api/v1/sealing?from=yesterday", "", NULL, 400);
+    expect(door, "GET", "/api/v1/sealing?from=1970-01-02&to=1970-01-01", "", NULL, 400);
+    expect(door, "POST", "/api/v1/sealing", "", NULL, 405);
+    atomic_store(&door->engine->admin_outcome, VV_NOT_FOUND);
+    expect(door, "GET", "/api/v1/sealing", "", NULL, 404);
 }
 
 static void test_influxql(void **state)
@@ -560,6 +580,7 @@ int main(void)
         door_test(test_tenants),
         door_test(test_tiers),
         door_test(test_flush),
+        door_test(test_what_waits_to_be_sealed_is_told),
         door_test(test_influxql),
         door_test(test_nonsense),
         door_test(test_huge_headers),

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The staging folder: who uses it, and how far a backfill is.
+ *
+ *   state.json    what `struct vv_backfill_state` has, the counts of the report, and the command
+ *                 that it belongs to; replaced as a whole, durably
+ *   run-…         sorted lines (history.h), as the state names them
+ *   refused.lp    refused lines, each below a comment that says why; cut to what the state knows
+ *   lock          held while a command uses the folder
+ */
+#include "cli/backfill_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STATE_VERSION 1
+
+static void path_of(const struct vv_backfill *backfill, const char *name,
+                    char out[VV_HISTORY_PATH_SIZE])
+{
+    snprintf(out, VV_HISTORY_PATH_SIZE, "%.1100s/%s", backfill->folder, name);
+}
+
+/* ---- the command ---- */
+
+/* What does not change what is loaded. */
+static bool is_of_no_matter(const char *option)
+{
+    static const char *const names[] = {"connections", "batch-lines", "batch-bytes", "retry",
+                                        "rate",        "quiet",       "staging",     "memory",
+                                        "restart",     "json",        "ack",         "server"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(option, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static json_t *describe_file(const char *path)
+{
+    struct stat info = {0};
+    (void)!stat(path, &info);
+    return json_pack("[s, I, I]", path, (json_int_t)info.st_size,
+                     (json_int_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec);
+}
+
+/* The files, as they are now, and what they are read by; the caller's. */
+static json_t *describe_command(const struct vv_backfill *backfill)
+{
+    const struct vv_arguments *arguments = backfill->load.arguments;
+    json_t *files = json_array();
+    json_t *options = json_array();
+    for (size_t i = 0; i < arguments->n_words; i++) {
+        json_array_append_new(files, describe_file(arguments->words[i]));
+    }
+    for (size_t i = 0; i < arguments->n_given; i++) {
+        const struct vv_given *given = &arguments->given[i];
+        if (!is_of_no_matter(given->option->name)) {
+            json_array_append_new(options, json_pack("[s, s]", given->option->name,
+                                                     given->value ? given->value : ""));
+        }
+    }
+    return json_pack("{s:s, s:o, s:o}", "tenant", backfill->load.client.tenant, "files", files,
+                     "options", options);
+}
+
+/* ---- writing ---- */
+
+static json_t *describe_runs(const struct vv_history_runs *runs)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct vv_history_run *run = &runs->items[i];
+        json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)run->number,
+                                              (json_int_t)run->bytes, (json_int_t)run->at));
+    }
+    return list;
+}
+
+static json_t *describe_reasons(const struct vv_load_report *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < report->n_reasons; i++) {
+        const struct vv_load_reason *reason = &report->reasons[i];
+        json_t *examples = json_array();
+        for (size_t j = 0; j < reason->n_examples; j++) {
+            json_array_append_new(
+                examples, json_stringn_nocheck(reason->examples[j], strlen(reason->examples[j])));
+        }
+        json_array_append_new(
+            list, json_pack("[s, I, o]", reason->name, (json_int_t)reason->points, examples));
+    }
+    return list;
+}
+
+static json_t *describe_report(struct vv_load_report *report)
+{
+    pthread_mutex_lock(&report->lock);
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "lines", (json_int_t)report->lines, "accepted",
+                  (json_int_t)report->accepted, "refused", (json_int_t)report->refused, "requests",
+                  (json_int_t)report->requests, "retries", (json_int_t)report->retries, "reasons",
+                  describe_reasons(report));
+    pthread_mutex_unlock(&report->lock);
+    return root;
+}
+
+static json_t *describe_state(struct vv_backfill *backfill)
+{
+    const struct vv_backfill_state *state = &backfill->state;
+    return json_pack("{s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "version",
+                     STATE_VERSION, "command", describe_command(backfill), "phase",
+                     (int)state->phase, "file", (json_int_t)state->file, "line",
+                     (json_int_t)state->line, "runs", describe_runs(&state->runs), "next",
+                     (json_int_t)state->runs.next, "points", (json_int_t)state->points, "first",
+                     (json_int_t)state->first, "last", (json_int_t)state->last, "refused_bytes",
+                     (json_int_t)state->refused_bytes, "report",
+                     describe_report(&backfill->load.report));
+}
+
+static bool sync_file(const char *path, int flags)
+{
+    int descriptor = open(path, flags | O_CLOEXEC);
+    bool good = descriptor >= 0 && fsync(descriptor) == 0;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    return good;
+}
+
+/* What is in the file of refused lines is durable before the state says so. */
+static bool settle_refused(struct vv_backfill *backfill)
+{
+    FILE *file = backfill->load.report.refused_file;
+    bool good = !file || (fflush(file) == 0 && fsync(fileno(file)) == 0);
+    off_t size = file ? ftello(file) : 0;
+    backfill->state.refused_bytes = size > 0 ? (uint64_t)size : 0;
+    return good;
+}
+
+enum vv_status vv_backfill_save(struct vv_backfill *backfill, struct vv_error *error)
+{
+    char path[VV_HISTORY_PATH_SIZE];
+    char new_path[VV_HISTORY_PATH_SIZE];
+    path_of(backfill, "state.json", path);
+    path_of(backfill, "state.new", new_path);
+    bool good = settle_refused(backfill);
+    json_t *root = describe_state(backfill);
+    if (!root) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory");
+    }
+    good = good && json_dump_file(root, new_path, JSON_INDENT(1)) == 0 &&
+           sync_file(new_path, O_RDONLY) && rename(new_path, path) == 0 &&
+           sync_file(backfill->folder, O_RDONLY | O_DIRECTORY);
+    json_decref(root);
+    return good ? VV_OK
+                : vv_error_set(error, VV_IO, "%.200s: writing failed: %s", path, strerror(errno));
+}
+
+/* ---- reading ---- */
+
+static uint64_t number_of(const json_t *root, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(root, name));
+}
+
+static bool read_runs(const json_t *list, struct vv_history_runs *runs)
+{
+    size_t i;
+    json_t *item;
+    if (!json_is_array(list) || json_array_size(list) > VV_HISTORY_RUNS_MAX) {
+        return false;
+    }
+    json_array_foreach(list, i, item)
+    {
+        runs->items[runs->n++] = (struct vv_history_run){
+            .number = (uint64_t)json_integer_value(json_array_get(item, 0)),
+            .bytes = (uint64_t)json_integer_value(json_array_get(item, 1)),
+            .at = (uint64_t)json_integer_value(json_array_get(item, 2)),
+        };
+    }
+    return true;
+}
+
+static void read_reason(struct vv_load_report *report, const json_t *item)
+{
+    struct vv_load_reason *reason = &report->reasons[report->n_reasons++];
+    const char *name = json_string_value(json_array_get(item, 0));
+    json_t *examples = json_array_get(item, 2);
+    snprintf(reason->name, sizeof reason->name, "%s", name ? name : "other");
+    reason->points = (uint64_t)json_integer_value(json_array_get(item, 1));
+    for (size_t i = 0; i < json_array_size(examples) && i < VV_LOAD_EXAMPLES_MAX; i++) {
+        const char *text = json_string_value(json_array_get(examples, i));
+        snprintf(reason->examples[reason->n_examples++], sizeof reason->examples[0], "%s",
+                 text ? text : "");
+    }
+}
+
+static void read_report(struct vv_load_report *report, const json_t *root)
+{
+    json_t *reasons = json_object_get(root, "reasons");
+    report->lines = number_of(root, "lines");
+    report->accepted = number_of(root, "accepted");
+    report->refused = number_of(root, "refused");
+    report->requests = number_of(root, "requests");
+    report->retries = number_of(root, "retries");
+    for (size_t i = 0; i < json_array_size(reasons) && i < VV_LOAD_REASONS_MAX; i++) {
+        read_reason(report, json_array_get(reasons, i));
+    }
+}
+
+static enum vv_status read_state(struct vv_backfill *backfill, const json_t *root,
+                                 struct vv_error *error)
+{
+    struct vv_backfill_state *state = &backfill->state;
+    json_int_t version = json_integer_value(json_object_get(root, "version"));
+    uint64_t phase = number_of(root, "phase");
+    if (version > STATE_VERSION) {
+        return vv_error_set(error, VV_NEWER,
+                            "the staging folder is of a newer version of varve: use that one, or "
+                            "begin anew with --restart");
+    }
+    if (!read_runs(json_object_get(root, "runs"), &state->runs) || phase > VV_BACKFILL_SEALING) {
+        return vv_error_set(error, VV_CORRUPT,
+                            "the staging folder is damaged: begin anew with --restart");
+    }
+    json_t *command = describe_command(backfill);
+    bool is_same = command && json_equal(command, json_object_get(root, "command"));
+    json_decref(command);
+    if (!is_same) {
+        return vv_error_set(error, VV_INVALID,
+                            "in '%.200s' there is a backfill of other files, or with other options "
+                            "(or a file has changed since): finish that one first, name another "
+                            "folder with --staging, or begin anew with --restart",
+                            backfill->folder);
+    }
+    state->phase = (enum vv_backfill_phase)phase;
+    state->file = number_of(root, "file");
+    state->line = number_of(root, "line");
+    state->runs.next = number_of(root, "next");
+    state->points = number_of(root, "points");
+    state->first = (int64_t)number_of(root, "first");
+    state->last = (int64_t)number_of(root, "last");
+    state->refused_bytes = number_of(root, "refused_bytes");
+    read_report(&backfill->load.report, json_object_get(root, "report"));
+    backfill->goes_on = true;
+    return VV_OK;
+}
+
+/* ---- the folder ---- */
+
+static enum vv_status fail(const struct vv_backfill *backfill, struct vv_error *error)
+{
+    return vv_error_set(error, VV_IO,
+                        "the staging folder '%.200s' can't be used: %s; --staging names another",
+                        backfill->folder, strerror(errno));
+}
+
+/* Held until the process ends. */
+static enum vv_status lock_folder(const struct vv_backfill *backfill, struct vv_error *error)
+{
+    char path[VV_HISTORY_PATH_SIZE];
+    path_of(backfill, "lock", path);
+    if (mkdir(backfill->folder, 0777) != 0 && errno != EEXIST) {
+        return fail(backfill, error);
+    }
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) {
+        return fail(backfill, error);
+    }
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        close(descriptor);
+        return vv_error_set(error, VV_LOCKED,
+                            "another backfill is using '%.200s': wait for it, or name another "
+                            "folder with --staging",
+                            backfill->folder);
+    }
+    return VV_OK;
+}
+
+/* What came after the state was written comes again. */
+static enum vv_status open_refused(struct vv_backfill *backfill, struct vv_error *error)
+{
+    path_of(backfill, "refused.lp", backfill->refused_path);
+    FILE *file = fopen(backfill->refused_path, "abe");
+    if (!file || ftruncate(fileno(file), (off_t)backfill->state.refused_bytes) != 0 ||
+        fseeko(file, 0, SEEK_END) != 0) {
+        if (file) {
+            fclose(file);
+        }
+        return fail(backfill, error);
+    }
+    backfill->load.report.refused_file = file;
+    return VV_OK;
+}
+
+enum vv_status vv_backfill_open(struct vv_backfill *backfill, bool restart, struct vv_error *error)
+{
+    char path[VV_HISTORY_PATH_SIZE];
+    json_error_t problem;
+    enum vv_status status = lock_folder(backfill, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    path_of(backfill, "state.json", path);
+    if (restart) {
+        unlink(path);
+    }
+    if (access(path, F_OK) == 0) {
+        json_t *root = json_load_file(path, 0, &problem);
+        status = read_state(backfill, root, error);
+        json_decref(root);
+    }
+    if (status == VV_OK) {
+        vv_history_remove(backfill->folder, &backfill->state.runs);
+        status = open_refused(backfill, error);
+    }
+    return status;
+}
+
+void vv_backfill_remove(struct vv_backfill *backfill)
+{
+    static const char *const names[] = {"state.json", "state.new", "lock"};
+    char path[VV_HISTORY_PATH_SIZE];
+    vv_history_remove(backfill->folder, NULL);
+    if (backfill->state.refused_bytes == 0) {
+        unlink(backfill->refused_path);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        path_of(backfill, names[i], path);
+        unlink(path);
+    }
+    rmdir(backfill->folder); /* unless there is something in it */
+}

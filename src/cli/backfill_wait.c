@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sealing: the server brings what was loaded into its store, and builds tiers of it; asked until
+ * nothing of the range waits any more. */
+#include "cli/backfill_private.h"
+
+#include "base/clock.h"
+#include "cli/interrupt.h"
+
+#include <jansson.h>
+#include <time.h>
+
+#define PAUSE_LEAST (50 * VV_MILLISECOND)
+#define PAUSE_MOST  (5 * VV_SECOND)
+
+struct waiting {
+    struct vv_backfill *backfill;
+    struct vv_client *client;
+    uint64_t most;       /* that waited so far */
+    int64_t answered_ns; /* when the server answered last */
+};
+
+static void draw(struct waiting *waiting, uint64_t left, const char *trouble)
+{
+    struct vv_progress *progress = &waiting->backfill->load.progress;
+    int64_t now = vv_load_now_ns();
+    waiting->most = left > waiting->most ? left : waiting->most;
+    progress->bytes_total = waiting->most;
+    if (vv_progress_is_due(progress, now)) {
+        const struct vv_progress_state state = {.bytes = waiting->most - left,
+                                                .points = waiting->most - left,
+                                                .file = "sealing",
+                                                .trouble = trouble};
+        vv_progress_draw(progress, &state, now);
+    }
+}
+
+static void pause_ns(int64_t ns)
+{
+    int64_t until = vv_load_now_ns() + ns;
+    while (vv_load_now_ns() < until && !vv_interrupted()) {
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_LEAST}, NULL);
+    }
+}
+
+static bool may_pass(enum vv_status status, const struct vv_response *response)
+{
+    return status == VV_IO || status == VV_UNKNOWN ||
+           (status == VV_OK && (response->code == 429 || response->code >= 500));
+}
+
+/* A request, again while its failure may pass; *response_out is the caller's in any case. */
+static enum vv_status call(struct waiting *waiting, const char *method, const char *path,
+                           struct vv_response *response_out, struct vv_error *error)
+{
+    const struct vv_call request = {.method = method, .path = path};
+    for (;;) {
+        enum vv_status status = vv_client_call(waiting->client, &request, response_out, error);
+        int64_t now = vv_load_now_ns();
+        bool is_late = now - waiting->answered_ns > waiting->backfill->retry_ns;
+        if (status == VV_OK && !may_pass(status, response_out)) {
+            waiting->answered_ns = now;
+            return VV_OK;
+        }
+        if (status == VV_OK) {
+            vv_response_message(response_out, error);
+        }
+        if (vv_interrupted()) {
+            return VV_CANCELLED;
+        }
+        if (!may_pass(status, response_out) || is_late) {
+            return status == VV_OK ? VV_OVERLOAD : status;
+        }
+        draw(waiting, waiting->most, error->message);
+        vv_response_deinit(response_out);
+        pause_ns(VV_SECOND);
+    }
+}
+
+static enum vv_status flush(struct waiting *waiting, bool seal, struct vv_error *error)
+{
+    struct vv_response response = {0};
+    enum vv_status status =
+        call(waiting, "POST", seal ? "/api/v1/flush?seal=true" : "/api/v1/flush", &response, error);
+    if (status == VV_OK && response.code / 100 != 2) {
+        vv_response_message(&response, error);
+        status = VV_INVALID;
+    }
+    vv_response_deinit(&response);
+    return status;
+}
+
+/* ---- what is left ---- */
+
+static enum vv_status make_path(const struct vv_backfill *backfill, struct vv_buffer *path)
+{
+    char time[VV_TIME_TEXT_SIZE];
+    struct vv_buffer form = {0};
+    int64_t last = backfill->state.last;
+    vv_form_add(&form, "tenant", vv_str_of(backfill->load.client.tenant));
+    vv_time_format(backfill->state.first, time);
+    vv_form_add(&form, "from", vv_str_of(time));
+    vv_time_format(last < INT64_MAX ? last + 1 : last, time);
+    vv_form_add(&form, "to", vv_str_of(time));
+    vv_buffer_text(path, "/api/v1/sealing?");
+    vv_buffer_append(path, form.data, form.size);
+    vv_buffer_u8(path, 0);
+    bool good = vv_buffer_status(path) == VV_OK && vv_buffer_status(&form) == VV_OK;
+    vv_buffer_deinit(&form);
+    return good ? VV_OK : VV_NO_MEMORY;
+}
+
+/* *left_out: what waits. VV_NOT_FOUND: this server cannot tell. */
+static enum vv_status ask(struct waiting *waiting, const char *path, uint64_t *left_out,
+                          struct vv_error *error)
+{
+    struct vv_response response = {0};
+    enum vv_status status = call(waiting, "GET", path, &response, error);
+    if (status == VV_OK && response.code == 400) {
+        status = VV_NOT_FOUND;
+    } else if (status == VV_OK && response.code != 200) {
+        vv_response_message(&response, error);
+        status = VV_INVALID;
+    } else if (status == VV_OK) {
+        json_t *root = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
+        json_t *left = json_object_get(root, "waiting");
+        *left_out = (uint64_t)json_integer_value(left);
+        waiting->backfill->open = (uint64_t)json_integer_value(json_object_get(root, "open"));
+        waiting->backfill->damaged = (uint64_t)json_integer_value(json_object_get(root, "damaged"));
+        if (!json_is_integer(left)) {
+            status = vv_error_set(error, VV_INVALID, "the answer of the server cannot be read");
+        }
+        json_decref(root);
+    }
+    vv_response_deinit(&response);
+    return status;
+}
+
+static enum vv_status wait_sealed(struct waiting *waiting, struct vv_error *error)
+{
+    struct vv_buffer path = {0};
+    enum vv_status status = make_path(waiting->backfill, &path);
+    uint64_t left = 1;
+    while (status == VV_OK && left > 0) {
+        int64_t begun = vv_load_now_ns();
+        status = ask(waiting, (const char *)path.data, &left, error);
+        if (status == VV_OK && left > 0) { /* asking is to take a tenth of the time at most */
+            int64_t pause = 10 * (vv_load_now_ns() - begun);
+            draw(waiting, left, "");
+            pause_ns(pause < PAUSE_MOST ? pause : PAUSE_MOST);
+            status = vv_interrupted() ? VV_CANCELLED : VV_OK;
+        }
+    }
+    if (status == VV_NOT_FOUND) {
+        status = flush(waiting, true, error);
+    }
+    vv_buffer_deinit(&path);
+    return status;
+}
+
+enum vv_status vv_backfill_wait(struct vv_backfill *backfill, struct vv_error *error)
+{
+    struct waiting waiting = {.backfill = backfill, .answered_ns = vv_load_now_ns()};
+    struct vv_progress *progress = &backfill->load.progress;
+    if (backfill->state.points == 0) {
+        return VV_OK;
+    }
+    vv_progress_init(progress, progress->on, 0, waiting.answered_ns);
+    progress->unit = "spans";
+    enum vv_status status = vv_client_create(&backfill->load.client, &waiting.client);
+    if (status == VV_OK) {
+        status = flush(&waiting, false, error);
+    }
+    if (status == VV_OK) {
+        status = wait_sealed(&waiting, error);
+    }
+    if (status == VV_NO_MEMORY) {
+        (void)vv_error_set(error, status, "out of memory");
+    }
+    vv_progress_clear(progress);
+    vv_client_destroy(waiting.client);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a tenant and a range waits to be sealed, or to be built into tiers. */
+#include "engine/engine_private.h"
+
+struct counting {
+    const struct vv_engine *engine;
+    uint32_t tenant;
+    int64_t from;
+    int64_t to;
+    int64_t now_ns;
+    struct vv_sealing *sealing;
+    size_t n_damaged;
+    struct vv_span_key damaged[VV_SEAL_DAMAGED_MAX];
+};
+
+static bool is_damaged(const struct counting *counting, const struct vv_mark *mark)
+{
+    for (size_t i = 0; i < counting->n_damaged; i++) {
+        if (vv_span_key_compare(&counting->damaged[i], &mark->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum vv_status count_mark(void *context, const struct vv_mark *mark)
+{
+    struct counting *counting = context;
+    struct vv_sealing *sealing = counting->sealing;
+    uint32_t tenant = mark->key.partition.tenant;
+    enum vv_space tier;
+    bool is_unit = vv_registry_space_of(counting->engine->registry, mark->key.partition.tenant,
+                                        &tenant, &tier);
+    int64_t end = mark->key.span_start + mark->span_ns;
+    bool is_meant =
+        tenant == counting->tenant && mark->key.span_start < counting->to && end > counting->from;
+    if (!is_meant) {
+        return VV_OK;
+    }
+    if (is_damaged(counting, mark)) {
+        sealing->damaged++;
+    } else if (end > counting->now_ns) {
+        sealing->open++;
+    } else if (is_unit) {
+        sealing->units[tier]++;
+    } else {
+        sealing->spans++;
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
+                                      int64_t to, struct vv_sealing *sealing_out,
+                                      struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    struct counting counting = {.engine = engine,
+                                .from = from,
+                                .to = to,
+                                .now_ns = engine->clock->wall_ns(engine->clock),
+                                .sealing = sealing_out};
+    *sealing_out = (struct vv_sealing){0};
+    if (store->ops->shared) { /* its ledger is read by the storage thread */
+        return vv_error_set(error, VV_INVALID,
+                            "where several nodes share a store, what waits to be sealed can't be "
+                            "counted: POST /api/v1/flush?seal=true seals, and waits for it");
+    }
+    enum vv_status status =
+        vv_registry_tenant(engine->registry, tenant, false, &counting.tenant, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&engine->lock);
+    counting.n_damaged = engine->n_damaged;
+    memcpy(counting.damaged, engine->damaged, engine->n_damaged * sizeof engine->damaged[0]);
+    pthread_mutex_unlock(&engine->lock);
+    return store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &counting, error);
+}

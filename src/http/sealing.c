@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/sealing: what of a tenant waits to be sealed, or to be built into tiers. */
+#include "http/blocking.h"
+#include "http/http_private.h"
+#include "http/parameters.h"
+
+#include <inttypes.h>
+
+#define DEFAULT_TENANT VV_STR_LITERAL("default")
+
+struct asked {
+    struct vv_parameters parameters;
+    struct vv_str tenant;
+    int64_t from;
+    int64_t to;
+};
+
+static enum vv_status read_time(const struct asked *asked, const char *name, int64_t *time_out,
+                                struct vv_error *error)
+{
+    struct vv_str text = vv_parameters_find(&asked->parameters, name);
+    enum vv_status status = text.data ? vv_time_parse(text, time_out, error) : VV_OK;
+    return status == VV_OK ? VV_OK : vv_error_prefix(error, status, "%s", name);
+}
+
+static enum vv_status read_asked(struct vv_exchange *exchange, struct asked *asked,
+                                 struct vv_error *error)
+{
+    enum vv_status status = vv_parameters_add_url(&asked->parameters, exchange->connection, error);
+    struct vv_str tenant = vv_parameters_find(&asked->parameters, "tenant");
+    asked->tenant = tenant.data ? tenant : DEFAULT_TENANT;
+    if (status == VV_OK) {
+        status = read_time(asked, "from", &asked->from, error);
+    }
+    if (status == VV_OK) {
+        status = read_time(asked, "to", &asked->to, error);
+    }
+    if (status == VV_OK && asked->from >= asked->to) {
+        status = vv_error_set(error, VV_INVALID, "from must be before to");
+    }
+    return status;
+}
+
+static void write_sealing(const struct vv_sealing *sealing, struct vv_buffer *body)
+{
+    uint64_t waiting = sealing->spans;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        waiting += sealing->units[tier];
+    }
+    vv_buffer_format(body,
+                     "{\"sealed\":%s,\"waiting\":%" PRIu64 ",\"raw\":%" PRIu64
+                     ",\"minute\":%" PRIu64 ",\"hour\":%" PRIu64 ",\"day\":%" PRIu64
+                     ",\"open\":%" PRIu64 ",\"damaged\":%" PRIu64 "}\n",
+                     waiting + sealing->damaged == 0 ? "true" : "false", waiting, sealing->spans,
+                     sealing->units[VV_SPACE_MINUTE], sealing->units[VV_SPACE_HOUR],
+                     sealing->units[VV_SPACE_DAY], sealing->open, sealing->damaged);
+}
+
+static void work_sealing(struct vv_exchange *exchange)
+{
+    struct vv_error error = {0};
+    struct vv_sealing sealing;
+    struct asked asked = {.from = INT64_MIN, .to = INT64_MAX};
+    enum vv_status status = read_asked(exchange, &asked, &error);
+    if (status == VV_OK) {
+        status = vv_engine_read_sealing(exchange->http->engine, asked.tenant, asked.from, asked.to,
+                                        &sealing, &error);
+    }
+    if (status != VV_OK) {
+        vv_exchange_fail(exchange, status, error.message);
+    } else {
+        vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+        write_sealing(&sealing, &exchange->reply.body);
+    }
+    vv_parameters_deinit(&asked.parameters);
+}
+
+static void finish_sealing(struct vv_exchange *exchange)
+{
+    vv_blocking_finish(exchange, work_sealing);
+}
+
+const struct vv_handler vv_sealing_handler = {.finish = finish_sealing,
+                                              .release = vv_blocking_release};

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`varve backfill`: history comes in whole, in the order of time and with all tiers, whatever
+interrupts it."""
+import json
+import random
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from expectation import HOUR, SECOND
+from varve_process import ON_CASSANDRA, PATIENCE_S, PROGRAM, Threads, VarveTest, wait_until
+
+DAY = 24 * HOUR
+START = 1_700_006_400 * SECOND  # a day's beginning
+SOURCES = 5
+OK, FAILED, USAGE, REFUSED, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE = "sealed, all tiers are built"
+
+
+class BackfillTest(VarveTest):
+    SETTINGS = {"partition.bucket": "6h", "partition.span": "1h", "seal.quiet": "1s",
+                "seal.interval": "200ms"}
+
+    def setUp(self):
+        super().setUp()
+        self.staging = self.folder / "staging"
+
+    def start(self, name="server"):
+        server = self.server(name).start()
+        if not ON_CASSANDRA:
+            tiers = {"tenant": "default", "tiers": "default"}
+            self.assertStatus(server.request("PUT", "/api/v1/tenants", json.dumps(tiers),
+                                             {"Content-Type": "application/json"}), 200)
+        return server
+
+    def url(self, server):
+        return "http://%s:%d" % server.address
+
+    def history(self, name, seed, points=20000, span=3 * DAY):
+        """A file of points at random times, in no order."""
+        chance = random.Random(seed)
+        path = self.folder / name
+        with open(path, "w", encoding="utf-8") as file:
+            for _ in range(points):
+                at = START + chance.randrange(span)
+                file.write(f"m,source={chance.randrange(SOURCES)} "
+                           f"v={chance.randrange(1000)}i,w={chance.random():.3f} {at}\n")
+        return path
+
+    def backfill(self, server, *arguments, staging=None):
+        return subprocess.Popen(
+            [PROGRAM, "backfill", "--server", self.url(server), "--staging",
+             str(staging or self.staging), *map(str, arguments)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process, code=OK, *needles):
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, code, out + err)
+        for needle in needles:
+            self.assertIn(needle, out + err)
+        self.assertNotRegex(err, r"AddressSanitizer|LeakSanitizer|runtime error")
+        return out
+
+    def answers(self, server):
+        """Raw points, and what each tier has."""
+        parameters = {"metric": "m.*", "from_": "2023-11-01", "to": "2023-12-01"}
+        answers = [sorted(server.rows(metric="m.*"))]
+        for step in ("1m", "1h", "1d"):
+            answer = server.get("/api/v1/query", step=step, agg="count,sum,min,max,first,last",
+                                format="csv", **parameters)
+            self.assertStatus(answer, 200)
+            answers.append([line for line in answer.text.splitlines() if line[:1] != "#"])
+        return answers
+
+    def state(self):
+        try:
+            return json.loads((self.staging / "state.json").read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return {}
+
+    def sealing(self, server):
+        return server.get("/api/v1/sealing").json()
+
+
+class Whole(BackfillTest):
+    def test_it_ends_when_all_tiers_are_right(self):
+        server = self.start()
+        path = self.history("h.lp", 1)
+        out = self.finish(self.backfill(server, path), OK, DONE)
+        self.assertIn("40,000 points of 20,000 lines", out)
+        if not ON_CASSANDRA:
+            self.assertEqual(self.sealing(server)["waiting"], 0)
+            answer = server.get("/api/v1/query", metric="m.v", step="1d", agg="count",
+                                from_="2023-11-15", to="2023-11-17").json()
+            self.assertIn("day", json.dumps(answer))
+        self.assertFalse(self.staging.exists())
+        # The same once more changes nothing.
+        before = self.answers(server)
+        self.finish(self.backfill(server, path), OK)
+        self.assertEqual(self.answers(server), before)
+        server.stop()
+
+    def test_it_loads_what_load_loads(self):
+        """The last of equal times counts, over several files, precisions and formats."""
+        one = self.folder / "one.lp"
+        one.write_text("m,source=a v=1 1700000000\nm,source=a v=2 1700000000\n"
+                       "m,source=b v=3 1700000060  \n# a comment\n\n")
+        two = self.folder / "two.csv"
+        two.write_text("time,w\n2023-11-14T22:13:20Z,5\n2023-11-14T22:13:20Z,6\n")
+        loaded, filled = self.start("loaded"), self.start("filled")
+        subprocess.run([PROGRAM, "load", "--server", self.url(loaded), one, "--precision", "s"],
+                       check=True, capture_output=True)
+        subprocess.run([PROGRAM, "load", "--server", self.url(loaded), two], check=True,
+                       capture_output=True)
+        self.finish(self.backfill(filled, one, two, "--precision", "s"), OK, "5 points of 5 lines")
+        self.assertEqual(sorted(filled.rows(metric="*")), sorted(loaded.rows(metric="*")))
+        self.assertEqual(len(filled.rows(metric="*")), 3)
+        for server in (loaded, filled):
+            server.stop()
+
+    def test_refused_lines_are_kept_with_their_reasons(self):
+        server = self.start()
+        path = self.folder / "h.lp"
+        path.write_text("m,source=a v=1i 1700000000000000000\nm,source=a v=1\n"
+                        "m,source=a v=2.5 1700000001000000000\n"
+                        "m,source=a v=3i 17000000020000000000000\n"
+                        "m,source=a v=4i 1700000003000000000\n")
+        out = self.finish(self.backfill(server, path, "--json"), REFUSED)
+        answer = json.loads(out)
+        self.assertEqual(answer["accepted"] + sum(answer["refused"].values()), 5)
+        self.assertEqual(answer["refused"], {"no_time": 1, "syntax": 1, "type": 1})
+        self.assertEqual(answer["first"], "2023-11-14T22:13:20Z")
+        self.assertTrue(answer["sealed"])
+        kept = (self.staging / "refused.lp").read_text()
+        self.assertIn(f"# {path}:2: no_time: ", kept)
+        self.assertIn(f"# {path}:3: type: ", kept)
+        self.assertIn("\nm,source=a v=2.5 1700000001000000000\n", kept)
+        self.assertIn("\nm,source=a v=3i 17000000020000000000000\n", kept)
+        server.stop()
+
+    def test_all_of_a_request_that_is_refused_is_kept(self):
+        server = self.start()
+        self.assertStatus(server.set_tenant("default", "10d"), 200)
+        path = self.history("h.lp", 2, points=300)
+        self.finish(self.backfill(server, path), REFUSED, "retention: 600")
+        kept = (self.staging / "refused.lp").read_text().splitlines()
+        self.assertEqual(sorted(line for line in kept if not line.startswith("#")),
+                         sorted(path.read_text().splitlines()))
+        server.stop()
+
+    def test_mistakes_are_said_before_anything_is_done(self):
+        server = self.start()
+        self.finish(self.backfill(server, self.folder / "missing.lp"), USAGE, "missing.lp")
+        path = self.history("h.lp", 3, points=10)
+        self.finish(self.backfill(server, path, "--memory", "1"), USAGE, "--memory")
+        self.finish(self.backfill(server, path, staging="/proc/nowhere"), FAILED, "--staging")
+        server.stop()
+        gone = subprocess.run([PROGRAM, "backfill", "--server", "http://127.0.0.1:1", path],
+                              capture_output=True, cwd=self.folder, check=False)
+        self.assertEqual(gone.returncode, UNREACHABLE)
+
+
+class Interrupted(BackfillTest):
+    def reference(self, path):
+        server = self.start("reference")
+        self.finish(self.backfill(server, path, staging=self.folder / "other"), OK, DONE)
+        answers = self.answers(server)
+        server.stop()
+        return answers
+
+    def test_interrupted_and_resumed_equals_uninterrupted(self):
+        """Killed in each phase, again and again; some runs more than are read at once."""
+        path = self.history("h.lp", 4, points=30000)
+        expected = self.reference(path)
+        server = self.start()
+        arguments = (path, "--memory", "64KiB", "--batch-lines", "200", "--rate", "20000")
+        phases = []
+        for turn in range(100):
+            before = self.state()
+            process = self.backfill(server, *arguments)
+            wait_until(lambda: process.poll() is not None or self.state() != before,
+                       "it goes on a bit")
+            phases.append(self.state().get("phase"))
+            process.send_signal(signal.SIGKILL if turn % 2 else signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE_S)
+            self.assertIn(process.returncode, (OK, INTERRUPTED, -signal.SIGKILL), err)
+            if process.returncode == OK or self.state().get("phase") == 2:
+                break
+        self.assertGreater(phases.count(0), 5)
+        self.assertGreaterEqual(phases.count(1), 2)
+        if process.returncode != OK:
+            out = self.finish(self.backfill(server, *arguments), OK, DONE, "goes on with what is")
+        self.assertIn("60,000 points of 30,000 lines", out)
+        self.assertEqual(self.answers(server), expected)
+        server.stop()
+
+    def test_the_server_may_be_killed_meanwhile(self):
+        path = self.history("h.lp", 5, points=30000)
+        expected = self.reference(path)
+        server = self.start()
+        listen = "%s:%d" % server.address
+        process = self.backfill(server, path, "--batch-lines", "200", "--rate", "60000")
+        server.command = lambda: [PROGRAM, "serve", "--data", str(server.data), "--listen", listen,
+                                  *[part for name, value in server.settings.items()
+                                    for part in ("--set", f"{name}={value}")]]
+        for accepted in (1000, 20000):
+            wait_until(lambda: process.poll() is not None or
+                       server.metrics().get("varve_points_accepted_total") > accepted,
+                       "points come in")
+            self.assertIsNone(process.poll())
+            server.kill().start()
+        out = self.finish(process, OK, DONE)
+        self.assertIn("repeated ", out)
+        self.assertEqual(self.answers(server), expected)
+        server.stop()
+
+    def test_a_folder_of_another_backfill_is_left_alone(self):
+        server = self.start()
+        path = self.history("h.lp", 6, points=2000)
+        other = self.history("other.lp", 7, points=10)
+        process = self.backfill(server, path, "--rate", "100")
+        wait_until(lambda: self.state().get("phase") == 1, "it loads")
+        self.finish(self.backfill(server, path), FAILED, "another backfill is using")
+        process.kill()
+        process.communicate()
+        self.finish(self.backfill(server, other), USAGE, "--restart")
+        self.finish(self.backfill(server, other, "--restart"), OK, "20 points of 10 lines")
+        server.stop()
+
+    def test_live_writes_beside_it_are_taken_and_not_waited_for(self):
+        server = self.start()
+        path = self.history("h.lp", 8, points=20000)
+        stop = threading.Event()
+        sent = []
+
+        def write_live():
+            client = server.client()
+            while not stop.is_set():
+                at = time.time_ns()
+                self.assertStatus(client.write(f"live v=1i {at}"), 204)
+                sent.append(at)
+            client.close()
+
+        with Threads([write_live], stop):
+            self.finish(self.backfill(server, path), OK, DONE)
+        self.assertEqual([at for _, _, at, _ in server.rows(metric="live.v")], sent)
+        self.assertGreater(len(sent), 10)
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
