@@ -53,4 +53,11 @@ static inline int64_t vv_time_floor(int64_t time, int64_t length)
     return time - (rest < 0 ? rest + length : rest);
 }
 
+/* The same towards plus infinity: the start of the first step that begins at time or after it. */
+static inline int64_t vv_time_ceil(int64_t time, int64_t length)
+{
+    int64_t floor = vv_time_floor(time, length);
+    return floor < time ? floor + length : floor;
+}
+
 #endif

@@ -149,12 +149,6 @@ static enum vv_status take_piece(void *context, const struct vv_piece *piece)
 
 /* ---- windows ---- */
 
-static int64_t ceiling(int64_t time, int64_t length)
-{
-    int64_t floor = vv_time_floor(time, length);
-    return floor < time ? floor + length : floor;
-}
-
 /* What is wanted of the bucket that holds `near`, in whole units, as far as it may fit. */
 static struct vv_window choose_window(const struct vv_tier_level *level, int64_t near,
                                       bool descending)
@@ -163,7 +157,7 @@ static struct vv_window choose_window(const struct vv_tier_level *level, int64_t
     int64_t unit_ns = vv_tier_unit_ns_max(level->route.tier);
     int64_t start = vv_time_floor(near, bucket_ns);
     struct vv_window wanted = {vv_time_floor(level->demand.from, unit_ns),
-                               ceiling(level->demand.to, unit_ns)};
+                               vv_time_ceil(level->demand.to, unit_ns)};
     wanted = vv_window_intersect(wanted, (struct vv_window){start, start + bucket_ns});
     if (level->units_max > 0) {
         int64_t unit = vv_time_floor(near, unit_ns);

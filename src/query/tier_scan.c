@@ -268,9 +268,7 @@ static struct vv_window whole_steps(const struct vv_tier_level *level)
 {
     int64_t step_ns = vv_tier_step_ns(level->route.tier);
     int64_t from = level->left.from > level->route.oldest ? level->left.from : level->route.oldest;
-    int64_t start = vv_time_floor(from, step_ns);
-    return (struct vv_window){start < from ? start + step_ns : start,
-                              vv_time_floor(level->left.to, step_ns)};
+    return (struct vv_window){vv_time_ceil(from, step_ns), vv_time_floor(level->left.to, step_ns)};
 }
 
 /* What is left at the near end of no whole steps; empty where there are some. */

@@ -48,8 +48,11 @@ static bool is_in_group(const struct vv_sealer *sealer, const struct vv_mark *ma
 /* VV_SEAL_RAW, or the tier whose unit it is. */
 static int kind_of(const struct vv_sealer *sealer, const struct vv_mark *mark)
 {
+    uint32_t tenant;
     enum vv_space tier;
-    return vv_pyramid_is_unit(sealer->pyramid, mark, &tier) ? (int)tier : VV_SEAL_RAW;
+    bool is_unit =
+        vv_registry_space_of(sealer->options.registry, mark->key.partition.tenant, &tenant, &tier);
+    return is_unit ? (int)tier : VV_SEAL_RAW;
 }
 
 /* On request raw spans are sealed before they are over; of a unit nothing can be built before. */

@@ -84,14 +84,6 @@ void vv_pyramid_destroy(struct vv_pyramid *pyramid)
     free(pyramid);
 }
 
-bool vv_pyramid_is_unit(const struct vv_pyramid *pyramid, const struct vv_mark *mark,
-                        enum vv_space *tier_out)
-{
-    uint32_t tenant;
-    return vv_registry_space_of(pyramid->options.registry, mark->key.partition.tenant, &tenant,
-                                tier_out);
-}
-
 /* ---- rows ---- */
 
 /* Steps are made of what was kept so far, and of all that comes. */

@@ -29,10 +29,6 @@ VV_MUST_CHECK enum vv_status vv_pyramid_create(const struct vv_pyramid_options *
                                                struct vv_pyramid **pyramid_out);
 void vv_pyramid_destroy(struct vv_pyramid *pyramid); /* NULL is allowed */
 
-/* Whether a mark is of a tier's unit; which tier then. */
-bool vv_pyramid_is_unit(const struct vv_pyramid *pyramid, const struct vv_mark *mark,
-                        enum vv_space *tier_out);
-
 /* Appends the records of the units that begin with the mark's and before `to` (one, unless plans
  * have changed), if they are over by now_ns. made_from: of the first, the version of the record
  * that is there. A unit without any value gets an empty record: it has none; nor has one that has

@@ -139,8 +139,7 @@ static size_t first_after(const struct vv_cover *cover, int64_t time)
 static struct vv_unit whole_steps(struct vv_unit unit, int64_t step_ns, int64_t from, int64_t to)
 {
     if (from > unit.from) { /* the unit's own ends may cut a step: it has all of what is there */
-        int64_t start = step_ns > 0 ? vv_time_floor(from, step_ns) : from;
-        unit.from = start < from ? start + step_ns : from;
+        unit.from = step_ns > 0 ? vv_time_ceil(from, step_ns) : from;
     }
     if (to < unit.to) {
         unit.to = step_ns > 0 ? vv_time_floor(to, step_ns) : to;
