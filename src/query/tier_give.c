@@ -83,8 +83,9 @@ static enum vv_status open_steps(struct vv_tier_give *give, const struct vv_tier
 {
     for (uint32_t at = record; at != VV_TIER_RECORD_NONE; at = level->records[at].next) {
         struct vv_chunk chunk;
-        enum vv_status status =
-            vv_chunk_open(vv_tier_content(level, &level->records[at]), &chunk, error);
+        struct vv_str content = vv_tier_content(level, &level->records[at]);
+        enum vv_status status = give->with_sketches ? vv_chunk_open(content, &chunk, error)
+                                                    : vv_chunk_open_steps(content, &chunk, error);
         for (uint32_t i = 0; status == VV_OK && i < chunk.n_metrics; i++) {
             uint32_t metric;
             enum vv_value_type type;

@@ -48,19 +48,22 @@ static bool is_placed(const struct taking *taking, const struct vv_piece *piece,
            length <= (uint64_t)vv_tier_unit_ns_max(taking->level->route.tier);
 }
 
-/* *answers_out: whether it has what is wanted. */
-static enum vv_status check_steps(const struct taking *taking, struct vv_str content,
+/* *answers_out: whether it has what is wanted. Sketches that are not are cut off. */
+static enum vv_status check_steps(const struct taking *taking, struct vv_str *content,
                                   bool *answers_out)
 {
-    struct vv_chunk chunk;
-    enum vv_status status = vv_chunk_open(content, &chunk, taking->error);
+    struct vv_chunk_head head;
+    enum vv_status status = vv_chunk_look(*content, &head, taking->error);
     if (status != VV_OK) {
         return status;
     }
-    if (chunk.step_ns != vv_tier_step_ns(taking->level->route.tier)) {
+    if (head.step_ns != vv_tier_step_ns(taking->level->route.tier)) {
         return vv_error_set(taking->error, VV_CORRUPT, "its steps are not those of the tier");
     }
-    *answers_out = chunk.has_sketches || !taking->series->sketches;
+    *answers_out = head.has_sketches || !taking->series->sketches;
+    if (!taking->series->sketches) {
+        content->size = head.steps_size;
+    }
     return VV_OK;
 }
 
@@ -95,7 +98,7 @@ static enum vv_status add_record(struct taking *taking, const struct vv_unit_rec
 }
 
 static enum vv_status take_record(struct taking *taking, const struct vv_piece *piece,
-                                  const struct vv_unit_record *given)
+                                  struct vv_unit_record *given)
 {
     struct vv_tier_level *level = taking->level;
     bool follows = piece->part > 0;
@@ -112,11 +115,11 @@ static enum vv_status take_record(struct taking *taking, const struct vv_piece *
                     level->records[taking->last].kind != given->kind)) {
         return misplaced(taking);
     }
-    if (level->bytes.size + piece->bytes.size > taking->series->memory_max) {
-        return VV_TOO_LARGE;
-    }
     if (given->kind == VV_UNIT_STEPS) {
-        status = check_steps(taking, given->content, &answers);
+        status = check_steps(taking, &given->content, &answers);
+    }
+    if (status == VV_OK && level->bytes.size + given->content.size > taking->series->memory_max) {
+        return VV_TOO_LARGE;
     }
     taking->last_left_out = !answers;
     return status == VV_OK && answers ? add_record(taking, given, follows) : status;

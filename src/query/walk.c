@@ -261,6 +261,7 @@ static enum vv_status read_tiers(struct vv_walk *walk, struct vv_walk_event *eve
     case VV_TIER_STEP:
         walk->merged = part;
         walk->has_merged = true;
+        *event = take_merged(walk);
         return VV_OK;
     case VV_TIER_POINTS:
         walk->slice = (struct vv_slice){part.times, part.values, part.n};

@@ -2,22 +2,27 @@
 /*
  * A chunk: steps of a tier as bytes.
  *
- * Version 1. Words are little-endian; "varint" is base 128, low bits first; "sized" is a varint
+ * Version 2. Words are little-endian; "varint" is base 128, low bits first; "sized" is a varint
  * size and as many bytes.
  *
- *   chunk    = magic "VT", version u8, flags u8 (bit 0: with sketches)
+ *   chunk    = head, block, with sketches: all sketches
+ *   head     = magic "VT", version u8, flags u8 (bit 0: with sketches)
  *              varint step length in ns, varint n_metrics
  *              for each metric u8: bit 0 values are integers, bit 1 its sums need 128 bits
- *              sized block (lib/codec): a row for each step, its time the step's start, all stamps
- *                0; for each metric the columns below, in this order, all under the metric's number
- *              with sketches, for each metric: sized sketches
+ *              varint size of the block, varint size of all sketches (0: without)
  *              XXH3-64 u64 of all bytes before it
+ *   block    = as of lib/codec, with a checksum of its own: a row for each step, its time the
+ *              step's start, all stamps 0; for each metric the columns below, in this order, all
+ *              under the metric's number
+ *   all sketches = for each metric: sized sketches; XXH3-64 u64 of these
  *   columns  = count, sum (of 128 bits: the low 64), [the high 64], min, max, first, last: in the
  *              metric's type; first_time and last_time: ns since the step's start; squares: float64
  *   sketches = u8: 0 as they are, 1 a zstd frame of them, with varint of their size before it;
  *              for each step with values: sized sketch (lib/sketch)
  *
- * A step without values of a metric is absent in all of its columns.
+ * A step without values of a metric is absent in all of its columns. Sketches are most of the bytes
+ * and stand at the end, so that who needs none of them neither copies nor checks them. Version 1
+ * had one checksum at the end of all.
  */
 #ifndef VV_TIER_CHUNK_H
 #define VV_TIER_CHUNK_H
@@ -61,8 +66,22 @@ struct vv_chunk {
     struct vv_reader sketches_;
 };
 
-/* Checks version, lengths and checksum. VV_CORRUPT, VV_NEWER. */
+/* Checks version, lengths and checksums. VV_CORRUPT, VV_NEWER. */
 VV_MUST_CHECK enum vv_status vv_chunk_open(struct vv_str bytes, struct vv_chunk *chunk_out,
+                                           struct vv_error *error);
+/* The same of a chunk whose sketches are not wanted: they are not looked at, need not be there, and
+ * has_sketches is false. */
+VV_MUST_CHECK enum vv_status vv_chunk_open_steps(struct vv_str bytes, struct vv_chunk *chunk_out,
+                                                 struct vv_error *error);
+
+/* What the head tells. */
+struct vv_chunk_head {
+    int64_t step_ns;
+    bool has_sketches;
+    size_t steps_size; /* so many of the first bytes are enough for vv_chunk_open_steps */
+};
+/* Checks the head alone, and that the size is as it says. VV_CORRUPT, VV_NEWER. */
+VV_MUST_CHECK enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out,
                                            struct vv_error *error);
 /* The metric at index < n_metrics. VV_CORRUPT. */
 VV_MUST_CHECK enum vv_status vv_chunk_metric(const struct vv_chunk *chunk, uint32_t index,

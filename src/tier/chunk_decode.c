@@ -31,11 +31,12 @@ static enum vv_status from_block(enum vv_block_status status, struct vv_error *e
 
 /* ---- opening ---- */
 
-static bool is_whole(struct vv_str bytes)
+/* Whether the next 8 bytes are the checksum of those before them. */
+static bool is_checksum_next(struct vv_reader *reader)
 {
-    size_t size = bytes.size - VV_CHUNK_CHECKSUM_SIZE;
-    struct vv_reader tail = vv_reader_of(bytes.data + size, VV_CHUNK_CHECKSUM_SIZE);
-    return vv_reader_u64(&tail) == XXH3_64bits(bytes.data, size);
+    size_t size = reader->at;
+    uint64_t checksum = vv_reader_u64(reader);
+    return !reader->failed && checksum == XXH3_64bits(reader->data, size);
 }
 
 static bool are_types_good(const struct vv_chunk *chunk)
@@ -52,25 +53,73 @@ static bool are_types_good(const struct vv_chunk *chunk)
     return columns == chunk->block_.n_columns;
 }
 
-static enum vv_status read_head(struct vv_reader *reader, struct vv_chunk *chunk, uint8_t flags,
-                                struct vv_error *error)
+struct head {
+    uint64_t step_ns;
+    uint64_t n_metrics;
+    const uint8_t *types;
+    uint64_t block_size;
+    uint64_t sketches_size;
+};
+
+/* Ends where the block begins. */
+static enum vv_status read_head(struct vv_reader *reader, struct head *head, struct vv_error *error)
 {
-    uint64_t step_ns = vv_reader_varint(reader);
-    uint64_t n_metrics = vv_reader_varint(reader);
-    if (reader->failed || flags > VV_CHUNK_FLAG_SKETCHES || step_ns == 0 || step_ns > INT64_MAX ||
-        n_metrics == 0 || n_metrics > VV_CHUNK_METRICS_MAX) {
+    bool is_chunk =
+        vv_reader_u8(reader) == VV_CHUNK_MAGIC_0 && vv_reader_u8(reader) == VV_CHUNK_MAGIC_1;
+    uint8_t version = vv_reader_u8(reader);
+    uint8_t flags = vv_reader_u8(reader);
+    if (is_chunk && !reader->failed && version > VV_CHUNK_VERSION) {
+        return vv_error_set(error, VV_NEWER, "a chunk of steps is of a newer version of Varve");
+    }
+    head->step_ns = vv_reader_varint(reader);
+    head->n_metrics = vv_reader_varint(reader);
+    if (!is_chunk || reader->failed || version != VV_CHUNK_VERSION || head->step_ns == 0 ||
+        head->step_ns > INT64_MAX || head->n_metrics == 0 ||
+        head->n_metrics > VV_CHUNK_METRICS_MAX) {
         return corrupt(error);
     }
-    chunk->step_ns = (int64_t)step_ns;
-    chunk->n_metrics = (uint32_t)n_metrics;
-    chunk->has_sketches = flags & VV_CHUNK_FLAG_SKETCHES;
-    chunk->types_ = vv_reader_bytes(reader, n_metrics);
-    struct vv_str block = vv_reader_sized(reader);
-    if (reader->failed) {
-        return corrupt(error);
+    head->types = vv_reader_bytes(reader, head->n_metrics);
+    head->block_size = vv_reader_varint(reader);
+    head->sketches_size = vv_reader_varint(reader);
+    bool is_good = is_checksum_next(reader) && flags <= VV_CHUNK_FLAG_SKETCHES &&
+                   (flags == 0) == (head->sketches_size == 0) &&
+                   head->block_size <= vv_reader_left(reader);
+    return is_good ? VV_OK : corrupt(error);
+}
+
+static bool is_size_right(const struct vv_reader *at_block, const struct head *head)
+{
+    return head->sketches_size == vv_reader_left(at_block) - head->block_size;
+}
+
+enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out,
+                             struct vv_error *error)
+{
+    struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
+    struct head head;
+    *head_out = (struct vv_chunk_head){0};
+    enum vv_status status = read_head(&reader, &head, error);
+    if (status == VV_OK && !is_size_right(&reader, &head)) {
+        status = corrupt(error);
     }
+    if (status == VV_OK) {
+        *head_out = (struct vv_chunk_head){.step_ns = (int64_t)head.step_ns,
+                                           .has_sketches = head.sketches_size > 0,
+                                           .steps_size = reader.at + (size_t)head.block_size};
+    }
+    return status;
+}
+
+/* Ends where the sketches begin. */
+static enum vv_status read_steps(struct vv_reader *reader, const struct head *head,
+                                 struct vv_chunk *chunk, struct vv_error *error)
+{
+    const uint8_t *block = vv_reader_bytes(reader, (size_t)head->block_size);
+    chunk->step_ns = (int64_t)head->step_ns;
+    chunk->n_metrics = (uint32_t)head->n_metrics;
+    chunk->types_ = head->types;
     enum vv_status status =
-        from_block(vv_block_open((const uint8_t *)block.data, block.size, &chunk->block_), error);
+        from_block(vv_block_open(block, (size_t)head->block_size, &chunk->block_), error);
     if (status != VV_OK) {
         return status;
     }
@@ -78,29 +127,49 @@ static enum vv_status read_head(struct vv_reader *reader, struct vv_chunk *chunk
     return chunk->n_steps <= VV_CHUNK_STEPS_MAX && are_types_good(chunk) ? VV_OK : corrupt(error);
 }
 
+enum vv_status vv_chunk_open_steps(struct vv_str bytes, struct vv_chunk *chunk_out,
+                                   struct vv_error *error)
+{
+    struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
+    struct head head;
+    *chunk_out = (struct vv_chunk){0};
+    enum vv_status status = read_head(&reader, &head, error);
+    return status == VV_OK ? read_steps(&reader, &head, chunk_out, error) : status;
+}
+
+static bool are_sketches_whole(struct vv_reader sketches)
+{
+    if (sketches.size < VV_CHUNK_CHECKSUM_SIZE) {
+        return false;
+    }
+    sketches.at = sketches.size - VV_CHUNK_CHECKSUM_SIZE;
+    return is_checksum_next(&sketches);
+}
+
 enum vv_status vv_chunk_open(struct vv_str bytes, struct vv_chunk *chunk_out,
                              struct vv_error *error)
 {
+    struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
+    struct head head;
     *chunk_out = (struct vv_chunk){0};
-    if (bytes.size < 4 + VV_CHUNK_CHECKSUM_SIZE) {
+    enum vv_status status = read_head(&reader, &head, error);
+    if (status == VV_OK && !is_size_right(&reader, &head)) {
+        status = corrupt(error);
+    }
+    if (status == VV_OK) {
+        status = read_steps(&reader, &head, chunk_out, error);
+    }
+    if (status != VV_OK || head.sketches_size == 0) {
+        return status;
+    }
+    struct vv_reader sketches = vv_reader_of(reader.data + reader.at, (size_t)head.sketches_size);
+    if (!are_sketches_whole(sketches)) {
         return corrupt(error);
     }
-    struct vv_reader reader = vv_reader_of(bytes.data, bytes.size - VV_CHUNK_CHECKSUM_SIZE);
-    bool is_chunk =
-        vv_reader_u8(&reader) == VV_CHUNK_MAGIC_0 && vv_reader_u8(&reader) == VV_CHUNK_MAGIC_1;
-    uint8_t version = vv_reader_u8(&reader);
-    uint8_t flags = vv_reader_u8(&reader);
-    if (!is_chunk || !is_whole(bytes)) {
-        return corrupt(error);
-    }
-    if (version > VV_CHUNK_VERSION) {
-        return vv_error_set(error, VV_NEWER, "a chunk of steps is of a newer version of Varve");
-    }
-    enum vv_status status = read_head(&reader, chunk_out, flags, error);
-    chunk_out->sketches_ = reader;
-    return status == VV_OK && !chunk_out->has_sketches && vv_reader_left(&reader) > 0
-               ? corrupt(error)
-               : status;
+    sketches.size -= VV_CHUNK_CHECKSUM_SIZE;
+    chunk_out->sketches_ = sketches;
+    chunk_out->has_sketches = true;
+    return VV_OK;
 }
 
 /* ---- steps ---- */

@@ -180,20 +180,17 @@ static void fill_rows(struct encoder *encoder)
     }
 }
 
-static enum vv_status add_block(struct encoder *encoder)
+static enum vv_status make_block(struct encoder *encoder, struct vv_buffer *out)
 {
     size_t bound = vv_block_bound(&encoder->rows);
     struct vv_block_options options = {.zstd_level = encoder->zstd_level};
-    uint8_t *bytes = bound == SIZE_MAX ? NULL : malloc(bound);
+    uint8_t *bytes = bound == SIZE_MAX ? NULL : vv_buffer_reserve(out, bound);
     size_t size = 0;
     if (!bytes) {
         return no_memory(encoder->error);
     }
     enum vv_block_status status = vv_block_encode(&encoder->rows, &options, bytes, bound, &size);
-    if (status == VV_BLOCK_OK) {
-        vv_buffer_sized(encoder->out, (struct vv_str){(char *)bytes, size});
-    }
-    free(bytes);
+    out->size += size;
     return status == VV_BLOCK_OK ? VV_OK
            : status == VV_BLOCK_NO_MEMORY
                ? no_memory(encoder->error)
@@ -239,7 +236,7 @@ static void pack(struct encoder *encoder, const struct vv_buffer *plain, struct 
     vv_buffer_append(packed, plain->data, plain->size);
 }
 
-static enum vv_status add_sketches(struct encoder *encoder)
+static enum vv_status make_sketches(struct encoder *encoder, struct vv_buffer *out)
 {
     struct vv_buffer plain = {0};
     struct vv_buffer packed = {0};
@@ -258,7 +255,12 @@ static enum vv_status add_sketches(struct encoder *encoder)
             pack(encoder, &plain, &packed);
             status = vv_buffer_status(&packed);
         }
-        vv_buffer_sized(encoder->out, (struct vv_str){(char *)packed.data, packed.size});
+        vv_buffer_sized(out, (struct vv_str){(char *)packed.data, packed.size});
+    }
+    status = status == VV_OK ? vv_buffer_status(out) : status;
+    if (status == VV_OK) {
+        vv_buffer_u64(out, XXH3_64bits(out->data, out->size));
+        status = vv_buffer_status(out);
     }
     vv_buffer_deinit(&plain);
     vv_buffer_deinit(&packed);
@@ -267,22 +269,44 @@ static enum vv_status add_sketches(struct encoder *encoder)
 
 /* ---- the chunk ---- */
 
-static enum vv_status add_all(struct encoder *encoder)
+static void add_all(struct encoder *encoder, const struct vv_buffer *block,
+                    const struct vv_buffer *sketches)
 {
     struct vv_buffer *out = encoder->out;
     const struct vv_chunk_content *content = encoder->content;
-    bool has_sketches = content->metrics[0].sketches != NULL;
+    size_t begin = out->size;
     vv_buffer_u8(out, VV_CHUNK_MAGIC_0);
     vv_buffer_u8(out, VV_CHUNK_MAGIC_1);
     vv_buffer_u8(out, VV_CHUNK_VERSION);
-    vv_buffer_u8(out, has_sketches ? VV_CHUNK_FLAG_SKETCHES : 0);
+    vv_buffer_u8(out, sketches->size > 0 ? VV_CHUNK_FLAG_SKETCHES : 0);
     vv_buffer_varint(out, (uint64_t)content->step_ns);
     vv_buffer_varint(out, content->n_metrics);
     vv_buffer_append(out, encoder->types, content->n_metrics);
-    enum vv_status status = add_block(encoder);
-    if (status == VV_OK && has_sketches) {
-        status = add_sketches(encoder);
+    vv_buffer_varint(out, block->size);
+    vv_buffer_varint(out, sketches->size);
+    if (!out->failed) {
+        vv_buffer_u64(out, XXH3_64bits(out->data + begin, out->size - begin));
     }
+    vv_buffer_append(out, block->data, block->size);
+    if (sketches->size > 0) {
+        vv_buffer_append(out, sketches->data, sketches->size);
+    }
+}
+
+static enum vv_status make_all(struct encoder *encoder)
+{
+    struct vv_buffer block = {0};
+    struct vv_buffer sketches = {0};
+    fill_rows(encoder);
+    enum vv_status status = make_block(encoder, &block);
+    if (status == VV_OK && encoder->content->metrics[0].sketches) {
+        status = make_sketches(encoder, &sketches);
+    }
+    if (status == VV_OK) {
+        add_all(encoder, &block, &sketches);
+    }
+    vv_buffer_deinit(&block);
+    vv_buffer_deinit(&sketches);
     return status;
 }
 
@@ -297,11 +321,7 @@ enum vv_status vv_chunk_encode(const struct vv_chunk_content *content, int zstd_
     }
     enum vv_status status = alloc_rows(&encoder);
     if (status == VV_OK) {
-        fill_rows(&encoder);
-        status = add_all(&encoder);
-    }
-    if (status == VV_OK && !out->failed) {
-        vv_buffer_u64(out, XXH3_64bits(out->data + begin, out->size - begin));
+        status = make_all(&encoder);
     }
     free_rows(&encoder);
     if (status == VV_OK && out->failed) {

@@ -8,7 +8,7 @@
 
 #define VV_CHUNK_MAGIC_0       0x56u
 #define VV_CHUNK_MAGIC_1       0x54u
-#define VV_CHUNK_VERSION       1u
+#define VV_CHUNK_VERSION       2u
 #define VV_CHUNK_FLAG_SKETCHES 0x01u
 #define VV_CHUNK_CHECKSUM_SIZE 8u
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile chunks of steps: with a checksum that fits, so that what is behind it is reached. What
- * opens must be readable without harm.
+ * Hostile chunks of steps: with checksums that fit, so that what is behind them is reached. What
+ * opens must be readable without harm. The first byte says how long the head is, without its
+ * checksum; the next two, low one first, how long the block is; all behind that is sketches.
  */
 #include "tier/chunk.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #define METRICS_MAX 16u
@@ -38,26 +38,44 @@ static void read_metric(const struct vv_chunk *chunk, uint32_t index)
     free(sketches);
 }
 
+static void add_checked(struct vv_buffer *buffer, const uint8_t *bytes, size_t size)
+{
+    vv_buffer_append(buffer, bytes, size);
+    vv_buffer_u64(buffer, XXH3_64bits(bytes, size));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *bytes = malloc(size + sizeof(uint64_t));
+    struct vv_buffer bytes = {0};
+    struct vv_reader input = vv_reader_of(data, size);
     struct vv_chunk chunk;
-    if (!bytes) {
+    uint8_t head_size = vv_reader_u8(&input);
+    uint16_t block_size = vv_reader_u16(&input);
+    const uint8_t *head = vv_reader_bytes(&input, head_size);
+    const uint8_t *block = vv_reader_bytes(&input, block_size);
+    if (input.failed) {
         return 0;
     }
-    memcpy(bytes, data, size);
-    uint64_t checksum = XXH3_64bits(bytes, size);
-    for (size_t i = 0; i < sizeof checksum; i++) {
-        bytes[size + i] = (uint8_t)(checksum >> (8 * i));
+    add_checked(&bytes, head, head_size);
+    vv_buffer_append(&bytes, block, block_size);
+    if (vv_reader_left(&input) > 0) {
+        add_checked(&bytes, input.data + input.at, vv_reader_left(&input));
     }
-    struct vv_str whole = {(char *)bytes, size + sizeof checksum};
+    if (vv_buffer_status(&bytes) != VV_OK) {
+        vv_buffer_deinit(&bytes);
+        return 0;
+    }
+    struct vv_str whole = {(char *)bytes.data, bytes.size};
+    if (vv_chunk_open_steps(whole, &chunk, NULL) == VV_OK) {
+        read_metric(&chunk, 0);
+    }
     if (vv_chunk_open(whole, &chunk, NULL) == VV_OK) {
         for (uint32_t i = 0; i < chunk.n_metrics && i < METRICS_MAX; i++) {
             read_metric(&chunk, i);
         }
     }
-    free(bytes);
+    vv_buffer_deinit(&bytes);
     return 0;
 }

@@ -136,6 +136,7 @@ static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct
     assert_int_equal(vv_chunk_metric(chunk, m, &metric, &type, NULL), VV_OK);
     assert_int_equal(metric, wanted->metric);
     assert_int_equal(type, wanted->type);
+    assert_true(!chunk->has_sketches || wanted->sketches);
     assert_int_equal(vv_chunk_starts(chunk, starts, NULL), VV_OK);
     assert_memory_equal(starts, world->starts, chunk->n_steps * sizeof *starts);
     assert_int_equal(vv_chunk_steps(chunk, m, starts, steps, NULL), VV_OK);
@@ -143,7 +144,7 @@ static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct
         assert_step(type, &steps[i], &wanted->steps[i]);
     }
     enum vv_status status = vv_chunk_sketches(chunk, m, steps, sketches, NULL);
-    assert_int_equal(status, wanted->sketches ? VV_OK : VV_INVALID);
+    assert_int_equal(status, chunk->has_sketches ? VV_OK : VV_INVALID);
     for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
         assert_sketch(&sketches[i], &wanted->sketches[i]);
         vv_sketch_deinit(&sketches[i]);
@@ -210,6 +211,19 @@ static void steps_of_a_chunk_can_be_merged(void **state)
 
 /* ---- damage ---- */
 
+/* Damage of a version, of which there are two, is told as a newer one. */
+static size_t assert_damage_is_told(struct vv_buffer *buffer, size_t steps_size, size_t at)
+{
+    struct vv_chunk chunk;
+    buffer->data[at] ^= 0x10;
+    enum vv_status told = vv_chunk_open(bytes_of(buffer), &chunk, NULL);
+    assert_true(told == VV_CORRUPT || told == VV_NEWER);
+    assert_int_equal(vv_chunk_open_steps(bytes_of(buffer), &chunk, NULL),
+                     at < steps_size ? told : VV_OK);
+    buffer->data[at] ^= 0x10;
+    return told == VV_NEWER;
+}
+
 static void any_damaged_byte_is_told(void **state)
 {
     (void)state;
@@ -217,19 +231,51 @@ static void any_damaged_byte_is_told(void **state)
     struct world *world = make_world(&random, true);
     struct vv_buffer buffer = {0};
     struct vv_chunk chunk;
+    struct vv_chunk_head head;
+    struct vv_chunk_head head_of_cut;
     assert_int_equal(vv_chunk_encode(&world->content, 1, &buffer, NULL), VV_OK);
+    assert_int_equal(vv_chunk_look(bytes_of(&buffer), &head, NULL), VV_OK);
+    size_t newer = 0;
     for (size_t i = 0; i < buffer.size; i++) {
-        buffer.data[i] ^= 0x10;
-        assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_CORRUPT);
-        buffer.data[i] ^= 0x10;
+        newer += assert_damage_is_told(&buffer, head.steps_size, i);
     }
+    assert_int_equal(newer, 2);
     for (size_t size = 0; size < buffer.size; size++) {
         struct vv_str cut = {(char *)buffer.data, size};
         assert_int_equal(vv_chunk_open(cut, &chunk, NULL), VV_CORRUPT);
+        assert_int_equal(vv_chunk_look(cut, &head_of_cut, NULL), VV_CORRUPT);
+        assert_int_equal(vv_chunk_open_steps(cut, &chunk, NULL),
+                         size < head.steps_size ? VV_CORRUPT : VV_OK);
     }
     assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_OK);
     vv_buffer_deinit(&buffer);
     free_world(world);
+}
+
+static void steps_are_read_without_their_sketches(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 5};
+    for (int has_sketches = 0; has_sketches < 2; has_sketches++) {
+        struct world *world = make_world(&random, has_sketches);
+        struct vv_buffer buffer = {0};
+        struct vv_chunk chunk;
+        struct vv_chunk_head head;
+        assert_int_equal(vv_chunk_encode(&world->content, 1, &buffer, NULL), VV_OK);
+        assert_int_equal(vv_chunk_look(bytes_of(&buffer), &head, NULL), VV_OK);
+        assert_int_equal(head.has_sketches, has_sketches);
+        assert_int_equal(head.step_ns, world->content.step_ns);
+        assert_true(has_sketches ? head.steps_size < buffer.size : head.steps_size == buffer.size);
+        struct vv_str first = {(char *)buffer.data, head.steps_size};
+        assert_int_equal(vv_chunk_open_steps(first, &chunk, NULL), VV_OK);
+        assert_false(chunk.has_sketches);
+        assert_int_equal(chunk.n_metrics, world->content.n_metrics);
+        for (uint32_t m = 0; m < chunk.n_metrics; m++) {
+            assert_metric(&chunk, m, world);
+        }
+        vv_buffer_deinit(&buffer);
+        free_world(world);
+    }
 }
 
 static void what_no_chunk_can_hold_is_refused(void **state)
@@ -305,6 +351,7 @@ int main(void)
         cmocka_unit_test(what_is_put_in_comes_out),
         cmocka_unit_test(steps_of_a_chunk_can_be_merged),
         cmocka_unit_test(any_damaged_byte_is_told),
+        cmocka_unit_test(steps_are_read_without_their_sketches),
         cmocka_unit_test(what_no_chunk_can_hold_is_refused),
         cmocka_unit_test(memory_that_runs_out_is_told),
     };
