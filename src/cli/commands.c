@@ -155,6 +155,9 @@ static const struct vv_option tenants_options[] = {
     {"tiers", 0, "TIERS", false, NULL,
      "set: default, off, or how long each tier is kept: minute=30d,hour=365d,day=forever; hour=off "
      "switches one off"},
+    {"late", 0, "POLICY", false, "accept|refuse", "set: what is done with points that come late"},
+    {"late-limit", 0, "DURATION", false, NULL,
+     "set: how old a point may be before it is late, such as 1h"},
     FORMAT_OPTION,
 };
 
@@ -373,7 +376,8 @@ const struct vv_command vv_commands[] = {
         .first = "set",
         .summary = "tenants, what they wrote, how long it is kept",
         .examples = "varve tenants\nvarve tenants set plant1 --retention 30d\n"
-                    "varve tenants set plant1 --tiers default",
+                    "varve tenants set plant1 --tiers default\n"
+                    "varve tenants set plant1 --late refuse --late-limit 1h",
         .options = OPTIONS(tenants_options),
         .client = true,
         .run = vv_tenants_run,

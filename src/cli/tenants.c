@@ -36,6 +36,14 @@ static void list_tiers(json_t *tiers, char *out, size_t out_size)
     }
 }
 
+/* "refuse 1h". */
+static void list_late(json_t *tenant, char *out, size_t out_size)
+{
+    const char *policy = json_string_value(json_object_get(tenant, "late"));
+    const char *limit = json_string_value(json_object_get(tenant, "late_limit"));
+    snprintf(out, out_size, "%s%s%s", policy ? policy : "", limit ? " " : "", limit ? limit : "");
+}
+
 static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
 {
     char numbers[4][24];
@@ -50,19 +58,21 @@ static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
     };
     char tiers[128];
     list_tiers(json_object_get(tenant, "tiers"), tiers, sizeof tiers);
-    struct vv_str cells[7] = {vv_str_of(name ? name : ""), vv_str_of(retention ? retention : ""),
-                              vv_str_of(tiers)};
+    char late[64];
+    list_late(tenant, late, sizeof late);
+    struct vv_str cells[8] = {vv_str_of(name ? name : ""), vv_str_of(retention ? retention : ""),
+                              vv_str_of(tiers), vv_str_of(late)};
     for (size_t i = 0; i < 4; i++) {
         snprintf(numbers[i], sizeof numbers[i], "%" PRIu64, counts[i]);
-        cells[3 + i] = vv_str_of(numbers[i]);
+        cells[4 + i] = vv_str_of(numbers[i]);
     }
     return vv_table_row(table, cells);
 }
 
-static const struct vv_str tenants_header[] = {{"tenant", 6}, {"retention", 9}, {"tiers", 5},
-                                               {"stored", 6}, {"received", 8},  {"refused", 7},
-                                               {"unknown", 7}};
-static const struct vv_list_table tenants_table = {tenants_header, 7, print_tenant};
+static const struct vv_str tenants_header[] = {{"tenant", 6},  {"retention", 9}, {"tiers", 5},
+                                               {"late", 4},    {"stored", 6},    {"received", 8},
+                                               {"refused", 7}, {"unknown", 7}};
+static const struct vv_list_table tenants_table = {tenants_header, 8, print_tenant};
 
 /* "hour=365d,day=off" becomes an object; NULL when it is something else, or memory is out. */
 static json_t *parse_tiers(const char *text)
@@ -90,9 +100,13 @@ static json_t *parse_tiers(const char *text)
     return tiers;
 }
 
-static json_t *describe_tenant(const char *name, const char *retention, const char *tiers)
+static json_t *describe_tenant(const struct vv_arguments *arguments)
 {
-    json_t *object = json_pack("{s:s, s:s*}", "tenant", name, "retention", retention);
+    const char *tiers = vv_arguments_text(arguments, "tiers", NULL);
+    json_t *object = json_pack("{s:s, s:s*, s:s*, s:s*}", "tenant", arguments->words[1],
+                               "retention", vv_arguments_text(arguments, "retention", NULL), "late",
+                               vv_arguments_text(arguments, "late", NULL), "late_limit",
+                               vv_arguments_text(arguments, "late-limit", NULL));
     if (object && tiers) {
         bool is_word = strcmp(tiers, "default") == 0 || strcmp(tiers, "off") == 0;
         json_t *value = is_word ? json_string(tiers) : parse_tiers(tiers);
@@ -107,9 +121,7 @@ static json_t *describe_tenant(const char *name, const char *retention, const ch
 static int set_tenant(const struct vv_arguments *arguments)
 {
     struct vv_response response = {0};
-    const char *retention = vv_arguments_text(arguments, "retention", NULL);
-    const char *tiers = vv_arguments_text(arguments, "tiers", NULL);
-    json_t *object = describe_tenant(arguments->words[1], retention, tiers);
+    json_t *object = describe_tenant(arguments);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     if (!text) {
@@ -129,10 +141,15 @@ static int set_tenant(const struct vv_arguments *arguments)
     return code;
 }
 
+static bool sets_something(const struct vv_arguments *arguments)
+{
+    return vv_arguments_flag(arguments, "retention") || vv_arguments_flag(arguments, "tiers") ||
+           vv_arguments_flag(arguments, "late") || vv_arguments_flag(arguments, "late-limit");
+}
+
 int vv_tenants_run(const struct vv_arguments *arguments)
 {
-    if (arguments->n_words == 0 && !vv_arguments_flag(arguments, "retention") &&
-        !vv_arguments_flag(arguments, "tiers")) {
+    if (arguments->n_words == 0 && !sets_something(arguments)) {
         return vv_list_print(arguments, "/api/v1/tenants", "tenants", &tenants_table);
     }
     if (arguments->n_words == 2 && strcmp(arguments->words[0], "set") == 0) {

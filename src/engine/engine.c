@@ -16,6 +16,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
         .metrics_max = (uint32_t)settings->metrics_max,
         .cache_bytes = (size_t)settings->series_cache_bytes,
         .retention_ns = vv_settings_raw_ns(settings),
+        .late = vv_engine_late_of(settings),
         .has_spaces = settings->tiers_default && !engine->store->ops->shared,
     };
     enum vv_status status = vv_registry_create(&registry_options, &engine->registry);

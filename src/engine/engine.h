@@ -122,6 +122,17 @@ VV_MUST_CHECK enum vv_status vv_engine_set_retention(struct vv_engine *engine, s
 VV_MUST_CHECK enum vv_status vv_engine_set_tiers(struct vv_engine *engine, struct vv_str tenant,
                                                  const int64_t retention_ns[VV_SPACES],
                                                  struct vv_error *error);
+/* What a tenant wants done with points that come late. */
+struct vv_late_wish {
+    bool has_policy; /* false: as it is */
+    enum vv_late_policy policy;
+    int64_t limit_ns; /* 0: as it is, or as late.limit says */
+};
+/* Changes that of a tenant, which is made if it is new. It counts for what comes from then on.
+ * VV_INVALID: a limit that is none. */
+VV_MUST_CHECK enum vv_status vv_engine_set_late(struct vv_engine *engine, struct vv_str tenant,
+                                                const struct vv_late_wish *wish,
+                                                struct vv_error *error);
 /* What a deletion concerns. */
 struct vv_deleted {
     uint64_t sources;

@@ -369,6 +369,10 @@ enum vv_status vv_parking_step(struct vv_engine *engine, bool *failed_out, struc
 /* All that is parked; nothing where the store is one node's. Any thread. */
 struct vv_parked vv_engine_parked(struct vv_engine *engine);
 
+/* ---- late.c ---- */
+/* What new tenants want done with late points. */
+struct vv_late vv_engine_late_of(const struct vv_settings *settings);
+
 /* ---- nodes.c ---- */
 struct vv_peers_summary {
     size_t n; /* other nodes */

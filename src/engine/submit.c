@@ -77,6 +77,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
     if (status != VV_OK) {
         return status;
     }
+    struct vv_late late = vv_registry_late(engine->registry, number);
     struct vv_staging_options options = {
         .registry = engine->registry,
         .tenant = number,
@@ -84,6 +85,8 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
         .future_ns_max = engine->settings.future_ns_max,
         .past_ns_max = engine->settings.past_ns_max,
         .retention_ns = vv_engine_accepted_age(engine, number),
+        .freezes = vv_registry_tiers(engine->registry, number).any,
+        .late_ns_max = late.policy == VV_LATE_REFUSE ? late.limit_ns : 0,
         .fields_max = (uint32_t)engine->settings.fields_max,
         .line_bytes_max = (uint32_t)engine->settings.line_bytes_max,
     };

@@ -110,12 +110,9 @@ static uint32_t end_of(struct vv_registry *registry, enum vv_registry_kind kind)
 
 static bool note_tenant(struct vv_fleet *fleet, uint32_t number)
 {
-    int64_t retention_ns;
-    vv_stamp stamp;
-    vv_registry_stamped_retention(fleet->registry, number, &retention_ns, &stamp);
     uint64_t *known = vv_known_tenant(&fleet->known, number);
     if (known) {
-        *known = vv_known_retention(retention_ns, stamp);
+        *known = vv_known_terms(vv_terms_of(fleet->registry, number));
     }
     return known != NULL;
 }

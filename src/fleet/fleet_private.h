@@ -49,7 +49,17 @@ struct vv_known_source *vv_known_source(struct vv_known *known, uint32_t number)
 uint32_t *vv_known_asked(struct vv_known *known, uint32_t number);
 /* Never 0. */
 uint64_t vv_known_hash(struct vv_str text, uint64_t seed);
-uint64_t vv_known_retention(int64_t retention_ns, vv_stamp stamp);
+/* A tenant's terms: its retention, and what it wants done with late points, with their stamps. */
+struct vv_terms {
+    int64_t retention_ns;
+    vv_stamp retention_stamp;
+    struct vv_late late;
+    vv_stamp late_stamp;
+};
+/* As they are now. */
+struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant);
+struct vv_terms vv_terms_told(const struct vv_told_content *content);
+uint64_t vv_known_terms(struct vv_terms terms);
 struct vv_known_metric vv_known_metric_of(enum vv_value_type type,
                                           const struct vv_described *described);
 

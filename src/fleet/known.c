@@ -66,9 +66,25 @@ uint64_t vv_known_hash(struct vv_str text, uint64_t seed)
     return hash ? hash : 1;
 }
 
-uint64_t vv_known_retention(int64_t retention_ns, vv_stamp stamp)
+struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant)
 {
-    return vv_known_hash((struct vv_str){(const char *)&retention_ns, sizeof retention_ns}, stamp);
+    struct vv_terms terms;
+    vv_registry_stamped_retention(registry, tenant, &terms.retention_ns, &terms.retention_stamp);
+    vv_registry_stamped_late(registry, tenant, &terms.late, &terms.late_stamp);
+    return terms;
+}
+
+struct vv_terms vv_terms_told(const struct vv_told_content *content)
+{
+    return (struct vv_terms){content->retention_ns, content->retention_stamp, content->late,
+                             content->late_stamp};
+}
+
+uint64_t vv_known_terms(struct vv_terms terms)
+{
+    const uint64_t words[] = {(uint64_t)terms.retention_ns, terms.retention_stamp,
+                              vv_late_pack(terms.late), terms.late_stamp};
+    return vv_known_hash((struct vv_str){(const char *)words, sizeof words}, 0);
 }
 
 struct vv_known_metric vv_known_metric_of(enum vv_value_type type,

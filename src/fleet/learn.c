@@ -56,15 +56,17 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
     const struct vv_told_content *content = &taking->content;
     enum vv_status status = vv_registry_learn_retention(
         fleet->registry, number, content->retention_ns, content->retention_stamp, taking->error);
-    int64_t retention_ns;
-    vv_stamp stamp;
-    vv_registry_stamped_retention(fleet->registry, number, &retention_ns, &stamp);
-    if (status == VV_OK && !is_far(taking) && retention_ns == content->retention_ns &&
-        stamp == content->retention_stamp) {
+    if (status == VV_OK) {
+        status = vv_registry_learn_late(fleet->registry, number, content->late, content->late_stamp,
+                                        taking->error);
+    }
+    uint64_t present = vv_known_terms(vv_terms_of(fleet->registry, number));
+    bool is_present = present == vv_known_terms(vv_terms_told(content));
+    if (status == VV_OK && !is_far(taking) && is_present) {
         pthread_mutex_lock(&fleet->lock);
         uint64_t *known = vv_known_tenant(&fleet->known, number);
         if (known) {
-            *known = vv_known_retention(retention_ns, stamp);
+            *known = present;
         }
         pthread_mutex_unlock(&fleet->lock);
         status = known ? VV_OK : VV_NO_MEMORY;

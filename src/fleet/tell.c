@@ -54,9 +54,12 @@ static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
     if (telling->tenant.size == 0) {
         return VV_OK;
     }
-    vv_registry_stamped_retention(fleet->registry, number, &content->retention_ns,
-                                  &content->retention_stamp);
-    uint64_t present = vv_known_retention(content->retention_ns, content->retention_stamp);
+    struct vv_terms terms = vv_terms_of(fleet->registry, number);
+    content->retention_ns = terms.retention_ns;
+    content->retention_stamp = terms.retention_stamp;
+    content->late = terms.late;
+    content->late_stamp = terms.late_stamp;
+    uint64_t present = vv_known_terms(terms);
     pthread_mutex_lock(&fleet->lock);
     uint64_t *known = vv_known_tenant(&fleet->known, number);
     bool is_news = known && *known != present;

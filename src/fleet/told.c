@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The form of what is told, version 1. Integers are varints unless their size is named, signed ones
+ * The form of what is told, version 1, and 2 of tenants that want something done with late points.
+ * Integers are varints unless their size is named, signed ones
  * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
  *
- *   u8 form (1), then by kind:
- *   tenant       retention in ns (signed), u64 stamp of the retention
+ *   u8 form, then by kind:
+ *   tenant       retention in ns (signed), u64 stamp of the retention; form 2: late points
+ *                (vv_late_pack), u64 stamp of that
  *   measurement  nothing
  *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
  *                u64 stamp of the description, description
@@ -17,7 +19,8 @@
  */
 #include "fleet/told.h"
 
-#define FORM_VERSION   1
+#define FORM_PLAIN     1
+#define FORM_LATE      2 /* tenants only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
 
@@ -44,13 +47,28 @@ static void encode_plans(const struct vv_told_content *content, struct vv_buffer
     }
 }
 
+static bool has_late(const struct vv_told_content *content)
+{
+    return content->kind == VV_TOLD_TENANT &&
+           (vv_late_pack(content->late) > 0 || content->late_stamp > 0);
+}
+
+static void encode_tenant(const struct vv_told_content *content, struct vv_buffer *buffer)
+{
+    vv_buffer_zigzag(buffer, content->retention_ns);
+    vv_buffer_u64(buffer, content->retention_stamp);
+    if (has_late(content)) {
+        vv_buffer_varint(buffer, vv_late_pack(content->late));
+        vv_buffer_u64(buffer, content->late_stamp);
+    }
+}
+
 void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buffer)
 {
-    vv_buffer_u8(buffer, FORM_VERSION);
+    vv_buffer_u8(buffer, has_late(content) ? FORM_LATE : FORM_PLAIN);
     switch (content->kind) {
     case VV_TOLD_TENANT:
-        vv_buffer_zigzag(buffer, content->retention_ns);
-        vv_buffer_u64(buffer, content->retention_stamp);
+        encode_tenant(content, buffer);
         break;
     case VV_TOLD_MEASUREMENT:
         break;
@@ -83,11 +101,14 @@ static bool read_canonical(struct vv_reader *reader, bool *canonical_out)
     return flags <= FLAG_CANONICAL;
 }
 
-static bool read_tenant(struct vv_reader *reader, struct vv_told_content *out)
+static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_content *out)
 {
     out->retention_ns = vv_reader_zigzag(reader);
     out->retention_stamp = vv_reader_u64(reader);
-    return out->retention_ns >= 0 && out->retention_stamp <= VV_TOLD_STAMP_MAX;
+    out->late = vv_late_unpack(form == FORM_LATE ? vv_reader_varint(reader) : 0);
+    out->late_stamp = form == FORM_LATE ? vv_reader_u64(reader) : 0;
+    return out->retention_ns >= 0 && out->retention_stamp <= VV_TOLD_STAMP_MAX &&
+           vv_late_is_good(out->late) && out->late_stamp <= VV_TOLD_STAMP_MAX;
 }
 
 static bool read_metric(struct vv_reader *reader, struct vv_str name, struct vv_told_content *out)
@@ -138,13 +159,13 @@ static bool read_plans(struct vv_reader *reader, int64_t item, struct vv_told_co
     return good && out->plans[n - 1].from_ns == item;
 }
 
-static bool read_content(struct vv_reader *reader, const struct vv_told *told,
+static bool read_content(struct vv_reader *reader, uint8_t form, const struct vv_told *told,
                          struct vv_told_content *out)
 {
     bool named = told->name.size > 0;
     switch (out->kind) {
     case VV_TOLD_TENANT:
-        return !named && told->item == 0 && read_tenant(reader, out);
+        return !named && told->item == 0 && read_tenant(reader, form, out);
     case VV_TOLD_MEASUREMENT:
         return named && told->item == 0;
     case VV_TOLD_METRIC:
@@ -166,14 +187,15 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    if (told->kind > VV_TOLD_PLAN || form > FORM_VERSION) {
+    uint8_t form_max = told->kind == VV_TOLD_TENANT ? FORM_LATE : FORM_PLAIN;
+    if (told->kind > VV_TOLD_PLAN || form > form_max) {
         return vv_error_set(error, VV_NEWER,
                             "node %u tells of kind %u in form %u, which this program does not "
                             "know: use a newer program on all nodes",
                             (unsigned)told->node, (unsigned)told->kind, (unsigned)form);
     }
     bool good = told->kind != 0 && form != 0 && told->value.size <= VV_TOLD_VALUE_MAX &&
-                read_content(&reader, told, content_out) && !reader.failed &&
+                read_content(&reader, form, told, content_out) && !reader.failed &&
                 vv_reader_left(&reader) == 0;
     return good ? VV_OK
                 : vv_error_set(error, VV_CORRUPT, "what node %u told (kind %u) is damaged",

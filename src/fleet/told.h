@@ -11,7 +11,7 @@
 
 /* Values are part of the format. */
 enum vv_told_kind {
-    VV_TOLD_TENANT = 1,      /* name: ""; its retention */
+    VV_TOLD_TENANT = 1,      /* name: ""; its retention, what it wants with late points */
     VV_TOLD_MEASUREMENT = 2, /* name: the measurement's */
     VV_TOLD_METRIC = 3,      /* name: measurement.field; type, unit, description */
     VV_TOLD_SOURCE = 4,      /* name: its id */
@@ -28,6 +28,8 @@ struct vv_told_content {
     enum vv_told_kind kind;
     int64_t retention_ns; /* tenant */
     vv_stamp retention_stamp;
+    struct vv_late late;
+    vv_stamp late_stamp;
     enum vv_value_type type; /* metric */
     size_t measurement_size; /* how much of the name is the measurement's */
     struct vv_described described;

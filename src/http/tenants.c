@@ -54,6 +54,16 @@ static void write_tiers(struct vv_registry *registry, uint32_t tenant, struct vv
     vv_buffer_text(body, "}");
 }
 
+static void write_late(struct vv_late late, struct vv_buffer *body)
+{
+    vv_buffer_text(body, ",\"late\":");
+    vv_json_text(body, vv_late_word(late.policy));
+    if (late.policy != VV_LATE_ACCEPT) {
+        vv_buffer_text(body, ",\"late_limit\":");
+        write_retention(body, late.limit_ns);
+    }
+}
+
 static void write_tenant(struct vv_engine *engine, uint32_t tenant, struct vv_buffer *body)
 {
     struct vv_registry *registry = vv_engine_query_context(engine)->registry;
@@ -62,6 +72,7 @@ static void write_tenant(struct vv_engine *engine, uint32_t tenant, struct vv_bu
     vv_buffer_text(body, ",\"retention\":");
     write_retention(body, vv_registry_retention(registry, tenant));
     write_tiers(registry, tenant, body);
+    write_late(vv_registry_late(registry, tenant), body);
     struct vv_account account = {0};
     vv_engine_read_account(engine, tenant, &account);
     write_account(&account, body);
@@ -95,6 +106,8 @@ struct change {
     struct vv_str tenant;
     bool has_retentions;
     struct vv_retentions retentions;
+    bool has_late;
+    struct vv_late_wish late;
 };
 
 static bool is_word(const json_t *value, struct vv_str word)
@@ -174,6 +187,29 @@ static enum vv_status parse_tiers(json_t *value, struct change *change, struct v
     return VV_OK;
 }
 
+static enum vv_status parse_late(const json_t *value, struct change *change, struct vv_error *error)
+{
+    struct vv_str word = vv_changes_text(value);
+    change->has_late = true;
+    change->late.has_policy = true;
+    return word.data && vv_late_of_word(word, &change->late.policy)
+               ? VV_OK
+               : vv_error_set(error, VV_INVALID, "late must be \"accept\" or \"refuse\"");
+}
+
+static enum vv_status parse_late_limit(const json_t *value, struct change *change,
+                                       struct vv_error *error)
+{
+    struct vv_error ignored = {0};
+    struct vv_str text = vv_changes_text(value);
+    change->has_late = true;
+    bool good = text.data && vv_duration_parse(text, &change->late.limit_ns, &ignored) == VV_OK &&
+                vv_late_is_good((struct vv_late){VV_LATE_REFUSE, change->late.limit_ns});
+    return good ? VV_OK
+                : vv_error_set(error, VV_INVALID,
+                               "late_limit must be a duration of whole seconds, such as \"1h\"");
+}
+
 static enum vv_status parse_member(const char *key, json_t *value, struct change *change,
                                    struct vv_error *error)
 {
@@ -187,11 +223,16 @@ static enum vv_status parse_member(const char *key, json_t *value, struct change
     if (strcmp(key, "tiers") == 0) {
         return parse_tiers(value, change, error);
     }
-    return vv_error_set(
-        error, VV_INVALID,
-        "'%.100s' is not allowed; an object has the texts tenant and retention, and "
-        "tiers",
-        key);
+    if (strcmp(key, "late") == 0) {
+        return parse_late(value, change, error);
+    }
+    if (strcmp(key, "late_limit") == 0) {
+        return parse_late_limit(value, change, error);
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "'%.100s' is not allowed; an object has the texts tenant, retention, late "
+                        "and late_limit, and tiers",
+                        key);
 }
 
 static enum vv_status parse_change(const json_t *object, struct change *change_out,
@@ -231,6 +272,9 @@ static void apply(struct vv_changes *changes, void *context, const json_t *objec
         status = change.has_retentions
                      ? vv_engine_set_retentions(engine, change.tenant, &change.retentions, &error)
                      : vv_engine_create_tenant(engine, change.tenant, &error);
+    }
+    if (status == VV_OK && change.has_late) {
+        status = vv_engine_set_late(engine, change.tenant, &change.late, &error);
     }
     vv_changes_note(changes, change.tenant, status, &error);
 }

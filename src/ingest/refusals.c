@@ -11,8 +11,9 @@ static const char *const reason_names[VV_REASON_COUNT] = {
     [VV_REASON_SYNTAX] = "syntax",       [VV_REASON_TYPE] = "type",
     [VV_REASON_UNSIGNED] = "unsigned",   [VV_REASON_STRING] = "string",
     [VV_REASON_FUTURE] = "future",       [VV_REASON_PAST] = "past",
-    [VV_REASON_RETENTION] = "retention", [VV_REASON_LIMIT] = "limit",
-    [VV_REASON_NAME] = "name",           [VV_REASON_OVERLOAD] = "overload",
+    [VV_REASON_RETENTION] = "retention", [VV_REASON_LATE] = "late",
+    [VV_REASON_LIMIT] = "limit",         [VV_REASON_NAME] = "name",
+    [VV_REASON_OVERLOAD] = "overload",
 };
 
 const char *vv_reason_name(enum vv_reason reason)
@@ -205,10 +206,18 @@ static void time_text(const struct vv_staging *staging, enum vv_reason reason, c
     char length[VV_TIME_TEXT_SIZE];
     int64_t bound = reason == VV_REASON_FUTURE ? options->future_ns_max
                     : reason == VV_REASON_PAST ? options->past_ns_max
+                    : reason == VV_REASON_LATE ? options->late_ns_max
                                                : options->retention_ns;
     vv_duration_format(bound, length);
-    if (reason == VV_REASON_RETENTION) {
+    if (reason == VV_REASON_RETENTION && options->freezes) {
+        snprintf(out, out_size,
+                 "time %s lies in a frozen span: tiers are built of points up to %s old", time,
+                 length);
+    } else if (reason == VV_REASON_RETENTION) {
         snprintf(out, out_size, "time %s is older than the tenant's retention of %s", time, length);
+    } else if (reason == VV_REASON_LATE) {
+        snprintf(out, out_size, "time %s is older than %s: the tenant refuses what comes so late",
+                 time, length);
     } else {
         snprintf(out, out_size, "time %s is more than %s in the %s: check precision and clock",
                  time, length, reason == VV_REASON_FUTURE ? "future" : "past");

@@ -32,6 +32,10 @@ static void set_bounds(struct vv_staging_row *row, const struct vv_staging_optio
         int64_t kept = subtract(options->now_ns, options->retention_ns);
         row->time_min = row->time_min > kept ? row->time_min : kept;
     }
+    if (options->late_ns_max > 0) {
+        int64_t in_time = subtract(options->now_ns, options->late_ns_max);
+        row->time_min = row->time_min > in_time ? row->time_min : in_time;
+    }
     row->time_min = row->time_min > VV_TIME_MIN ? row->time_min : VV_TIME_MIN;
 }
 
@@ -46,7 +50,9 @@ static enum vv_reason time_reason(const struct vv_staging *staging, int64_t time
         (options->past_ns_max > 0 && time < subtract(options->now_ns, options->past_ns_max))) {
         return VV_REASON_PAST;
     }
-    return VV_REASON_RETENTION;
+    bool is_kept =
+        options->retention_ns == 0 || time >= subtract(options->now_ns, options->retention_ns);
+    return is_kept ? VV_REASON_LATE : VV_REASON_RETENTION;
 }
 
 enum vv_status vv_staging_init(struct vv_staging *staging, const struct vv_staging_options *options)

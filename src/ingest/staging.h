@@ -26,7 +26,8 @@ enum vv_reason {
     VV_REASON_STRING,    /* a string field */
     VV_REASON_FUTURE,    /* later than now + the accepted future */
     VV_REASON_PAST,      /* earlier than now - the accepted past */
-    VV_REASON_RETENTION, /* older than the tenant's retention */
+    VV_REASON_RETENTION, /* older than the tenant's retention, or than what tiers are built of */
+    VV_REASON_LATE,      /* older than the tenant lets points be when they come */
     VV_REASON_LIMIT,     /* a limit on names, tags, fields, sources or metrics */
     VV_REASON_NAME,      /* a metric's name is taken by another measurement */
     VV_REASON_OVERLOAD,  /* memory bound, disk reserve, store failed */
@@ -46,7 +47,9 @@ struct vv_staging_options {
     int64_t now_ns;        /* for missing timestamps and the bounds */
     int64_t future_ns_max; /* accepted future */
     int64_t past_ns_max;   /* accepted past; 0: any */
-    int64_t retention_ns;  /* 0: for ever */
+    int64_t retention_ns;  /* older points are refused; 0: for ever */
+    bool freezes;          /* that is less than the retention, for what tiers are built of */
+    int64_t late_ns_max;   /* older ones are late, and refused, too; 0: any age */
     uint32_t fields_max;   /* fields in a line */
     uint32_t line_bytes_max;
 };

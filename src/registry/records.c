@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
- * the form, and version 2 of what nodes of one store have agreed on with stamps. Integers are
- * varints, signed ones zigzag; a text is its size and its bytes. No checksum: who keeps records has
- * one.
+ * the form, version 2 of what nodes of one store have agreed on with stamps, and version 3 of
+ * tenants that want something done with late points. Integers are varints, signed ones zigzag; a
+ * text is its size and its bytes. No checksum: who keeps records has one.
  *
  *   u8 form, number, version of the object (from 1; not in `times`), then by kind:
- *   tenant       name, retention in ns (signed); form 2: u64 stamp of the retention
+ *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
+ *                form 3: late points (vv_late_pack), u64 stamp of that
  *   measurement  tenant, name
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
@@ -22,6 +23,7 @@
 
 #define FORM_PLAIN   1
 #define FORM_STAMPED 2 /* tenants and metrics only */
+#define FORM_LATE    3 /* tenants only */
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
@@ -42,11 +44,18 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     }
     pthread_mutex_lock(&registry->tenants.lock);
     vv_stamp stamp = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
-    encode_head(buffer, stamp ? FORM_STAMPED : FORM_PLAIN, number, &tenant->state);
+    uint64_t late = atomic_load_explicit(&tenant->late, memory_order_relaxed);
+    vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
+    uint8_t form = late || late_stamp ? FORM_LATE : stamp ? FORM_STAMPED : FORM_PLAIN;
+    encode_head(buffer, form, number, &tenant->state);
     vv_buffer_sized(buffer, vv_text_str(tenant->name));
     vv_buffer_zigzag(buffer, tenant->retention_ns);
-    if (stamp) {
+    if (form >= FORM_STAMPED) {
         vv_buffer_u64(buffer, stamp);
+    }
+    if (form >= FORM_LATE) {
+        vv_buffer_varint(buffer, late);
+        vv_buffer_u64(buffer, late_stamp);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -177,10 +186,33 @@ struct head {
     uint64_t version;
 };
 
-static void set_retention(struct vv_tenant *tenant, int64_t retention_ns, vv_stamp stamp)
+/* What is kept of a tenant beside its name. */
+struct terms {
+    int64_t retention_ns;
+    vv_stamp retention_stamp;
+    uint64_t late;
+    vv_stamp late_stamp;
+};
+
+static void set_terms(struct vv_tenant *tenant, const struct terms *terms)
 {
-    atomic_store_explicit(&tenant->retention_ns, retention_ns, memory_order_relaxed);
-    atomic_store_explicit(&tenant->retention_stamp, stamp, memory_order_relaxed);
+    atomic_store_explicit(&tenant->retention_ns, terms->retention_ns, memory_order_relaxed);
+    atomic_store_explicit(&tenant->retention_stamp, terms->retention_stamp, memory_order_relaxed);
+    atomic_store_explicit(&tenant->late, terms->late, memory_order_relaxed);
+    atomic_store_explicit(&tenant->late_stamp, terms->late_stamp, memory_order_relaxed);
+}
+
+static struct terms read_terms(const struct head *head, struct vv_reader *reader)
+{
+    struct terms terms = {.retention_ns = vv_reader_zigzag(reader)};
+    if (head->form >= FORM_STAMPED) {
+        terms.retention_stamp = vv_reader_u64(reader);
+    }
+    if (head->form >= FORM_LATE) {
+        terms.late = vv_reader_varint(reader);
+        terms.late_stamp = vv_reader_u64(reader);
+    }
+    return terms;
 }
 
 static enum vv_status apply_tenant(struct vv_registry *registry, const struct head *head,
@@ -188,11 +220,12 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
 {
     uint32_t number = head->number;
     struct vv_str name = vv_reader_sized(reader);
-    int64_t retention_ns = vv_reader_zigzag(reader);
-    vv_stamp stamp = head->form == FORM_STAMPED ? vv_reader_u64(reader) : 0;
-    if (!is_done(reader) || retention_ns < 0 ||
+    struct terms terms = read_terms(head, reader);
+    if (!is_done(reader) || terms.retention_ns < 0 ||
+        !vv_late_is_good(vv_late_unpack(terms.late)) ||
         vv_name_check(name, VV_SPACE_NAME_MAX, "the name", NULL) != VV_OK) {
-        return damaged(error, "its name or retention is damaged");
+        return damaged(error, "its name, its retention or what it wants with late points is "
+                              "damaged");
     }
     struct vv_tenant *tenant = vv_tenant_at(registry, number);
     uint32_t known = vv_tenant_find(registry, name);
@@ -201,14 +234,14 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
     }
     if (!tenant) {
         enum vv_status status =
-            vv_tenant_add(registry, number, name, retention_ns, head->version << 1 | SETTLED);
+            vv_tenant_add(registry, number, name, terms.retention_ns, head->version << 1 | SETTLED);
         if (status == VV_OK) {
-            set_retention(vv_tenant_at(registry, number), retention_ns, stamp);
+            set_terms(vv_tenant_at(registry, number), &terms);
         }
         return status;
     }
     if (head->version > vv_state_version(&tenant->state)) {
-        set_retention(tenant, retention_ns, stamp);
+        set_terms(tenant, &terms);
     }
     note_applied(&tenant->state, head->version);
     return VV_OK;
@@ -420,7 +453,10 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 
 static uint8_t form_max(enum vv_registry_kind kind)
 {
-    return kind == VV_REGISTRY_TENANT || kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
+    if (kind == VV_REGISTRY_TENANT) {
+        return FORM_LATE;
+    }
+    return kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
 }
 
 enum vv_status vv_registry_apply(struct vv_registry *registry, enum vv_registry_kind kind,

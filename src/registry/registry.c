@@ -50,6 +50,7 @@ static enum vv_status init(struct vv_registry *registry, const struct vv_registr
                               : BYTES_BASE + BYTES_PER_SOURCE * (size_t)options->sources_max;
     registry->history_bytes_max = registry->bytes_max / HISTORY_SHARE;
     registry->retention_ns = options->retention_ns;
+    registry->late = options->late;
     registry->has_spaces = options->has_spaces;
     enum vv_status status = vv_hash_secret(registry->secret);
     if (status == VV_OK) {

@@ -25,6 +25,7 @@
 
 #include "base/arena.h"
 #include "codec/block.h"
+#include "model/late.h"
 #include "model/partition.h"
 #include "model/space.h"
 
@@ -49,6 +50,7 @@ struct vv_registry_options {
     uint32_t metrics_max; /* over all tenants, measurements count too */
     size_t cache_bytes;   /* the series cache, at most */
     int64_t retention_ns; /* of new tenants; 0: for ever. Not of those that other nodes told of */
+    struct vv_late late;  /* what the same tenants want done with late points; a good one */
     bool has_spaces;      /* the same tenants have all spaces, kept as long as by default */
     size_t bytes_max;     /* all but the series cache, at most; 0: 64 MiB and 1 KiB per source of
                              sources_max. Beyond it new objects and new tags are VV_TOO_LARGE. */
@@ -103,6 +105,11 @@ VV_MUST_CHECK enum vv_status vv_registry_space_named(struct vv_registry *registr
 /* Raw data lives this long (0: for ever). Setting makes a new, unsettled version. */
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t tenant);
 void vv_registry_set_retention(struct vv_registry *registry, uint32_t tenant, int64_t retention_ns);
+
+/* What the tenant wants done with late points. Setting a good one makes a new, unsettled version.
+ * Lock-free to read. */
+struct vv_late vv_registry_late(struct vv_registry *registry, uint32_t tenant);
+void vv_registry_set_late(struct vv_registry *registry, uint32_t tenant, struct vv_late late);
 
 /* ---- measurements and metrics ---- */
 

@@ -78,6 +78,8 @@ struct vv_tenant {
     vv_object_state state;
     _Atomic int64_t retention_ns;
     _Atomic vv_stamp retention_stamp;   /* 0: none */
+    _Atomic uint64_t late;              /* vv_late_pack */
+    _Atomic vv_stamp late_stamp;        /* 0: none */
     _Atomic uint32_t metric_last;       /* its metrics, linked by `next`; number + 1, 0: none */
     uint32_t replaced_bytes;            /* of units and descriptions; under the metrics' lock */
     _Atomic uint32_t spaces[VV_SPACES]; /* of a tenant: number + 1, 0: it has none */
@@ -147,6 +149,7 @@ struct vv_registry {
     size_t bytes_max;
     size_t history_bytes_max;
     int64_t retention_ns;      /* of new tenants */
+    struct vv_late late;       /* the same */
     bool has_spaces;           /* the same */
     vv_stamp (*stamp)(void *); /* NULL: the registry is not shared */
     void *stamp_context;

@@ -15,10 +15,10 @@
 #include "registry/registry.h"
 
 /*
- * The registry is one of several: retentions, units and descriptions that are set from now on get
- * stamps (above those that they replace), and of two versions of tags from one time the greater one
- * counts: the one with more tags, of as many the one whose texts come later. Before other threads
- * start.
+ * The registry is one of several: retentions, policies for late points, units and descriptions that
+ * are set from now on get stamps (above those that they replace), and of two versions of tags from
+ * one time the greater one counts: the one with more tags, of as many the one whose texts come
+ * later. Before other threads start.
  */
 void vv_registry_share(struct vv_registry *registry, vv_stamp (*stamp)(void *context),
                        void *context);
@@ -33,6 +33,14 @@ void vv_registry_stamped_retention(struct vv_registry *registry, uint32_t tenant
 VV_MUST_CHECK enum vv_status vv_registry_learn_retention(struct vv_registry *registry,
                                                          uint32_t tenant, int64_t retention_ns,
                                                          vv_stamp stamp, struct vv_error *error);
+
+/* What it wants done with late points, and when that was set, as with the retention. */
+void vv_registry_stamped_late(struct vv_registry *registry, uint32_t tenant,
+                              struct vv_late *late_out, vv_stamp *stamp_out);
+/* The higher stamp counts; of equal ones the greater number (vv_late_pack). */
+VV_MUST_CHECK enum vv_status vv_registry_learn_late(struct vv_registry *registry, uint32_t tenant,
+                                                    struct vv_late late, vv_stamp stamp,
+                                                    struct vv_error *error);
 
 /* Measurements have numbers below this; there may be holes. */
 uint32_t vv_registry_measurement_count(struct vv_registry *registry);

@@ -142,8 +142,14 @@ static enum vv_status begin(struct vv_registry *registry, struct vv_str name, ui
         status = make(registry, space_name(name, (enum vv_space)i, room),
                       vv_space_retention_ns_default((enum vv_space)i), &space, error);
     }
-    return status == VV_OK ? make(registry, name, registry->retention_ns, tenant_out, error)
-                           : status;
+    if (status == VV_OK) {
+        status = make(registry, name, registry->retention_ns, tenant_out, error);
+    }
+    if (status == VV_OK) {
+        atomic_store_explicit(&vv_tenant_at(registry, *tenant_out)->late,
+                              vv_late_pack(registry->late), memory_order_relaxed);
+    }
+    return status;
 }
 
 enum making { FIND, MAKE, BEGIN };

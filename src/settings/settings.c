@@ -76,6 +76,13 @@ int64_t vv_settings_raw_ns(const struct vv_settings *settings)
     return preset ? 7 * VV_DAY : settings->retention_raw_ns;
 }
 
+static enum vv_status check_late(const struct vv_settings *settings, struct vv_error *error)
+{
+    return settings->late_limit_ns % VV_SECOND == 0
+               ? VV_OK
+               : vv_error_set(error, VV_INVALID, "late.limit must be whole seconds, such as 90s");
+}
+
 static enum vv_status check_tiers(const struct vv_settings *settings, struct vv_error *error)
 {
     if (!settings->tiers_default) {
@@ -131,5 +138,6 @@ enum vv_status vv_settings_check(const struct vv_settings *settings, struct vv_e
     }
     enum vv_status status = check_partition(settings, error);
     status = status == VV_OK ? check_tiers(settings, error) : status;
+    status = status == VV_OK ? check_late(settings, error) : status;
     return status == VV_OK ? vv_settings_check_cassandra(settings, error) : status;
 }

@@ -55,6 +55,9 @@ struct vv_settings {
     int64_t seal_interval_ns; /* seal.interval: how often the ledger is looked at */
     int64_t block_bytes_max;  /* seal.block_bytes_max */
     int64_t zstd_level;       /* seal.zstd_level, 0: off */
+    /* late */
+    char late_policy[VV_SETTING_TEXT_MAX]; /* late.policy: accept|refuse, of new tenants */
+    int64_t late_limit_ns;                 /* late.limit */
     /* deletion */
     int64_t deletion_markers_max; /* deletion.markers_max */
     /* store */

@@ -142,6 +142,16 @@ const struct vv_setting vv_setting_table[] = {
     INT("seal.zstd_level", zstd_level, "1", 1, 19, "no zstd",
         "How hard sealed blocks are compressed after the codec of the columns"),
 
+    ENUM(
+        "late.policy", late_policy, "accept", "accept|refuse",
+        "What new tenants do with late points, those that are older than late.limit when they "
+        "come. accept: their spans are sealed again, and the tiers above built again. refuse: they "
+        "are refused, with a reason that names the limit. `varve tenants set` changes one "
+        "tenant's"),
+    DURATION("late.limit", late_limit_ns, "1h", VV_SECOND, YEARS_100, NULL,
+             "How old a point may be when it comes before it is late, where a tenant has set no "
+             "limit of its own. Whole seconds"),
+
     INT("deletion.markers_max", deletion_markers_max, "100000", 1, 10000000, NULL,
         "Markers of deletion that are kept, at most, of all sources together; each takes some 50 "
         "bytes of memory"),
@@ -299,8 +309,8 @@ const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_tabl
 
 /* Only for suggestions; a test holds it against the table. */
 static const char *const sections[] = {
-    "ack",       "log",       "http",  "ingest", "limits", "journal",   "head",  "seal",
-    "partition", "retention", "tiers", "store",  "query",  "cassandra", "fleet", "deletion"};
+    "ack",       "late",      "log",   "http",  "ingest", "limits",    "journal", "head",    "seal",
+    "partition", "retention", "tiers", "store", "query",  "cassandra", "fleet",   "deletion"};
 
 const struct vv_setting *vv_setting_find(struct vv_str name)
 {

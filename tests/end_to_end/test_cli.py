@@ -477,10 +477,15 @@ class Asking(Served):
     def test_tenants(self):
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "30d"), OK)
         table = self.expect(self.run_here("tenants"), OK, "plant", "30d").out
-        self.assertRegex(table, r"(?m)^default +forever +96 ")
+        self.assertRegex(table, r"(?m)^default +forever +accept +96 ")
         listed = json.loads(self.run_here("tenants", "--format", "json").out)
         self.assertLessEqual({"default", "plant"}, {t["tenant"] for t in listed["tenants"]})
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "soon"), USAGE)
+        self.expect(self.run_here("tenants", "set", "plant", "--late", "refuse",
+                                  "--late-limit", "90m"), OK)
+        self.expect(self.run_here("tenants"), OK, "refuse 1h30m")
+        self.expect(self.run_here("tenants", "set", "plant", "--late", "drop"), USAGE)
+        self.expect(self.run_here("tenants", "set", "plant", "--late", "accept"), OK)
 
     @embedded_only("tiers are kept by it only")
     def test_tiers(self):

@@ -325,10 +325,17 @@ __attribute__((unused)) static char *node_dump(struct node *node)
             continue; /* a hole; likewise below */
         }
         vv_registry_stamped_retention(registry, i, &retention_ns, &stamp);
+        struct vv_late late;
+        vv_stamp late_stamp;
+        vv_registry_stamped_late(registry, i, &late, &late_stamp);
         vv_buffer_clear(&line);
         vv_buffer_format(&line, "tenant %.*s %lld %llu",
                          VV_STR_ARG(vv_registry_tenant_name(registry, i)), (long long)retention_ns,
                          (unsigned long long)stamp);
+        if (vv_late_pack(late) > 0 || late_stamp > 0) {
+            vv_buffer_format(&line, " late %llu %llu", (unsigned long long)vv_late_pack(late),
+                             (unsigned long long)late_stamp);
+        }
         dump_line(&dump, &line);
     }
     for (uint32_t i = 0; i < vv_registry_measurement_count(registry); i++) {

@@ -38,12 +38,13 @@ static void assert_exact(struct vv_told told, struct vv_buffer *buffer)
     vv_buffer_u8(buffer, 0);
     told.value = (struct vv_str){(const char *)buffer->data, size + 1};
     assert_int_equal(decode(&told), VV_CORRUPT);
-    buffer->data[0] = 2;
+    uint8_t form = buffer->data[0];
+    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 3 : 2;
     told.value.size = size;
     assert_int_equal(decode(&told), VV_NEWER);
     buffer->data[0] = 0;
     assert_int_equal(decode(&told), VV_CORRUPT);
-    buffer->data[0] = 1;
+    buffer->data[0] = form;
     assert_int_equal(decode(&told), VV_OK);
 }
 
@@ -62,6 +63,14 @@ static void a_tenant_comes_back(void **state)
     told.name = TEXT("");
     told.item = 1;
     assert_int_equal(decode(&told), VV_CORRUPT);
+    content.late = (struct vv_late){VV_LATE_REFUSE, VV_HOUR};
+    content.late_stamp = 9;
+    told = told_of(&buffer, "", 0);
+    assert_int_equal(buffer.data[0], 2); /* one without is in form 1, which older nodes know */
+    assert_exact(told, &buffer);
+    assert_int_equal(again.late.policy, VV_LATE_REFUSE);
+    assert_int_equal(again.late.limit_ns, VV_HOUR);
+    assert_int_equal(again.late_stamp, 9);
     content.retention_ns = -1;
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);

@@ -346,6 +346,21 @@ enum vv_status vv_engine_set_retention(struct vv_engine *engine, struct vv_str t
     return status;
 }
 
+enum vv_status vv_engine_set_late(struct vv_engine *engine, struct vv_str tenant,
+                                  const struct vv_late_wish *wish, struct vv_error *error)
+{
+    struct vv_registry *registry = engine->context.registry;
+    uint32_t number;
+    enum vv_status status = vv_registry_tenant(registry, tenant, true, &number, error);
+    if (status == VV_OK) {
+        struct vv_late late = vv_registry_late(registry, number);
+        late.policy = wish->has_policy ? wish->policy : late.policy;
+        late.limit_ns = wish->limit_ns > 0 ? wish->limit_ns : 3600 * VV_SECOND;
+        vv_registry_set_late(registry, number, late);
+    }
+    return status;
+}
+
 enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str tenant,
                                         const struct vv_retentions *retentions,
                                         struct vv_error *error)

@@ -286,6 +286,11 @@ static void test_tenants(void **state)
                                       "{\"tenant\":\"x\",\"tiers\":{\"week\":\"1d\"}}",
                                       "{\"tenant\":\"x\",\"tiers\":{\"hour\":7}}",
                                       "{\"tenant\":\"x\",\"tiers\":{\"hour\":\"default\"}}",
+                                      "{\"tenant\":\"x\",\"late\":\"drop\"}",
+                                      "{\"tenant\":\"x\",\"late\":1}",
+                                      "{\"tenant\":\"x\",\"late_limit\":\"soon\"}",
+                                      "{\"tenant\":\"x\",\"late_limit\":\"1500ms\"}",
+                                      "{\"tenant\":\"x\",\"late_limit\":\"0s\"}",
                                       "{\"tenant\":\"x\",\"quota\":1}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         expect(door, "PUT", "/api/v1/tenants", "", bad[i], 400);
@@ -324,6 +329,33 @@ static void test_tiers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect(door, "PUT", "/api/v1/tenants", "", cases[i].body, 200);
         assert_tiers(door, cases[i].tiers);
+    }
+}
+
+static void test_late(void **state)
+{
+    struct door *door = *state;
+    static const struct {
+        const char *body;
+        const char *late; /* and the limit */
+    } cases[] = {
+        {"{\"tenant\":\"a\"}", "accept -"},
+        {"{\"tenant\":\"a\",\"late\":\"refuse\",\"late_limit\":\"2h\"}", "refuse 2h"},
+        {"{\"tenant\":\"a\",\"late_limit\":\"90s\",\"retention\":\"9d\"}", "refuse 1m30s"},
+        {"{\"tenant\":\"a\",\"late\":\"accept\"}", "accept -"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        expect(door, "PUT", "/api/v1/tenants", "", cases[i].body, 200);
+        struct response response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+        json_t *root = parsed(&response);
+        json_t *tenant = json_array_get(json_object_get(root, "tenants"), 0);
+        const char *limit = json_string_value(json_object_get(tenant, "late_limit"));
+        char found[64];
+        snprintf(found, sizeof found, "%s %s", json_string_value(json_object_get(tenant, "late")),
+                 limit ? limit : "-");
+        assert_string_equal(found, cases[i].late);
+        json_decref(root);
+        response_free(&response);
     }
 }
 
@@ -578,6 +610,7 @@ int main(void)
         door_test(test_paths_and_methods),
         door_test(test_describe),
         door_test(test_tenants),
+        door_test(test_late),
         door_test(test_tiers),
         door_test(test_flush),
         door_test(test_what_waits_to_be_sealed_is_told),

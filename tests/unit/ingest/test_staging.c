@@ -55,6 +55,14 @@ static void test_time_bounds(void **state)
     assert_int_equal(reason_of_time(&fixture, now - 5 * HOUR), VV_REASON_COUNT);
     assert_int_equal(reason_of_time(&fixture, now - 5 * HOUR - 1), VV_REASON_RETENTION);
     assert_int_equal(reason_of_time(&fixture, now - 10 * HOUR - 1), VV_REASON_PAST);
+    fixture.options.late_ns_max = HOUR;
+    assert_int_equal(reason_of_time(&fixture, now - HOUR), VV_REASON_COUNT);
+    assert_int_equal(reason_of_time(&fixture, now - HOUR - 1), VV_REASON_LATE);
+    assert_int_equal(reason_of_time(&fixture, now - 5 * HOUR), VV_REASON_LATE);
+    assert_int_equal(reason_of_time(&fixture, now - 5 * HOUR - 1), VV_REASON_RETENTION);
+    fixture.options.retention_ns = 0;
+    assert_int_equal(reason_of_time(&fixture, now - 5 * HOUR - 1), VV_REASON_LATE);
+    fixture.options.late_ns_max = 0;
     fixture.options.past_ns_max = INT64_MAX;
     fixture.options.retention_ns = INT64_MAX;
     fixture.options.future_ns_max = INT64_MAX;

@@ -58,6 +58,39 @@ static void settings_have_stamps_above_those_before(void **state)
     vv_registry_destroy(registry);
 }
 
+static void policies_for_late_points_are_learnt_by_stamp(void **state)
+{
+    (void)state;
+    const struct vv_late hour = {VV_LATE_REFUSE, VV_HOUR};
+    const struct vv_late day = {VV_LATE_REFUSE, VV_DAY};
+    struct vv_registry *registry = fixture_open(NULL);
+    vv_registry_share(registry, stamp_of_test, NULL);
+    uint32_t tenant = fixture_tenant(registry, "a");
+    struct vv_late late;
+    vv_stamp stamp;
+    vv_registry_stamped_late(registry, tenant, &late, &stamp);
+    assert_int_equal(late.policy, VV_LATE_ACCEPT);
+    assert_int_equal(stamp, 0);
+    vv_registry_set_late(registry, tenant, hour);
+    vv_registry_stamped_late(registry, tenant, &late, &stamp);
+    assert_int_equal(late.limit_ns, VV_HOUR);
+    assert_int_equal(stamp, 100);
+    assert_int_equal(vv_registry_learn_late(registry, tenant, day, 99, NULL), VV_OK);
+    assert_int_equal(vv_registry_late(registry, tenant).limit_ns, VV_HOUR);
+    assert_int_equal(vv_registry_learn_late(registry, tenant, day, 100, NULL), VV_OK);
+    assert_int_equal(vv_registry_late(registry, tenant).limit_ns, VV_DAY); /* the greater */
+    struct vv_late accept = {VV_LATE_ACCEPT, 0};
+    assert_int_equal(vv_registry_learn_late(registry, tenant, accept, 101, NULL), VV_OK);
+    assert_int_equal(vv_registry_late(registry, tenant).policy, VV_LATE_ACCEPT);
+    struct vv_buffer record = record_of(registry, VV_REGISTRY_TENANT, tenant);
+    assert_int_equal(record.data[0], 3); /* with the stamp of that */
+    struct vv_late bad = {VV_LATE_REFUSE, 1};
+    assert_int_equal(vv_registry_learn_late(registry, tenant, bad, 900, NULL), VV_INVALID);
+    assert_int_equal(vv_registry_learn_late(registry, 77, day, 900, NULL), VV_NOT_FOUND);
+    vv_buffer_deinit(&record);
+    vv_registry_destroy(registry);
+}
+
 static void stamps_come_back_in_records(void **state)
 {
     (void)state;
@@ -204,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_have_stamps_above_those_before),
+        cmocka_unit_test(policies_for_late_points_are_learnt_by_stamp),
         cmocka_unit_test(stamps_come_back_in_records),
         cmocka_unit_test(ints_become_floats_and_stay_so),
         cmocka_unit_test(versions_of_tags_are_put_in_their_places),

@@ -128,6 +128,7 @@ static struct vv_registry *registry_with_everything(struct vv_random *random)
         snprintf(name, sizeof name, "tenant%d", t);
         uint32_t tenant = fixture_tenant(registry, name);
         vv_registry_set_retention(registry, tenant, t * VV_DAY);
+        vv_registry_set_late(registry, tenant, (struct vv_late){VV_LATE_REFUSE, (1 + t) * VV_HOUR});
         make_metrics(registry, tenant);
         for (int i = 0; i < 150; i++) {
             make_source(registry, tenant, random);
@@ -366,7 +367,7 @@ static void newer_forms_are_told(void **state)
     struct vv_registry *registry = fixture_open(NULL);
     fixture_tenant(registry, "a");
     struct records records = records_of(registry);
-    records.items[0].bytes.data[0] = 3;
+    records.items[0].bytes.data[0] = 4;
     struct vv_error error = {0};
     assert_int_equal(
         vv_registry_apply(registry, VV_REGISTRY_TENANT, bytes_of(&records.items[0]), &error),
