@@ -40,7 +40,18 @@ PLAIN_TABLES = (
     "bucket, bucket_s, split), measurement, span, run, part)) "
     "WITH compaction = {'class': 'TimeWindowCompactionStrategy', "
     "'compaction_window_unit': 'HOURS', 'compaction_window_size': 4} "
-    "AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}")
+    "AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}",
+    "CREATE TABLE IF NOT EXISTS bench.marks (region text, part int, slot timestamp, node int, "
+    "mark text, newest blob, retired bigint, PRIMARY KEY ((region, part, slot), node, mark)) "
+    "WITH compaction = {'class': 'TimeWindowCompactionStrategy', "
+    "'compaction_window_unit': 'HOURS', 'compaction_window_size': 4}",
+    "CREATE TABLE IF NOT EXISTS bench.marks_in_columns (region text, part int, slot timestamp, "
+    "node int, due bigint, tenant text, source uuid, bucket timestamp, bucket_s int, "
+    "split smallint, measurement text, span timestamp, id text, span_ns bigint, run bigint, "
+    "put bigint, retired bigint, PRIMARY KEY ((region, part, slot), node, due, tenant, source, "
+    "bucket, bucket_s, split, measurement, span)) "
+    "WITH compaction = {'class': 'TimeWindowCompactionStrategy', "
+    "'compaction_window_unit': 'HOURS', 'compaction_window_size': 4}")
 PLAIN_START_S = 1_700_000_000
 RUN_BYTES = 700  # about what 60 reports of 10 metrics take
 

@@ -7,6 +7,8 @@
  *   rows   points as the field keeps them, one row each: unlogged batches of one partition
  *   runs   a row of --size random bytes with the key and the columns of Varve's runs, of --sources
  *          partitions in turn
+ *   marks  rows of Varve's ledger, of --sources in batches of --batch rows; marks_in_columns: what
+ *          they say in a column for each thing, as it once was
  *
  * The tables are there already (bench/cassandra_client.py, bench/cassandra_writing.py). Requests
  * are sent by the main thread, --window of them under way. CPU seconds are of the whole process
@@ -185,6 +187,93 @@ static void send_runs(struct load *load)
     }
 }
 
+/* What all forms of a mark have in front. */
+static struct vvcql_statement *begin_mark(struct load *load)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(load->insert);
+    vvcql_add_int(statement, 10 * 86400);             /* TTL */
+    vvcql_add_bigint(statement, (int64_t)load->rows); /* timestamp */
+    return statement;
+}
+
+static void add_slot(struct load *load, struct vvcql_statement *statement, size_t part)
+{
+    vvcql_add_text(statement, ""); /* region */
+    vvcql_add_int(statement, (int32_t)part);
+    vvcql_add_timestamp(statement, load->options->start_s * 1000);
+    vvcql_add_int(statement, 1); /* node */
+}
+
+/* As Varve writes them: one column says what is marked, one cell what is new. */
+static struct vvcql_statement *mark_text(struct load *load, size_t part, size_t source)
+{
+    char text[128];
+    uint8_t newest[24] = {0};
+    struct vvcql_statement *statement = begin_mark(load);
+    snprintf(text, sizeof text,
+             "%" PRId64
+             "000000000\t1699920000\t691200\t0\t1700000000\tbench\tcpu\thostname=host_%zu",
+             load->options->start_s, source);
+    memcpy(newest, &load->rows, sizeof load->rows);
+    vvcql_add_bytes(statement, newest, sizeof newest);
+    add_slot(load, statement, part);
+    vvcql_add_text(statement, text);
+    return statement;
+}
+
+/* The same in columns. */
+static struct vvcql_statement *mark_columns(struct load *load, size_t part, size_t source)
+{
+    char text[32];
+    uint8_t uuid[16] = {0};
+    struct vvcql_statement *statement = begin_mark(load);
+    int64_t start_ms = load->options->start_s * 1000;
+    snprintf(text, sizeof text, "hostname=host_%zu", source);
+    memcpy(uuid, &source, sizeof source);
+    vvcql_add_text(statement, text);
+    vvcql_add_bigint(statement, INT64_C(3600000000000));
+    vvcql_add_bigint(statement, (int64_t)load->rows);
+    vvcql_add_bigint(statement, (int64_t)load->rows);
+    add_slot(load, statement, part);
+    vvcql_add_bigint(statement, start_ms * 1000000); /* due */
+    vvcql_add_text(statement, "bench");
+    vvcql_add_uuid(statement, uuid);
+    vvcql_add_timestamp(statement, start_ms); /* bucket */
+    vvcql_add_int(statement, 8 * 86400);
+    vvcql_add_smallint(statement, 0); /* split */
+    vvcql_add_text(statement, "cpu");
+    vvcql_add_timestamp(statement, start_ms); /* span */
+    return statement;
+}
+
+/* --reports times the marks of all sources, those of a partition of the ledger in a batch. */
+static void send_marks(struct load *load,
+                       struct vvcql_statement *(*mark)(struct load *, size_t, size_t))
+{
+    const struct options *options = load->options;
+    size_t parts = options->sources / options->batch > 0 ? options->sources / options->batch : 1;
+    for (size_t report = 0; report < options->reports; report++) {
+        for (size_t part = 0; part < parts; part++) {
+            struct vvcql_statement *batch = vvcql_batch_create(VVCQL_BATCH_UNLOGGED);
+            for (size_t source = part; source < options->sources; source += parts) {
+                vvcql_batch_add(batch, mark(load, part, source));
+                load->rows++;
+            }
+            send_statement(load, batch);
+        }
+    }
+}
+
+static void send_marks_as_text(struct load *load)
+{
+    send_marks(load, mark_text);
+}
+
+static void send_marks_in_columns(struct load *load)
+{
+    send_marks(load, mark_columns);
+}
+
 static const struct {
     const char *name;
     const char *insert;
@@ -202,6 +291,16 @@ static const struct {
      "? "
      "AND TIMESTAMP ?",
      send_runs},
+    {"marks",
+     "UPDATE bench.marks USING TTL ? AND TIMESTAMP ? SET newest = ? WHERE region = ? AND part = ? "
+     "AND slot = ? AND node = ? AND mark = ?",
+     send_marks_as_text},
+    {"marks_in_columns",
+     "UPDATE bench.marks_in_columns USING TTL ? AND TIMESTAMP ? SET id = ?, span_ns = ?, run = ?, "
+     "put = ? WHERE region = ? AND part = ? AND slot = ? AND node = ? AND due = ? AND tenant = ? "
+     "AND source = ? AND bucket = ? AND bucket_s = ? AND split = ? AND measurement = ? AND span = "
+     "?",
+     send_marks_in_columns},
 };
 
 /* ---- the program ---- */
@@ -227,8 +326,10 @@ static double now_seconds(void)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: cql_load HOST:PORT value|blob|rows|runs [--requests N] [--size BYTES] "
-                    "[--window N] [--sources N] [--reports N] [--batch ROWS] [--start UNIX_S]\n");
+    fprintf(stderr,
+            "usage: cql_load HOST:PORT value|blob|rows|runs|marks|marks_in_columns [--requests N] "
+            "[--size BYTES] "
+            "[--window N] [--sources N] [--reports N] [--batch ROWS] [--start UNIX_S]\n");
     exit(2);
 }
 

@@ -4,8 +4,9 @@
  * bit flipped, so that the order of the bytes is the order of the values. The region is not in
  * them: they are of this node's own. Pure functions, any thread.
  *
- *   span   38 bytes: tenant 4, source 4, bucket start 8 (signed), bucket length 8 (signed), split
- * 2, measurement 4, span start 8 (signed) run    50 bytes: span 38, stamp of the run 8, part 4
+ *   span   38 bytes: tenant 4, source 4, bucket start 8 (signed), bucket length 8 (signed),
+ *          split 2, measurement 4, span start 8 (signed)
+ *   run    50 bytes: span 38, stamp of the run 8, part 4
  *   block  42 bytes: span 38, part 4
  *   mark   46 bytes: due 8 (signed), span 38; its value, 16 bytes: run 8, span length 8 (signed)
  */

@@ -251,7 +251,7 @@ class Outage:
             server.stop()
 
     def open_marks(self):
-        rows, = self.cluster.execute(f"SELECT put, retired FROM {self.keyspace()}.ledger")
+        rows, = self.cluster.execute(f"SELECT WRITETIME(newest) AS put, retired FROM {self.keyspace()}.ledger")
         return [row for row in rows if row["put"] and row["put"] > (row["retired"] or 0)]
 
 

@@ -148,7 +148,7 @@ class Campaign:
 
     def open_marks(self):
         rows, = self.cluster.execute(
-            f"SELECT put, retired FROM {self.keyspace()}.ledger")
+            f"SELECT WRITETIME(newest) AS put, retired FROM {self.keyspace()}.ledger")
         return [row for row in rows if row["put"] and row["put"] > (row["retired"] or 0)]
 
     def keyspace(self):

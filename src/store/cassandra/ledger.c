@@ -2,13 +2,13 @@
 /*
  * The ledger: which spans have runs that are in no block yet.
  *
- * In Cassandra each node has a row for each span, with its newest run, in a partition of the shard
- * and the hour in which the span is due. It goes there when the run has landed, and the slot is
- * touched when it has; so a run without a mark belongs to a flush that is not confirmed and is done
- * again. `put`, a time of the node's write clock, goes up with each writing, also of the same run,
- * which may hold more then. Sealing writes `retired` beside it: exactly the time that was known
- * before the span was read. Both carry that time as CQL timestamp, so the highest of each counts in
- * whatever order they come, and nothing is ever deleted.
+ * In Cassandra each node has a row for each span (ledger_mark.c), with its newest run, in a
+ * partition of some shards and the hour in which the span is due. It goes there when the run has
+ * landed, and the slot is touched when it has; so a run without a mark belongs to a flush that is
+ * not confirmed and is done again. `put`, a time of the node's write clock, goes up with each
+ * writing, also of the same run, which may hold more then. Sealing writes `retired` beside it:
+ * exactly the time that was known before the span was read. Both carry that time as CQL timestamp,
+ * so the highest of each counts in whatever order they come, and nothing is ever deleted.
  *
  * The marks of shards that this node owns are in the local store too, where the sealer finds them;
  * beside each stands what was put, by node.
@@ -19,18 +19,11 @@
 
 #include <stdlib.h>
 
-#define SLOT_NS            VV_HOUR
 #define BATCH_BYTES_MAX    (16u << 10)
 #define MARKS_PER_COST     10 /* of a batch cost as much as one row alone */
 #define ENTRY_SIZE         20 /* node 4, run 8, put 8 */
 #define DROPS_MAX          64
 #define SLOTS_TOGETHER_MAX 50 /* rows of a batch */
-
-int64_t vv_ledger_slot_ms(int64_t due_ns)
-{
-    int64_t due = due_ns < VV_TIME_MIN ? VV_TIME_MIN : due_ns; /* so that rounding is safe */
-    return vv_time_floor(due, SLOT_NS) / VV_MILLISECOND;
-}
 
 /* ---- the local store ---- */
 
@@ -116,63 +109,31 @@ static enum vv_status forget(struct vv_cassandra *store, const struct vv_mark *m
 
 /* ---- to Cassandra ---- */
 
-static void add_mark(const struct vv_cassandra *store, struct vvcql_statement *statement,
-                     const struct vv_mark *mark, const uint8_t source[16], uint32_t node)
+static int32_t part_of(const struct vv_mark_out *out)
 {
-    const struct vv_partition *partition = &mark->key.partition;
-    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
-    vvcql_add_int(statement, vv_cassandra_shard_of(source));
-    vvcql_add_timestamp(statement, vv_ledger_slot_ms(mark->due_ns));
-    vvcql_add_int(statement, (int32_t)node);
-    vvcql_add_bigint(statement, mark->due_ns);
-    vv_cassandra_add_str(statement, vv_cassandra_tenant(store, partition->tenant));
-    vvcql_add_uuid(statement, source);
-    vvcql_add_timestamp(statement, vv_cassandra_ms(partition->bucket_start));
-    vvcql_add_int(statement, (int32_t)(partition->bucket_ns / VV_SECOND));
-    vvcql_add_smallint(statement, (int16_t)partition->split);
-    vv_cassandra_add_str(statement, vv_cassandra_measurement(store, mark->key.measurement));
-    vvcql_add_timestamp(statement, vv_cassandra_ms(mark->key.span_start));
+    return vv_ledger_part_of(vv_cassandra_shard_of(out->source));
 }
 
-static int64_t end_of(const struct vv_mark *mark)
+/* In one partition of the ledger. */
+static bool is_together(const struct vv_mark_out *a, const struct vv_mark_out *b)
 {
-    return mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
-}
-
-struct vvcql_statement *vv_ledger_mark_statement(const struct vv_cassandra *store,
-                                                 const struct vv_mark_out *out)
-{
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_ledger);
-    int64_t now = store->clock->wall_ns(store->clock);
-    add_mark(store, statement, &out->mark, out->source, store->shared.node);
-    vv_cassandra_add_str(statement,
-                         store->names.source(store->names.context, out->mark.key.partition.source));
-    vvcql_add_bigint(statement, out->mark.span_ns);
-    vvcql_add_bigint(statement, vv_cassandra_from_stamp(out->mark.run));
-    vvcql_add_bigint(statement, out->put_us);
-    vvcql_add_int(statement, vv_cassandra_run_ttl(store, end_of(&out->mark), now));
-    vvcql_add_bigint(statement, out->put_us);
-    vvcql_set_idempotent(statement, true);
-    return statement;
-}
-
-static bool same_slot(const struct vv_mark_out *a, const struct vv_mark_out *b)
-{
-    return vv_cassandra_shard_of(a->source) == vv_cassandra_shard_of(b->source) &&
-           a->slot_ms == b->slot_ms;
+    return part_of(a) == part_of(b) && a->slot_ms == b->slot_ms;
 }
 
 static int compare_out(const void *a, const void *b)
 {
     const struct vv_mark_out *x = a;
     const struct vv_mark_out *y = b;
-    int32_t shard_x = vv_cassandra_shard_of(x->source);
-    int32_t shard_y = vv_cassandra_shard_of(y->source);
-    if (shard_x != shard_y) {
-        return shard_x < shard_y ? -1 : 1;
+    uint8_t shard_x = vv_cassandra_shard_of(x->source);
+    uint8_t shard_y = vv_cassandra_shard_of(y->source);
+    if (part_of(x) != part_of(y)) {
+        return part_of(x) < part_of(y) ? -1 : 1;
     }
     if (x->slot_ms != y->slot_ms) {
         return x->slot_ms < y->slot_ms ? -1 : 1;
+    }
+    if (shard_x != shard_y) {
+        return shard_x < shard_y ? -1 : 1;
     }
     return vv_span_key_compare(&x->mark.key, &y->mark.key);
 }
@@ -182,7 +143,7 @@ static enum vv_status note_slot(struct vv_cassandra_shared *shared, const struct
                                 struct vv_error *error)
 {
     uint8_t shard = vv_cassandra_shard_of(out->source);
-    int64_t end_ns = end_of(&out->mark);
+    int64_t end_ns = vv_ledger_end_of(&out->mark);
     struct vv_slot_out *last = shared->n_slots > 0 ? &shared->slots[shared->n_slots - 1] : NULL;
     if (last && last->shard == shard && last->slot_ms == out->slot_ms) {
         last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
@@ -219,7 +180,7 @@ static enum vv_status send_some(struct vv_cassandra *store, size_t at, size_t *n
     if (!batch) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while writing marks");
     }
-    while (at + n < shared->n_marks && same_slot(&shared->marks[at], &shared->marks[at + n]) &&
+    while (at + n < shared->n_marks && is_together(&shared->marks[at], &shared->marks[at + n]) &&
            vvcql_statement_size(batch) < BATCH_BYTES_MAX) {
         struct vvcql_statement *one = vv_ledger_mark_statement(store, &shared->marks[at + n]);
         if (!one) {
@@ -252,7 +213,7 @@ static enum vv_status park_some(struct vv_cassandra *store, size_t at, size_t *n
     enum vv_status status = VV_OK;
     size_t n = 0;
     while (at + n < shared->n_marks && status == VV_OK &&
-           same_slot(&shared->marks[at], &shared->marks[at + n])) {
+           is_together(&shared->marks[at], &shared->marks[at + n])) {
         status = vv_park_mark(store, &shared->marks[at + n].mark, error);
         shared->marks[at + n].is_parked = true;
         n++;
@@ -316,22 +277,6 @@ static enum vv_status note_own(struct vv_cassandra *store, struct vv_error *erro
     return status;
 }
 
-struct vvcql_statement *vv_ledger_slot_statement(const struct vv_cassandra *store,
-                                                 const struct vv_slot_out *slot, int64_t us)
-{
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_slot);
-    int64_t now = store->clock->wall_ns(store->clock);
-    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
-    vvcql_add_int(statement, slot->shard);
-    vvcql_add_timestamp(statement, slot->slot_ms);
-    vvcql_add_int(statement, (int32_t)store->shared.node);
-    vvcql_add_bigint(statement, us);
-    vvcql_add_int(statement, vv_cassandra_run_ttl(store, slot->end_ns, now));
-    vvcql_add_bigint(statement, us);
-    vvcql_set_idempotent(statement, true);
-    return statement;
-}
-
 static enum vv_status make_touch(struct vv_cassandra *store, const struct vv_slot_out *slot,
                                  struct vvcql_statement **statement_out, struct vv_error *error)
 {
@@ -364,13 +309,14 @@ static enum vv_status touch_together(struct vv_cassandra *store, const struct vv
     return send_batch(store, batch, (uint32_t)n, error);
 }
 
-/* Slots of the shard from `at` on, which are in one partition; returns how many. */
+/* Slots from `at` on that are in one partition; returns how many. */
 static enum vv_status touch_some(struct vv_cassandra *store, size_t at, size_t *n_out,
                                  struct vv_error *error)
 {
     const struct vv_slot_out *slots = &store->shared.slots[at];
+    int32_t part = vv_ledger_part_of(slots[0].shard);
     size_t n = 1;
-    while (at + n < store->shared.n_slots && slots[n].shard == slots[0].shard &&
+    while (at + n < store->shared.n_slots && vv_ledger_part_of(slots[n].shard) == part &&
            n < SLOTS_TOGETHER_MAX) {
         n++;
     }
@@ -454,20 +400,6 @@ enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *m
     return status;
 }
 
-static enum vv_status retire_row(struct vv_cassandra *store, const struct vv_mark *mark,
-                                 const uint8_t source[16], uint32_t node, int64_t put_us,
-                                 struct vv_error *error)
-{
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.retire_ledger);
-    int64_t now = store->clock->wall_ns(store->clock);
-    vvcql_add_int(statement, vv_cassandra_run_ttl(store, end_of(mark), now));
-    vvcql_add_bigint(statement, put_us);
-    vvcql_add_bigint(statement, put_us);
-    add_mark(store, statement, mark, source, node);
-    vvcql_set_idempotent(statement, true);
-    return vv_flight_send(&store->flight, statement, error);
-}
-
 /* What is in the local store was there before the span was read: between the two, nothing is
  * noted. */
 static enum vv_status retire(struct vv_cassandra *store, const struct vv_mark *mark,
@@ -479,8 +411,10 @@ static enum vv_status retire(struct vv_cassandra *store, const struct vv_mark *m
         status = forget(store, mark, error);
     } else if (status == VV_OK && highest(&runs) <= mark->run) {
         for (size_t at = 0; at + ENTRY_SIZE <= runs.size && status == VV_OK; at += ENTRY_SIZE) {
-            status = retire_row(store, mark, source, vv_key_get_u32(runs.data + at),
-                                (int64_t)vv_key_get_u64(runs.data + at + 12), error);
+            struct vvcql_statement *statement = vv_ledger_retire_statement(
+                store, mark, vv_cassandra_shard_of(source), vv_key_get_u32(runs.data + at),
+                (int64_t)vv_key_get_u64(runs.data + at + 12));
+            status = vv_flight_send(&store->flight, statement, error);
         }
         if (status == VV_OK) {
             status = forget(store, mark, error);

@@ -29,15 +29,15 @@ struct reading {
 /* ---- marks of a slot ---- */
 
 /* False when this node doesn't know one of its names yet. */
-static bool find_names(const struct vv_cassandra *store, const struct vvcql_result *row,
+static bool find_names(const struct vv_cassandra *store, const struct vv_ledger_name *name,
                        struct vv_span_key *key)
 {
     const struct vv_store_names *names = &store->names;
     void *context = names->context;
-    return names->tenant_named(context, vv_cassandra_text(row, 1), &key->partition.tenant) &&
-           names->source_named(context, key->partition.tenant, vv_cassandra_text(row, 2),
+    return names->tenant_named(context, name->tenant, &key->partition.tenant) &&
+           names->source_named(context, key->partition.tenant, name->source,
                                &key->partition.source) &&
-           names->measurement_named(context, key->partition.tenant, vv_cassandra_text(row, 6),
+           names->measurement_named(context, key->partition.tenant, name->measurement,
                                     &key->measurement);
 }
 
@@ -46,29 +46,27 @@ static enum vv_status read_mark(struct reading *reading, const struct changed *s
                                 const struct vvcql_result *row)
 {
     struct vv_mark mark = {0};
-    int64_t bucket_ms;
-    int32_t bucket_s;
-    int16_t split;
-    int64_t span_ms;
-    int64_t run;
+    struct vv_ledger_name name;
     int64_t put;
     int64_t retired = 0;
-    (void)vvcql_get_bigint(row, 11, &retired);
-    if (!vvcql_get_bigint(row, 9, &run) || !vvcql_get_bigint(row, 10, &put) || put <= retired) {
-        return VV_OK; /* sealed, or expired but for that */
+    struct vv_str newest = vv_cassandra_text(row, 1);
+    if (newest.size == 0) { /* expired but for what was retired */
+        return VV_OK;
     }
-    if (!vvcql_get_bigint(row, 0, &mark.due_ns) || !vvcql_get_bigint(row, 3, &bucket_ms) ||
-        !vvcql_get_int(row, 4, &bucket_s) || !vvcql_get_smallint(row, 5, &split) ||
-        !vvcql_get_bigint(row, 7, &span_ms) || !vvcql_get_bigint(row, 8, &mark.span_ns)) {
+    if (!vv_ledger_read_name(vv_cassandra_text(row, 0), &name) ||
+        !vv_ledger_read_newest(newest, &mark, &put)) {
         return vv_error_set(reading->error, VV_CORRUPT,
                             "a row of the ledger is not as Varve writes it");
     }
-    mark.run = vv_cassandra_to_stamp(run);
-    mark.key.partition.bucket_start = bucket_ms * VV_MILLISECOND;
-    mark.key.partition.bucket_ns = bucket_s * VV_SECOND;
-    mark.key.partition.split = (uint16_t)split;
-    mark.key.span_start = span_ms * VV_MILLISECOND;
-    if (!find_names(reading->store, row, &mark.key)) {
+    if (vvcql_get_bigint(row, 2, &retired) && put <= retired) {
+        return VV_OK;
+    }
+    mark.due_ns = name.due_ns;
+    mark.key.partition.bucket_start = name.bucket_s * VV_SECOND;
+    mark.key.partition.bucket_ns = name.bucket_length_s * VV_SECOND;
+    mark.key.partition.split = name.split;
+    mark.key.span_start = name.span_s * VV_SECOND;
+    if (!find_names(reading->store, &name, &mark.key)) {
         return VV_NOT_FOUND;
     }
     return vv_ledger_note(reading->store, &mark, slot->slot.node, put, reading->error);
@@ -78,10 +76,7 @@ static struct vvcql_statement *slot_statement(const struct vv_cassandra *store,
                                               const struct changed *slot)
 {
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_ledger);
-    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
-    vvcql_add_int(statement, slot->shard);
-    vvcql_add_timestamp(statement, slot->slot.slot_ms);
-    vvcql_add_int(statement, (int32_t)slot->slot.node);
+    vv_ledger_add_part(store, statement, slot->shard, slot->slot.slot_ms, slot->slot.node);
     vvcql_set_page_size(statement, PAGE);
     vvcql_set_idempotent(statement, true);
     return statement;
@@ -260,6 +255,7 @@ static enum vv_status read_shards(struct reading *reading, const uint8_t *shards
     for (size_t i = 0; i < n; i++) {
         statements[i] = vvcql_statement_prepared(store->shared.read_slots);
         vv_cassandra_add_str(statements[i], vv_str_of(store->shared.region));
+        vvcql_add_int(statements[i], vv_ledger_part_of(shards[i]));
         vvcql_add_int(statements[i], shards[i]);
         vvcql_set_idempotent(statements[i], true);
     }

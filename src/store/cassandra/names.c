@@ -4,9 +4,10 @@
  *
  *   source   UUID version 8 (RFC 9562): the first 128 bits of SHA-256 over
  *            "varve source" 0 tenant 0 id, with version and variant set; the same in all spaces of
- * a tenant, so that all that is sealed of a source belongs to one shard shard    the first byte of
- * the source's UUID; of a definition, of SHA-256 over "varve definition" 0 tenant 0 name metric the
- * first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
+ *            a tenant, so that all that is sealed of a source belongs to one shard
+ *   shard    the first byte of the source's UUID; of a definition, of SHA-256 over
+ *            "varve definition" 0 tenant 0 name
+ *   metric   the first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
  *
  * A hash that nobody can aim: two sources of a tenant whose ids were chosen to meet would be one.
  */

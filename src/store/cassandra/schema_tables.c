@@ -79,29 +79,22 @@ static const struct vv_schema_column buckets[] = {
 
 static const struct vv_schema_column ledger[] = {
     REGION_KEY,
-    KEY("shard", "int", 1, "of the source"),
+    KEY("part", "int", 1, "of the sources: four shards"),
     KEY("slot", "timestamp", 2, "the hour in which the span is due"),
-    CLUSTERING("node", "int", 0, false, "that wrote the runs"),
-    CLUSTERING("due", "bigint", 1, false, "ns since 1970"),
-    CLUSTERING("tenant", "text", 2, false, NULL),
-    CLUSTERING("source", "uuid", 3, false, NULL),
-    CLUSTERING("bucket", "timestamp", 4, false, NULL),
-    CLUSTERING("bucket_s", "int", 5, false, NULL),
-    CLUSTERING("split", "smallint", 6, false, NULL),
-    CLUSTERING("measurement", "text", 7, false, NULL),
-    CLUSTERING("span", "timestamp", 8, false, NULL),
-    REGULAR("id", "text", "of the source"),
-    REGULAR("span_ns", "bigint", NULL),
-    REGULAR("run", "bigint", "the stamp of the newest"),
-    REGULAR("put", "bigint", "when the mark was written: goes up with each time"),
+    CLUSTERING("shard", "int", 0, false, "of the source"),
+    CLUSTERING("node", "int", 1, false, "that wrote the runs"),
+    CLUSTERING("mark", "text", 2, false,
+               "due, bucket, its length, split, span, tenant, measurement, source"),
+    REGULAR("newest", "blob", "put (us): when it was written, goes up. Then run, ns of the span"),
     REGULAR("retired", "bigint", "up to where it was sealed: the mark is open while put is above"),
 };
 
 static const struct vv_schema_column ledger_slots[] = {
     REGION_KEY,
-    KEY("shard", "int", 1, NULL),
-    CLUSTERING("slot", "timestamp", 0, false, NULL),
-    CLUSTERING("node", "int", 1, false, NULL),
+    KEY("part", "int", 1, NULL),
+    CLUSTERING("shard", "int", 0, false, NULL),
+    CLUSTERING("slot", "timestamp", 1, false, NULL),
+    CLUSTERING("node", "int", 2, false, NULL),
     REGULAR("touched", "bigint", "changes whenever the node adds to the slot"),
 };
 
@@ -174,7 +167,8 @@ static const char buckets_why[] =
     "for each period of 512 days, and one that lists the periods.";
 static const char ledger_why[] =
     "Which spans have runs that are in no block yet. Rows are written again, never deleted. A\n"
-    "partition for each hour in which spans are due.";
+    "partition for each hour in which spans are due. A mark has its due time in ns since 1970,\n"
+    "bucket and span in s, and a tabulator between.";
 static const char ledger_slots_why[] = "Which of these partitions there are, and which changed.";
 static const char seals_why[] =
     "Who seals a shard of the sources. The stamp goes up by compare-and-set before anything is\n"

@@ -5,11 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MARK_COLUMNS                                                                               \
-    "region, shard, slot, node, due, tenant, source, bucket, bucket_s, split, measurement, span"
-#define MARK_IS                                                                                    \
-    "region = ? AND shard = ? AND slot = ? AND node = ? AND due = ? AND tenant = ? AND "           \
-    "source = ? AND bucket = ? AND bucket_s = ? AND split = ? AND measurement = ? AND span = ?"
+#define SLOT_IS "region = ? AND part = ? AND slot = ? AND shard = ? AND node = ?"
 
 static uint32_t own_node(struct vv_store *base)
 {
@@ -150,24 +146,20 @@ static bool prepare_ledger(struct vv_cassandra *store)
 {
     struct vv_cassandra_shared *shared = &store->shared;
     shared->put_ledger = vv_cassandra_prepare(
-        store,
-        "INSERT INTO @ (" MARK_COLUMNS ", id, span_ns, run, put) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+        store, "UPDATE @ USING TTL ? AND TIMESTAMP ? SET newest = ? WHERE " SLOT_IS " AND mark = ?",
         "ledger");
     shared->retire_ledger = vv_cassandra_prepare(
-        store, "UPDATE @ USING TTL ? AND TIMESTAMP ? SET retired = ? WHERE " MARK_IS, "ledger");
+        store,
+        "UPDATE @ USING TTL ? AND TIMESTAMP ? SET retired = ? WHERE " SLOT_IS " AND mark = ?",
+        "ledger");
     shared->read_ledger =
-        vv_cassandra_prepare(store,
-                             "SELECT due, tenant, id, bucket, bucket_s, split, measurement, span, "
-                             "span_ns, run, put, retired FROM @ WHERE region = ? AND shard = ? AND "
-                             "slot = ? AND node = ?",
-                             "ledger");
-    shared->put_slot = vv_cassandra_prepare(store,
-                                            "INSERT INTO @ (region, shard, slot, node, touched) "
-                                            "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
-                                            "ledger_slots");
+        vv_cassandra_prepare(store, "SELECT mark, newest, retired FROM @ WHERE " SLOT_IS, "ledger");
+    shared->put_slot = vv_cassandra_prepare(
+        store, "UPDATE @ USING TTL ? AND TIMESTAMP ? SET touched = ? WHERE " SLOT_IS,
+        "ledger_slots");
     shared->read_slots = vv_cassandra_prepare(
-        store, "SELECT slot, node, touched FROM @ WHERE region = ? AND shard = ?", "ledger_slots");
+        store, "SELECT slot, node, touched FROM @ WHERE region = ? AND part = ? AND shard = ?",
+        "ledger_slots");
     shared->read_seal = vv_cassandra_prepare(
         store, "SELECT node, lease, seal FROM @ WHERE region = ? AND shard = ?", "seals");
     shared->make_seal = vv_cassandra_prepare(store,

@@ -230,10 +230,44 @@ VV_MUST_CHECK enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t 
                                             const struct vv_mark *after, bool drops,
                                             vv_mark_visit visit, void *context,
                                             struct vv_error *error);
+
+/* ---- ledger_mark.c: any thread ---- */
+
+/* So many shards share a partition of the ledger: what a flush puts goes in few batches, and a
+ * partition of a million sources still has some 50,000 rows of a hundred bytes. */
+#define VV_LEDGER_SHARDS 4
+
+int32_t vv_ledger_part_of(uint8_t shard);
 int64_t vv_ledger_slot_ms(int64_t due_ns);
-/* What puts a mark into the ledger, and what touches its slot. NULL: no memory. */
+int64_t vv_ledger_end_of(const struct vv_mark *mark); /* of its bucket */
+
+/* Which span a row of the ledger marks, by names; borrowed. */
+struct vv_ledger_name {
+    int64_t due_ns;
+    int64_t bucket_s;
+    int64_t bucket_length_s;
+    uint16_t split;
+    int64_t span_s;
+    struct vv_str tenant;
+    struct vv_str measurement;
+    struct vv_str source;
+};
+
+void vv_ledger_write_name(const struct vv_ledger_name *name, struct vv_buffer *out);
+/* False for what is not written so. The texts are parts of the one that is read. */
+bool vv_ledger_read_name(struct vv_str text, struct vv_ledger_name *name_out);
+/* Sets the mark's run and length of the span; false for what is not written so. */
+bool vv_ledger_read_newest(struct vv_str bytes, struct vv_mark *mark_out, int64_t *put_us_out);
+/* The values of the slot of a shard and a node. */
+void vv_ledger_add_part(const struct vv_cassandra *store, struct vvcql_statement *statement,
+                        uint8_t shard, int64_t slot_ms, uint32_t node);
+/* What puts a mark into the ledger, retires one up to put_us, and touches its slot. NULL: no
+ * memory. */
 struct vvcql_statement *vv_ledger_mark_statement(const struct vv_cassandra *store,
                                                  const struct vv_mark_out *out);
+struct vvcql_statement *vv_ledger_retire_statement(const struct vv_cassandra *store,
+                                                   const struct vv_mark *mark, uint8_t shard,
+                                                   uint32_t node, int64_t put_us);
 struct vvcql_statement *vv_ledger_slot_statement(const struct vv_cassandra *store,
                                                  const struct vv_slot_out *slot, int64_t us);
 
