@@ -318,6 +318,16 @@ enum vv_status vv_deletions_of(struct vv_deletions *deletions, uint32_t source,
     return status;
 }
 
+enum vv_status vv_deletions_begin_merge(struct vv_deletions *deletions, uint32_t source,
+                                        uint32_t measurement, struct vv_merge *merge,
+                                        struct vv_deletion_list *list)
+{
+    vv_merge_reset(merge, INT64_MIN, INT64_MAX);
+    vv_deletion_list_deinit(list);
+    vv_merge_set_deletions(merge, list);
+    return deletions ? vv_deletions_of(deletions, source, measurement, list) : VV_OK;
+}
+
 /* ---- sweeping and retiring ---- */
 
 static bool is_wanted(const struct vv_markers *markers, bool unswept)

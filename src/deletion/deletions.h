@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "model/deletion.h"
+#include "model/merge.h"
 
 #define VV_MARKERS_OF_SOURCE_MAX 64
 
@@ -43,6 +44,12 @@ void vv_deletions_forget(struct vv_deletions *deletions);
 VV_MUST_CHECK enum vv_status vv_deletions_of(struct vv_deletions *deletions, uint32_t source,
                                              uint32_t measurement,
                                              struct vv_deletion_list *list_out);
+/* Empties the merge for another series, and has it hide what is deleted of that: `list` is
+ * replaced, and stays the merge's until then. `deletions` NULL: nothing is. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_deletions_begin_merge(struct vv_deletions *deletions,
+                                                      uint32_t source, uint32_t measurement,
+                                                      struct vv_merge *merge,
+                                                      struct vv_deletion_list *list);
 /* Whether the source has any marker. */
 bool vv_deletions_has(struct vv_deletions *deletions, uint32_t source);
 /* Whether something of the series in [from, to) was deleted by a marker that is not swept: what was

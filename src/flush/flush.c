@@ -302,8 +302,6 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
                                  const struct vv_rows *rows)
 {
     struct vv_plans plans = vv_registry_source_plans(flush->options->registry, source);
-    vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
-    flush->stale.later = flush->options->fleet ? &flush->later : NULL;
     struct vv_span_key key = {.measurement = measurement};
     key.partition.tenant = vv_registry_source_tenant(flush->options->registry, source);
     key.partition.source = source;
@@ -419,7 +417,9 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
         flush->source = source;
         status = begin_source(flush, source, rows);
     }
-    if (status == VV_OK) {
+    if (status == VV_OK) { /* the source has a plan now */
+        vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
+        flush->stale.later = flush->options->fleet ? &flush->later : NULL;
         status = is_ascending(rows) ? write_rows(flush, source, measurement, rows)
                                     : write_merged(flush, source, measurement, rows);
     }

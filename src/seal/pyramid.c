@@ -367,12 +367,18 @@ static enum vv_status write_rows(struct build *build, struct vv_piece *piece,
 static enum vv_status write_steps(struct build *build, struct vv_piece *piece,
                                   const struct vv_unit *unit, struct vv_piece_list *blocks_out)
 {
+    struct vv_pyramid *pyramid = build->pyramid;
     struct vv_buffer chunk = {0};
-    enum vv_status status = vv_rollup_encode(
-        build->pyramid->rollup, build->pyramid->options.zstd_level, &chunk, build->error);
-    if (status == VV_OK) {
-        status = push_record(build, piece, VV_UNIT_STEPS, unit,
-                             (struct vv_str){(char *)chunk.data, chunk.size}, blocks_out);
+    enum vv_status status = VV_OK;
+    for (size_t first = 0; first < vv_rollup_metrics(pyramid->rollup) && status == VV_OK;
+         first += VV_CHUNK_METRICS_MAX) {
+        vv_buffer_clear(&chunk);
+        status = vv_rollup_encode(pyramid->rollup, first, pyramid->options.zstd_level, &chunk,
+                                  build->error);
+        if (status == VV_OK) {
+            status = push_record(build, piece, VV_UNIT_STEPS, unit,
+                                 (struct vv_str){(char *)chunk.data, chunk.size}, blocks_out);
+        }
     }
     vv_buffer_deinit(&chunk);
     return status;
@@ -386,7 +392,7 @@ static void note_too_large(const struct build *build)
     vv_log(VV_LOG_WARN, "tier_not_built",
            "measurement=%.*s message=\"it has more than %u metrics, or steps, which no tier holds: "
            "divide it, or keep its raw points\"",
-           VV_STR_ARG(name), (unsigned)VV_CHUNK_METRICS_MAX);
+           VV_STR_ARG(name), (unsigned)VV_ROLLUP_METRICS_MAX);
     if (build->error) {
         build->error->message[0] = '\0';
     }
@@ -402,11 +408,11 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
     vv_few_begin(&pyramid->few, (size_t)((unit->to - unit->from - 1) / step_ns + 1));
     enum vv_status status =
         build->is_expired ? VV_OK : gather(build, (int)tier, unit->from, unit->to);
-    bool is_few = pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, step_ns);
+    bool is_few = status == VV_OK && pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, step_ns);
     if (status == VV_OK && !is_few) {
         status = make_steps(build);
     }
-    bool is_too_large = status == VV_TOO_LARGE; /* more metrics than a chunk has: stays finer */
+    bool is_too_large = status == VV_TOO_LARGE; /* more metrics than can be: stays finer */
     if (status != VV_OK && !is_too_large) {
         return status;
     }
@@ -441,17 +447,6 @@ static bool is_listed(const struct vv_piece_list *blocks, const struct vv_mark *
     return found;
 }
 
-/* What is deleted of the series is in no step. */
-static enum vv_status take_deletions(struct vv_pyramid *pyramid, const struct build *build)
-{
-    vv_merge_reset(pyramid->merge, INT64_MIN, INT64_MAX);
-    vv_deletion_list_deinit(&pyramid->deletions);
-    vv_merge_set_deletions(pyramid->merge, &pyramid->deletions);
-    return pyramid->options.deletions ? vv_deletions_of(pyramid->options.deletions, build->source,
-                                                        build->measurement, &pyramid->deletions)
-                                      : VV_OK;
-}
-
 enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark *mark, int64_t to,
                                 int64_t now_ns, int64_t made_from, bool is_expired,
                                 struct vv_piece_list *blocks_out, struct vv_error *error)
@@ -470,7 +465,9 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
     vv_invariant(is_space);
     build.tiers = vv_registry_tiers(registry, build.tenant);
     build.plans = vv_registry_source_plans(registry, build.source);
-    enum vv_status status = take_deletions(pyramid, &build);
+    enum vv_status status = /* what is deleted of the series is in no step */
+        vv_deletions_begin_merge(pyramid->options.deletions, build.source, build.measurement,
+                                 pyramid->merge, &pyramid->deletions);
     for (int64_t at = mark->key.span_start; at < to && build.plans.n > 0 && status == VV_OK;) {
         struct vv_unit unit = vv_unit_of(tier, build.plans.plans, build.plans.n, at);
         unit.from = at; /* as it was marked */

@@ -12,8 +12,8 @@
 #include "seal/sealer.h"
 #include "seal/stale.h"
 
-#define VV_SEAL_AHEAD       16 /* spans that are asked for before their turn */
-#define VV_SEAL_RAW         (-1)
+#define VV_SEAL_AHEAD 16 /* spans that are asked for before their turn */
+#define VV_SEAL_RAW   (-1)
 
 struct vv_sealer {
     struct vv_sealer_options options;

@@ -179,19 +179,6 @@ static enum vv_status make_stale(struct vv_sealer *sealer, const struct vv_mark 
     return vv_stale_range(&stale, reading->first, reading->last + 1, INT64_MAX, reading->error);
 }
 
-/* Empties the merge for another series, with what was deleted of that. What is deleted is durable
- * before it can be asked for, so that bytes may go by it. */
-static enum vv_status begin_series(struct vv_sealer *sealer, const struct vv_span_key *key)
-{
-    vv_merge_reset(sealer->merge, INT64_MIN, INT64_MAX);
-    vv_deletion_list_deinit(&sealer->deletions);
-    vv_merge_set_deletions(sealer->merge, &sealer->deletions);
-    return sealer->options.deletions
-               ? vv_deletions_of(sealer->options.deletions, key->partition.source, key->measurement,
-                                 &sealer->deletions)
-               : VV_OK;
-}
-
 static uint64_t hidden_so_far(const struct vv_sealer *sealer)
 {
     struct vv_merge_figures figures;
@@ -248,7 +235,10 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
                               .made_from = VV_VERSION_NONE,
                               .error = error};
     size_t runs_before = sealer->runs.n;
-    enum vv_status status = begin_series(sealer, &mark->key);
+    /* What is deleted is durable before it can be asked for, so that bytes may go by it. */
+    enum vv_status status =
+        vv_deletions_begin_merge(sealer->options.deletions, mark->key.partition.source,
+                                 mark->key.measurement, sealer->merge, &sealer->deletions);
     if (status == VV_OK) {
         status = read_span(sealer, at, &reading, error);
     }

@@ -240,20 +240,22 @@ uint64_t vv_rollup_values(const struct vv_rollup *rollup)
     return rollup->n_values;
 }
 
-enum vv_status vv_rollup_encode(struct vv_rollup *rollup, int zstd_level, struct vv_buffer *out,
-                                struct vv_error *error)
+enum vv_status vv_rollup_encode(struct vv_rollup *rollup, size_t first_metric, int zstd_level,
+                                struct vv_buffer *out, struct vv_error *error)
 {
     struct vv_chunk_metric metrics[VV_CHUNK_METRICS_MAX];
-    if (rollup->n_steps == 0) {
+    if (rollup->n_steps == 0 || first_metric >= rollup->n_metrics) {
         return VV_OK;
     }
+    size_t left = rollup->n_metrics - first_metric;
+    size_t n = left < VV_CHUNK_METRICS_MAX ? left : VV_CHUNK_METRICS_MAX;
     enum vv_status status = vv_rollup_sort(rollup, error);
-    for (size_t i = 0; i < rollup->n_metrics; i++) {
-        const struct vv_rolled_metric *from = &rollup->metrics[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct vv_rolled_metric *from = &rollup->metrics[first_metric + i];
         metrics[i] = (struct vv_chunk_metric){from->metric, from->type, from->steps,
                                               rollup->alpha > 0 ? from->sketches : NULL};
     }
-    const struct vv_chunk_content content = {rollup->step_ns, rollup->n_steps, rollup->starts,
-                                             rollup->n_metrics, metrics};
+    const struct vv_chunk_content content = {rollup->step_ns, rollup->n_steps, rollup->starts, n,
+                                             metrics};
     return status == VV_OK ? vv_chunk_encode(&content, zstd_level, out, error) : status;
 }

@@ -8,6 +8,8 @@
 
 #include "tier/chunk.h"
 
+#define VV_ROLLUP_METRICS_MAX 4096u /* as many as blocks have */
+
 struct vv_rollup;
 
 /* alpha: relative error of the sketches, as of vv_sketch_init; 0: none are kept. VV_NO_MEMORY;
@@ -21,7 +23,7 @@ void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns);
 
 /* Adds all values but NaN of rows that ascend in time, each metric's at most once for each time, as
  * vv_merge gives them. After a failure only vv_rollup_begin may follow. VV_NO_MEMORY; VV_TOO_LARGE:
- * more steps or metrics than a chunk has. */
+ * more steps than a chunk has, more metrics than VV_ROLLUP_METRICS_MAX, or too many of both. */
 VV_MUST_CHECK enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup,
                                                 const struct vv_rows *rows, struct vv_error *error);
 /* Adds the steps of a chunk whose step length divides that of this roll-up. VV_CORRUPT;
@@ -35,8 +37,10 @@ size_t vv_rollup_steps(const struct vv_rollup *rollup);
 size_t vv_rollup_metrics(const struct vv_rollup *rollup);
 uint64_t vv_rollup_values(const struct vv_rollup *rollup);
 
-/* Appends all steps as a chunk; nothing when there are none. VV_NO_MEMORY. */
-VV_MUST_CHECK enum vv_status vv_rollup_encode(struct vv_rollup *rollup, int zstd_level,
-                                              struct vv_buffer *out, struct vv_error *error);
+/* Appends the steps of the metrics from the first_metric-th on, of VV_CHUNK_METRICS_MAX at most, as
+ * a chunk; nothing when there are none. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_rollup_encode(struct vv_rollup *rollup, size_t first_metric,
+                                              int zstd_level, struct vv_buffer *out,
+                                              struct vv_error *error);
 
 #endif

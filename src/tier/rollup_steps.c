@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CELLS_MAX                                                                                  \
+    (1u << 20) /* steps of metrics, each of some 350 bytes: what memory may be taken */
+#define CELLS_KEPT (1u << 16) /* from one roll-up to the next */
+
 enum vv_status vv_rollup_no_memory(struct vv_error *error)
 {
     return vv_error_set(error, VV_NO_MEMORY, "out of memory while rolling up");
@@ -44,11 +48,24 @@ static void clear_metric(const struct vv_rollup *rollup, struct vv_rolled_metric
     }
 }
 
+/* Frees the arrays of metrics from the first one on that are not in use. */
+static void drop_metrics(struct vv_rollup *rollup, size_t first)
+{
+    for (size_t i = first; i < rollup->metrics_made; i++) {
+        free(rollup->metrics[i].steps);
+        free(rollup->metrics[i].sketches);
+    }
+    rollup->metrics_made = first;
+}
+
 void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns)
 {
     vv_invariant(step_ns > 0);
     for (size_t i = 0; i < rollup->n_metrics; i++) {
         clear_metric(rollup, &rollup->metrics[i]);
+    }
+    if (rollup->metrics_made * rollup->steps_capacity > CELLS_KEPT) {
+        drop_metrics(rollup, 0);
     }
     rollup->step_ns = step_ns;
     rollup->n_steps = 0;
@@ -63,10 +80,7 @@ void vv_rollup_destroy(struct vv_rollup *rollup)
         return;
     }
     vv_rollup_begin(rollup, 1);
-    for (size_t i = 0; i < rollup->metrics_made; i++) {
-        free(rollup->metrics[i].steps);
-        free(rollup->metrics[i].sketches);
-    }
+    drop_metrics(rollup, 0);
     free(rollup->metrics);
     free(rollup->starts);
     free(rollup->order);
@@ -96,6 +110,14 @@ static bool fit_metric(struct vv_rolled_metric *metric, size_t used, size_t capa
     return done;
 }
 
+static enum vv_status check_cells(size_t n_metrics, size_t n_steps, struct vv_error *error)
+{
+    return n_metrics * n_steps <= CELLS_MAX
+               ? VV_OK
+               : vv_error_set(error, VV_TOO_LARGE,
+                              "there are too many steps of too many metrics to roll up at once");
+}
+
 static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error)
 {
     if (rollup->n_steps < rollup->steps_capacity) {
@@ -107,6 +129,11 @@ static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error
     }
     size_t capacity = rollup->steps_capacity ? rollup->steps_capacity * 2 : 64;
     bool done = true;
+    enum vv_status status = check_cells(rollup->n_metrics, capacity, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    drop_metrics(rollup, rollup->n_metrics);
     rollup->starts = grow(rollup->starts, sizeof *rollup->starts, capacity, &done);
     rollup->order = grow(rollup->order, sizeof *rollup->order, capacity, &done);
     for (size_t i = 0; i < rollup->metrics_made && done; i++) {
@@ -121,13 +148,17 @@ static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error
 
 static enum vv_status make_metric(struct vv_rollup *rollup, struct vv_error *error)
 {
-    if (rollup->n_metrics == VV_CHUNK_METRICS_MAX) {
+    if (rollup->n_metrics == VV_ROLLUP_METRICS_MAX) {
         return vv_error_set(error, VV_TOO_LARGE,
                             "there are more than %u metrics to roll up at once",
-                            VV_CHUNK_METRICS_MAX);
+                            VV_ROLLUP_METRICS_MAX);
     }
     if (rollup->n_metrics < rollup->metrics_made) {
         return VV_OK;
+    }
+    enum vv_status status = check_cells(rollup->n_metrics + 1, rollup->steps_capacity, error);
+    if (status != VV_OK) {
+        return status;
     }
     if (rollup->metrics_made == rollup->metrics_capacity) {
         size_t capacity = rollup->metrics_capacity ? rollup->metrics_capacity * 2 : 16;

@@ -14,7 +14,8 @@
  *   record = magic "VU", version u8, kind u8 (enum vv_unit_kind), i64 from, i64 to (the unit),
  *            content: kind steps a chunk (chunk.h), rows a block (lib/codec), stale nothing
  *
- * A record of rows may have several parts, each with the unit. Pure functions, any thread.
+ * A record may have several parts, each with the unit: rows that follow, or steps of other metrics.
+ * Pure functions, any thread.
  */
 #ifndef VV_TIER_UNIT_H
 #define VV_TIER_UNIT_H

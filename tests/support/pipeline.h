@@ -41,7 +41,7 @@ static inline void pipeline_init(struct pipeline *p, int64_t now_ns)
     memset(p, 0, sizeof *p);
     vv_sim_clock_init(&p->clock, now_ns);
     struct vv_registry_options options = {
-        .tenants_max = 10, .sources_max = 1000, .metrics_max = 100, .cache_bytes = 1 << 16};
+        .tenants_max = 10, .sources_max = 1000, .metrics_max = 1000, .cache_bytes = 1 << 16};
     assert_int_equal(vv_registry_create(&options, &p->registry), VV_OK);
     assert_int_equal(vv_registry_tenant(p->registry, VV_STR_LITERAL("t"), true, &p->tenant, NULL),
                      VV_OK);

@@ -247,7 +247,7 @@ static inline void tiers_build_steps(struct tiers *t, uint32_t source, uint32_t 
     vv_scan_close(reading.scan);
     vv_unit_write(&bytes, VV_UNIT_STEPS, unit);
     size_t before = bytes.size;
-    assert_int_equal(vv_rollup_encode(t->rollup, 1, &bytes, &error), VV_OK);
+    assert_int_equal(vv_rollup_encode(t->rollup, 0, 1, &bytes, &error), VV_OK);
     if (bytes.size > before) {
         tiers_put(t, source, measurement, tier, unit, 0, false, &bytes);
         tiers_clean(t, source, measurement, tier, unit);

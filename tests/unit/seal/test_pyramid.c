@@ -413,6 +413,77 @@ static void each_step_is_the_function_of_its_points(void **state)
     world_deinit(&world);
 }
 
+#define MANY (VV_CHUNK_METRICS_MAX + 50)
+
+/* A row of MANY metrics every second. */
+static void fill_many(struct world *world, uint32_t source, int64_t from, int rows)
+{
+    struct pipeline *p = &world->p;
+    uint32_t metrics[MANY];
+    uint64_t values[MANY] = {0};
+    struct vv_batch *batch;
+    size_t frame;
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[16];
+        enum vv_value_type type = VV_INT64;
+        snprintf(name, sizeof name, "many%u", i);
+        assert_int_equal(vv_registry_metric(p->registry, p->measurement, vv_str_of(name), VV_INT64,
+                                            true, &metrics[i], &type, NULL),
+                         VV_OK);
+    }
+    assert_int_equal(vv_batch_create(p->tenant, &batch), VV_OK);
+    assert_int_equal(vv_batch_frame(batch, p->measurement, metrics, MANY, &frame), VV_OK);
+    for (int row = 0; row < rows; row++) {
+        assert_int_equal(vv_batch_row(batch, frame, source, from + row * VV_SECOND, values), VV_OK);
+    }
+    p->stamp = vv_stamp_next(p->stamp, p->clock.clock.wall_ns(&p->clock.clock), 0);
+    assert_int_equal(vv_head_prepare(p->head, batch, p->stamp), VV_OK);
+    vv_head_publish(p->head);
+    vv_registry_source_observe(p->registry, source, from, from + rows * VV_SECOND);
+    vv_batch_destroy(batch);
+    assert_int_equal(pipeline_flush(p), VV_OK);
+}
+
+static void more_metrics_than_a_chunk_has_are_in_several_parts(void **state)
+{
+    (void)state;
+    static struct found found;
+    struct world world;
+    world_init(&world);
+    all_tiers(&world);
+    uint32_t source = pipeline_source(&world.p, "a");
+    fill_many(&world, source, midnight, 60);
+    advance_to(&world, midnight + 50 * VV_DAY);
+    seal_all(&world);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        uint32_t metrics = 0;
+        find(&world, (enum vv_space)tier, source, &found);
+        assert_int_equal(found.cover.n_records, 1);
+        assert_int_equal(found.n, 2);
+        for (size_t i = 0; i < found.n; i++) {
+            struct vv_unit_record record;
+            struct vv_chunk chunk;
+            struct vv_step step;
+            int64_t start;
+            struct vv_str bytes = {(char *)found.bytes[i].data, found.bytes[i].size};
+            assert_int_equal(found.parts[i], i);
+            assert_int_equal(vv_unit_read(bytes, &record, NULL), VV_OK);
+            assert_int_equal(record.kind, VV_UNIT_STEPS);
+            assert_int_equal(vv_chunk_open(record.content, &chunk, NULL), VV_OK);
+            assert_int_equal(chunk.n_steps, 1);
+            for (uint32_t m = 0; m < chunk.n_metrics; m++) {
+                assert_int_equal(vv_chunk_starts(&chunk, &start, NULL), VV_OK);
+                assert_int_equal(vv_chunk_steps(&chunk, m, &start, &step, NULL), VV_OK);
+                assert_int_equal(step.count, 60);
+            }
+            metrics += chunk.n_metrics;
+        }
+        assert_int_equal(metrics, MANY);
+        found_deinit(&found);
+    }
+    world_deinit(&world);
+}
+
 static void a_step_that_would_hold_few_points_keeps_them(void **state)
 {
     (void)state;
@@ -782,6 +853,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_is_the_function_of_its_points),
+        cmocka_unit_test(more_metrics_than_a_chunk_has_are_in_several_parts),
         cmocka_unit_test(a_step_that_would_hold_few_points_keeps_them),
         cmocka_unit_test(nothing_is_built_of_a_unit_that_is_not_over),
         cmocka_unit_test(late_points_make_all_tiers_stale_until_they_are_built_again),

@@ -197,7 +197,7 @@ static void encode(struct vv_rollup *rollup, struct vv_buffer *out)
 {
     struct vv_error error = {0};
     vv_buffer_clear(out);
-    assert_int_equal(vv_rollup_encode(rollup, 1, out, &error), VV_OK);
+    assert_int_equal(vv_rollup_encode(rollup, 0, 1, out, &error), VV_OK);
 }
 
 /* Twice with the same roll-up: nothing stays of what was before. */
@@ -383,12 +383,32 @@ static void too_much_is_refused(void **state)
     vv_rollup_destroy(rollup); /* each metric gets room for as many steps as there were */
     rollup = make_rollup();
     vv_rollup_begin(rollup, VV_DAY);
-    for (uint32_t i = 0; i < VV_CHUNK_METRICS_MAX && status == VV_OK; i++) {
+    for (uint32_t i = 0; i < VV_ROLLUP_METRICS_MAX && status == VV_OK; i++) {
         rows.columns[0].metric = 1000 + i;
         status = vv_rollup_add_rows(rollup, &rows, &error);
     }
     assert_int_equal(status, VV_TOO_LARGE);
-    assert_int_equal(vv_rollup_metrics(rollup), VV_CHUNK_METRICS_MAX);
+    assert_int_equal(vv_rollup_metrics(rollup), VV_ROLLUP_METRICS_MAX);
+    vv_rollup_begin(rollup, VV_DAY); /* memory is not kept for all of them … */
+    status = VV_OK;
+    for (uint32_t i = 0; i < 1000 && status == VV_OK; i++) {
+        rows.columns[0].metric = 1000 + i;
+        status = vv_rollup_add_rows(rollup, &rows, &error);
+    }
+    assert_int_equal(status, VV_OK);
+    vv_rollup_begin(rollup, VV_SECOND); /* … nor is it taken for so many steps of all */
+    for (int64_t i = 0; i < 5 && status == VV_OK; i++) {
+        status = vv_rollup_add_rows(rollup, &rows, &error);
+        for (size_t r = 0; r < ROWS; r++) {
+            rows.times[r] += VV_SECOND;
+        }
+    }
+    assert_int_equal(status, VV_OK);
+    for (uint32_t i = 0; i < 1000 && status == VV_OK; i++) {
+        rows.columns[0].metric = 1000 + i;
+        status = vv_rollup_add_rows(rollup, &rows, &error);
+    }
+    assert_int_equal(status, VV_TOO_LARGE);
     vv_rows_free(&rows);
     vv_rollup_destroy(rollup);
 }
@@ -399,7 +419,7 @@ static enum vv_status roll_up(struct vv_rollup *rollup, const struct vv_rows *ro
     vv_buffer_clear(out);
     vv_rollup_begin(rollup, VV_MINUTE);
     enum vv_status status = vv_rollup_add_rows(rollup, rows, error);
-    return status == VV_OK ? vv_rollup_encode(rollup, 1, out, error) : status;
+    return status == VV_OK ? vv_rollup_encode(rollup, 0, 1, out, error) : status;
 }
 
 static void without_memory_it_fails_and_can_go_on(void **state)
