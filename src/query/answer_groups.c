@@ -5,8 +5,8 @@
  */
 #include "query/answer_rows.h"
 #include "query/group_set.h"
+#include "query/group_walk.h"
 #include "query/step_table.h"
-#include "query/walk.h"
 
 #include <stdlib.h>
 
@@ -22,14 +22,14 @@ struct vv_answer {
     struct vv_group_set set;
     size_t group; /* the group and metric that is being folded */
     size_t metric;
-    size_t source;   /* of the ordered sources: the one being folded */
     uint8_t *absent; /* by ordered source: it has nothing of the metric's measurement */
     struct vv_steps steps;
     struct vv_percentile_budget budget;
     struct vv_fold_spec spec;
     struct vv_step_table table;
     size_t base_bytes; /* of the query, without the table */
-    struct vv_walk walk;
+    bool is_walking;
+    struct vv_group_walk walk;
     struct vv_sink sink;
     size_t written; /* entries of the table that went into the sink */
     bool finished;  /* the sink knows */
@@ -53,7 +53,7 @@ static enum vv_status open_groups(struct vv_result *result, struct vv_error *err
 static void close_groups(struct vv_result *result)
 {
     struct vv_answer *answer = result->answer;
-    vv_walk_deinit(&answer->walk);
+    vv_group_walk_deinit(&answer->walk);
     vv_step_table_clear(&answer->spec, &answer->table);
     vv_percentile_budget_deinit(&answer->budget);
     vv_group_set_deinit(&answer->set);
@@ -139,34 +139,21 @@ static void begin_writing(struct vv_result *result)
     vv_sink_begin(&answer->sink, result->request, &answer->steps);
 }
 
-static enum vv_status open_source(struct vv_result *result, struct vv_error *error)
+static void begin_folding(struct vv_result *result)
 {
     struct vv_answer *answer = result->answer;
-    const struct vv_request *request = result->request;
-    const struct vv_metric_info *metric = &result->selection.metrics[answer->metric];
     const struct vv_group *group = group_of(answer);
-    while (answer->source < group->first + group->n && answer->absent[answer->source]) {
-        answer->source++;
-    }
-    if (answer->source == group->first + group->n) {
-        begin_writing(result);
-        return vv_step_table_sort(&answer->table) ? VV_OK : vv_result_no_memory(error);
-    }
-    answer->spec.type = metric->type;
-    struct vv_feed_options options = {
-        .tenant = result->tenant,
-        .source = result->selection.sources[answer->source],
-        .metric = metric,
-        .from = result->from,
-        .to = result->to,
-        .skip_nan = true,
-        .where = &request->where,
-        .memory_max = vv_result_memory_left(result),
+    const struct vv_group_walk_options options = {
+        .result = result,
+        .steps = &answer->steps,
+        .metric = &result->selection.metrics[answer->metric],
+        .sources = result->selection.sources + group->first,
+        .n = group->n,
+        .absent = answer->absent + group->first,
     };
-    struct vv_walk_plan plan = vv_result_walk_plan(result, &answer->steps);
-    enum vv_status status =
-        vv_walk_open(&answer->walk, &result->context, &options, &plan, &result->facts);
-    return status == VV_OK ? status : vv_result_no_memory(error);
+    answer->spec.type = options.metric->type;
+    answer->is_walking = true;
+    vv_group_walk_open(&answer->walk, &options);
 }
 
 static enum vv_status fold_event(struct vv_result *result, const struct vv_walk_event *event,
@@ -195,21 +182,21 @@ static enum vv_status fold_event(struct vv_result *result, const struct vv_walk_
 static enum vv_status fold_some(struct vv_result *result, struct vv_error *error)
 {
     struct vv_answer *answer = result->answer;
-    if (!vv_walk_is_open(&answer->walk)) {
-        return open_source(result, error);
-    }
     struct vv_walk_event event;
-    enum vv_status status = vv_walk_next(&answer->walk, &event, error);
+    if (!answer->is_walking) {
+        begin_folding(result);
+    }
+    enum vv_status status = vv_group_walk_next(&answer->walk, &event, error);
     if (status != VV_OK || event.kind == VV_WALK_WORK) {
         return status;
     }
     if (event.kind != VV_WALK_END) {
         return fold_event(result, &event, error);
     }
-    answer->absent[answer->source] = !answer->walk.found;
-    vv_walk_close(&answer->walk);
-    answer->source++;
-    return VV_OK;
+    vv_group_walk_close(&answer->walk);
+    answer->is_walking = false;
+    begin_writing(result);
+    return vv_step_table_sort(&answer->table) ? VV_OK : vv_result_no_memory(error);
 }
 
 /* ---- writing ---- */
@@ -245,7 +232,6 @@ static void next_metric(struct vv_result *result, struct vv_buffer *buffer)
     } else if (selection->metrics[answer->metric].measurement != measurement) {
         memset(answer->absent + group->first, 0, group->n);
     }
-    answer->source = answer->group < answer->set.n_groups ? group_of(answer)->first : 0;
     answer->phase = FOLDING;
 }
 

@@ -156,9 +156,10 @@ struct vv_region_fact {
 
 /* What of an answer came from a tier, or from raw points beside tiers. */
 struct vv_tier_fact {
-    uint64_t parts; /* stretches of series; 0: nothing, and no times */
-    uint64_t steps; /* of the tier */
-    int64_t from;   /* the first part's begin, the last one's end */
+    uint64_t parts;   /* stretches of series; 0: nothing, and no times */
+    uint64_t cohorts; /* of them: of many sources at once */
+    uint64_t steps;   /* of the tier */
+    int64_t from;     /* the first part's begin, the last one's end */
     int64_t to;
     /* Of a tier: up to when it is built; of the sources and metrics in the answer, where it is
      * built the least far. */

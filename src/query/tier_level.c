@@ -211,24 +211,32 @@ static void widen(struct vv_tier_level *level, const struct vv_query_context *co
     }
 }
 
-/* Units of which something was deleted that the store has not been told of yet: to be looked at
- * before the store is. */
-static enum vv_status add_deleted(struct vv_tier_level *level,
-                                  const struct vv_query_context *context,
-                                  const struct vv_tier_series *series)
+/* Units of which something of a source was deleted that the store has not been told of yet: to be
+ * looked at before the store is. */
+static enum vv_status add_deleted(struct vv_tier_level *level, struct vv_deletions *deletions,
+                                  uint32_t source, uint32_t measurement)
 {
-    struct vv_deletions *deletions = context->deletions;
     int64_t unit_ns = vv_tier_unit_ns_max(level->route.tier);
     enum vv_status status = VV_OK;
-    if (!deletions || !vv_deletions_has(deletions, series->source)) {
+    if (!vv_deletions_has(deletions, source)) {
         return VV_OK;
     }
     for (int64_t at = level->window.from; at < level->window.to && status == VV_OK; at += unit_ns) {
         const struct vv_unit unit = {at, at + unit_ns};
-        if (vv_deletions_overlap(deletions, series->source, series->measurement, unit.from,
-                                 unit.to)) {
+        if (vv_deletions_overlap(deletions, source, measurement, unit.from, unit.to)) {
             status = vv_cover_add_stale(&level->cover, &unit);
         }
+    }
+    return status;
+}
+
+static enum vv_status add_all_deleted(struct vv_tier_level *level,
+                                      const struct vv_query_context *context,
+                                      const struct vv_tier_series *series)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; context->deletions && i < series->n_sources && status == VV_OK; i++) {
+        status = add_deleted(level, context->deletions, series->sources[i], series->measurement);
     }
     return status;
 }
@@ -277,7 +285,7 @@ static enum vv_status read_window(struct vv_tier_level *level,
     bool found = level->found;
     level->found = false;
     enum vv_status status = add_head(level, series);
-    status = status == VV_OK ? add_deleted(level, context, series) : status;
+    status = status == VV_OK ? add_all_deleted(level, context, series) : status;
     if (status == VV_OK) {
         status = context->store->ops->read(context->store, &read, take_piece, &taking, error);
     }

@@ -28,7 +28,9 @@ struct vv_tier_record {
 
 /* Whose records a level reads. */
 struct vv_tier_series {
-    uint32_t source;
+    uint32_t source;         /* or cohort */
+    const uint32_t *sources; /* whose points are in its records: itself, or those of the cohort */
+    size_t n_sources;
     uint32_t measurement;
     bool sketches;                    /* records without them answer nothing */
     size_t memory_max;                /* for the bytes of a window */

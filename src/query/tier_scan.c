@@ -4,6 +4,7 @@
 
 #include "query/fetch.h"
 #include "query/peers.h"
+#include "query/tier_head.h"
 #include "query/words.h"
 
 #include <stdlib.h>
@@ -12,83 +13,49 @@
 
 /* ---- the head ---- */
 
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t *x = a;
-    const int64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* The minutes of which there are times, ascending. */
-static enum vv_status keep_minutes(struct vv_tier_scan *scan, int64_t *times, size_t n)
-{
-    size_t kept = 0;
-    struct vv_unit *units = malloc(n * sizeof *units);
-    if (!units) {
-        return VV_NO_MEMORY;
-    }
-    qsort(times, n, sizeof *times, compare_times);
-    for (size_t i = 0; i < n; i++) {
-        int64_t from = vv_time_floor(times[i], VV_MINUTE);
-        if (kept == 0 || units[kept - 1].from != from) {
-            units[kept++] = (struct vv_unit){from, from + VV_MINUTE};
-        }
-    }
-    scan->head_units = units;
-    scan->series.head_units = units;
-    scan->series.n_head_units = kept;
-    return VV_OK;
-}
-
-/* Where the head's rows are too many to be copied, all between the first and the last one is taken
- * to be in it. */
-static enum vv_status keep_all_between(struct vv_tier_scan *scan)
-{
-    int64_t first;
-    int64_t last;
-    if (!vv_head_series_times(scan->context->head, scan->series.source, scan->series.measurement,
-                              &first, &last)) {
-        return VV_OK; /* flushed meanwhile: the store has it */
-    }
-    scan->head_units = malloc(sizeof *scan->head_units);
-    if (!scan->head_units) {
-        return VV_NO_MEMORY;
-    }
-    *scan->head_units = (struct vv_unit){first, last + 1};
-    scan->series.head_units = scan->head_units;
-    scan->series.n_head_units = 1;
-    return VV_OK;
-}
-
 static enum vv_status look_at_head(struct vv_tier_scan *scan)
 {
-    const struct vv_tier_scan_options *options = &scan->options;
-    struct vv_rows rows = {0};
+    const struct vv_tier_head_look look = {
+        .sources = scan->series.sources,
+        .n_sources = scan->series.n_sources,
+        .metric = scan->options.metric,
+        .range = scan->left,
+        .memory_max = scan->options.memory_max / SHARE,
+    };
     free(scan->head_units);
-    scan->head_units = NULL;
-    scan->series.head_units = NULL;
-    scan->series.n_head_units = 0;
-    enum vv_status status = vv_head_read(
-        scan->context->head, options->source, options->metric->measurement, scan->left.from,
-        scan->left.to, &options->metric->metric, 1, options->memory_max / SHARE, &rows);
-    if (status == VV_TOO_LARGE) {
-        status = keep_all_between(scan);
-    } else if (status == VV_OK && rows.n_rows > 0) {
-        status = keep_minutes(scan, rows.times, rows.n_rows);
-    }
-    vv_rows_free(&rows);
+    enum vv_status status = vv_tier_head_look(scan->context->head, &look, &scan->head_units,
+                                              &scan->series.n_head_units);
+    scan->series.head_units = scan->head_units;
     scan->has_head = scan->series.n_head_units > 0;
     return status;
 }
 
 /* ---- life ---- */
 
-/* In whole days, or steps at the ends of what the source has would be cut. */
-static struct vv_window clip_to_source(const struct vv_query_context *context,
-                                       const struct vv_tier_scan_options *options)
+/* From the first to the last time of all the sources. */
+static struct vv_window known_of(const struct vv_query_context *context,
+                                 const struct vv_tier_series *series)
+{
+    struct vv_window known = {0, 0};
+    for (size_t i = 0; i < series->n_sources; i++) {
+        struct vv_window one = vv_scan_known(context, series->sources[i]);
+        if (vv_window_is_empty(known)) {
+            known = one;
+        } else if (!vv_window_is_empty(one)) {
+            known.from = one.from < known.from ? one.from : known.from;
+            known.to = one.to > known.to ? one.to : known.to;
+        }
+    }
+    return known;
+}
+
+/* In whole days, or steps at the ends of what the sources have would be cut. */
+static struct vv_window clip_to_sources(const struct vv_query_context *context,
+                                        const struct vv_tier_scan_options *options,
+                                        const struct vv_tier_series *series)
 {
     struct vv_window range = {options->from, options->to};
-    struct vv_window known = vv_scan_known(context, options->source);
+    struct vv_window known = known_of(context, series);
     if (vv_peers_may_write(context)) { /* what others wrote may lie anywhere */
         return range;
     }
@@ -105,6 +72,7 @@ static bool is_same(const struct vv_tier_scan *scan, const struct vv_tier_scan_o
 {
     const struct vv_tier_scan_options *old = &scan->options;
     return scan->is_kept && old->route == options->route && old->source == options->source &&
+           old->n_members == 0 && options->n_members == 0 &&
            scan->series.measurement == options->metric->measurement && old->from == options->from &&
            old->to == options->to && old->sketches == options->sketches;
 }
@@ -122,6 +90,9 @@ static void begin_levels(struct vv_tier_scan *scan)
             int64_t oldest = finer->route.oldest < finer->finer_oldest ? finer->route.oldest
                                                                        : finer->finer_oldest;
             level->finer_oldest = oldest;
+        }
+        if (scan->options.n_members > 0) { /* their own records have the last word */
+            level->finer_oldest = VV_TIME_MIN;
         }
     }
 }
@@ -142,8 +113,10 @@ enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan, const struct vv_quer
         .measurement = options->metric->measurement,
         .sketches = options->sketches,
         .memory_max = options->memory_max / SHARE,
+        .sources = options->n_members > 0 ? options->members : &scan->options.source,
+        .n_sources = options->n_members > 0 ? options->n_members : 1,
     };
-    scan->left = clip_to_source(context, options);
+    scan->left = clip_to_sources(context, options, &scan->series);
     begin_levels(scan);
     enum vv_status status = look_at_head(scan);
     if (!same || scan->epoch != vv_fetch_epoch(context)) {
@@ -207,7 +180,8 @@ bool vv_tier_scan_found(const struct vv_tier_scan *scan)
 static enum vv_status explain(const struct vv_tier_scan *scan, const struct vv_tier_level *level,
                               int64_t time, enum vv_status status, struct vv_error *error)
 {
-    struct vv_str id = vv_registry_source_id(scan->context->registry, scan->options.source);
+    struct vv_str id = vv_registry_source_id(scan->context->registry, scan->series.sources[0]);
+    const char *whose = scan->options.n_members > 0 ? "sources from" : "source";
     const char *tier = vv_route_tier_name(level->route.tier);
     char shown[VV_SHOWN_SIZE];
     char text[VV_TIME_TEXT_SIZE];
@@ -218,11 +192,11 @@ static enum vv_status explain(const struct vv_tier_scan *scan, const struct vv_t
     }
     if (status == VV_TOO_LARGE) {
         return vv_error_set(error, status,
-                            "the steps of source '%s' at %s do not fit the query's memory "
+                            "the steps of %s '%s' at %s do not fit the query's memory "
                             "(query.memory_bytes_max)",
-                            shown, text);
+                            whose, shown, text);
     }
-    return vv_error_prefix(error, status, "source '%s', tier %s at %s", shown, tier, text);
+    return vv_error_prefix(error, status, "%s '%s', tier %s at %s", whose, shown, tier, text);
 }
 
 static void note_part(struct vv_tier_scan *scan, size_t tier, struct vv_window part)
@@ -232,6 +206,7 @@ static void note_part(struct vv_tier_scan *scan, size_t tier, struct vv_window p
     fact->from = first || part.from < fact->from ? part.from : fact->from;
     fact->to = first || part.to > fact->to ? part.to : fact->to;
     fact->parts++;
+    fact->cohorts += scan->options.n_members > 0;
 }
 
 /* ---- from level to level ---- */
@@ -242,6 +217,10 @@ static void push(struct vv_tier_scan *scan, size_t level, struct vv_window stret
     if (level + 1 < scan->n_levels) {
         scan->levels[level + 1].left = stretch;
         scan->levels[level + 1].demand = stretch;
+        return;
+    }
+    if (scan->options.n_members > 0) { /* whoever asks each of them notes what it was */
+        scan->gap = stretch;
         return;
     }
     int64_t oldest = scan->options.route->raw_oldest;

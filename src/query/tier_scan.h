@@ -20,7 +20,11 @@
 struct vv_tier_scan_options {
     const struct vv_route *route; /* borrowed, as the steps; n > 0 */
     const struct vv_steps *steps; /* that are asked: no part lies in two of them, but gaps may */
-    uint32_t source;
+    uint32_t source;              /* or a cohort: */
+    /* Those of its sources that there are, borrowed: all of them, or its records would have more.
+     * Gaps are what each of them is to be asked for, by a route of its own. */
+    const uint32_t *members;
+    size_t n_members;                    /* 0: the source itself */
     const struct vv_metric_info *metric; /* borrowed */
     int64_t from;                        /* [from, to) */
     int64_t to;

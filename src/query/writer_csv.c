@@ -228,6 +228,10 @@ static void write_tier(struct vv_writer *writer, struct vv_buffer *buffer, size_
     } else if (tier < VV_SPACES) {
         vv_buffer_text(buffer, ", kept as points");
     }
+    if (fact->cohorts > 0) {
+        vv_buffer_format(buffer, ", in %llu of %llu parts of many sources at once",
+                         (unsigned long long)fact->cohorts, (unsigned long long)fact->parts);
+    }
     if (fact->is_sealed) {
         write_moment(writer, buffer, ", sealed until ", fact->sealed_until);
     }

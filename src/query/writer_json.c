@@ -317,6 +317,9 @@ static void write_tier(struct vv_writer *writer, struct vv_buffer *buffer, size_
     write_time(writer, buffer, fact->from, fact->parts > 0);
     vv_buffer_text(buffer, ",\"to\":");
     write_time(writer, buffer, fact->to, fact->parts > 0);
+    if (fact->cohorts > 0) {
+        vv_buffer_format(buffer, ",\"cohorts\":%llu", (unsigned long long)fact->cohorts);
+    }
     if (fact->is_sealed) {
         vv_buffer_text(buffer, ",\"sealed_until\":");
         write_time(writer, buffer, fact->sealed_until, true);

@@ -6,6 +6,7 @@
 
 #define OTHER_MAX      1024 /* marks of another kind that are passed over for a group */
 #define LONG_UNITS_MAX 8
+#define COHORTS_MAX    2
 
 struct choice {
     struct vv_sealer *sealer;
@@ -45,14 +46,16 @@ static bool is_in_group(const struct vv_sealer *sealer, const struct vv_mark *ma
     return false;
 }
 
-/* VV_SEAL_RAW, or the tier whose unit it is. */
+/* VV_SEAL_RAW, or the tier whose unit it is, or VV_SEAL_COHORTS and the tier. */
 static int kind_of(const struct vv_sealer *sealer, const struct vv_mark *mark)
 {
     uint32_t tenant;
     enum vv_space tier;
-    bool is_unit =
-        vv_registry_space_of(sealer->options.registry, mark->key.partition.tenant, &tenant, &tier);
-    return is_unit ? (int)tier : VV_SEAL_RAW;
+    if (!vv_registry_space_of(sealer->options.registry, mark->key.partition.tenant, &tenant,
+                              &tier)) {
+        return VV_SEAL_RAW;
+    }
+    return (vv_cohort_is(mark->key.partition.source) ? VV_SEAL_COHORTS : 0) + (int)tier;
 }
 
 /* On request raw spans are sealed before they are over; of a unit nothing can be built before. */
@@ -64,7 +67,8 @@ static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, i
     if (kind == VV_SEAL_RAW) {
         return mark->run <= choice->until;
     }
-    int64_t unit_ns = mark->span_ns > 0 ? mark->span_ns : vv_tier_unit_ns_max((enum vv_space)kind);
+    int64_t unit_ns =
+        mark->span_ns > 0 ? mark->span_ns : vv_tier_unit_ns_max((enum vv_space)(kind % VV_SPACES));
     return mark->run <= choice->until && mark->key.span_start + unit_ns <= choice->now_ns;
 }
 
@@ -80,8 +84,10 @@ static bool is_free(struct choice *choice, const struct vv_mark *mark)
 /* Units of long tiers are built of much, and between groups others have their turn. */
 static size_t group_max(const struct choice *choice, int kind)
 {
-    bool is_long = kind > VV_SPACE_MINUTE;
-    return is_long && choice->spans_max > LONG_UNITS_MAX ? LONG_UNITS_MAX : choice->spans_max;
+    size_t most = kind >= VV_SEAL_COHORTS  ? COHORTS_MAX
+                  : kind > VV_SPACE_MINUTE ? LONG_UNITS_MAX
+                                           : choice->spans_max;
+    return most < choice->spans_max ? most : choice->spans_max;
 }
 
 /* A group is of one kind: what a tier is built of is sealed, or built, before. Marks of another

@@ -6,19 +6,22 @@
 
 #include "model/merge.h"
 #include "model/piece.h"
+#include "seal/cohorts.h"
 #include "seal/pieces.h"
 #include "seal/put_off.h"
 #include "seal/pyramid.h"
 #include "seal/sealer.h"
 #include "seal/stale.h"
 
-#define VV_SEAL_AHEAD 16 /* spans that are asked for before their turn */
-#define VV_SEAL_RAW   (-1)
+#define VV_SEAL_AHEAD   16 /* spans that are asked for before their turn */
+#define VV_SEAL_RAW     (-1)
+#define VV_SEAL_COHORTS VV_SPACES /* and from there on: cohorts' units, by tier */
 
 struct vv_sealer {
     struct vv_sealer_options options;
     struct vv_stale_options stale;
     struct vv_pyramid *pyramid;
+    struct vv_cohorts *cohorts;
     struct vv_piece_encoder encoder;
     struct vv_merge *merge;
     struct vv_deletion_list deletions; /* of the series that is being sealed */
@@ -40,7 +43,7 @@ struct vv_sealer {
     struct vv_put_off put_off;
     size_t passed_over; /* of the marks that were looked at for this group */
     int64_t latest_ns;  /* the latest wall time at which spans were chosen */
-    int kind;           /* of the group's spans: a tier's, or VV_SEAL_RAW */
+    int kind;           /* of the group's spans: a tier's, its cohorts', or VV_SEAL_RAW */
     vv_stamp stale_run; /* the last one of stale_run() */
     bool made_stale;    /* units of tiers, which is not confirmed yet */
     size_t alone;       /* so many next groups have one span: it can't be told which one failed */

@@ -26,6 +26,9 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
     if (status == VV_OK) {
         status = vv_pyramid_create(&pyramid_options, &sealer->pyramid);
     }
+    if (status == VV_OK) {
+        status = vv_cohorts_create(&pyramid_options, &sealer->cohorts);
+    }
     if (status != VV_OK) {
         vv_sealer_destroy(sealer);
         return status;
@@ -51,6 +54,7 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     free(sealer->settled);
     free(sealer->is_mine);
     vv_pyramid_destroy(sealer->pyramid);
+    vv_cohorts_destroy(sealer->cohorts);
     vv_merge_destroy(sealer->merge);
     vv_deletion_list_deinit(&sealer->deletions);
     vv_piece_encoder_deinit(&sealer->encoder);

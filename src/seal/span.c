@@ -224,6 +224,39 @@ static enum vv_status renew_span(struct vv_sealer *sealer, const struct vv_mark 
     return status;
 }
 
+/* What a unit is made of has changed: so has that of the source's cohort. A run that is there
+ * already says the same. */
+static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                  struct vv_error *error)
+{
+    const struct vv_stale_unit unit = {
+        .key = mark->key, .to = mark->key.span_start + mark->span_ns, .run = mark->run};
+    struct vv_stale_unit cohort;
+    if (!vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort)) {
+        return VV_OK;
+    }
+    sealer->made_stale = true;
+    return vv_stale_put(&sealer->stale, &cohort, error);
+}
+
+/* A tier's unit. One that has expired, too: what is coarser must not be built of it. */
+static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                 const struct reading *reading)
+{
+    bool is_expired = !reading->keep_bytes;
+    enum vv_status status;
+    if (sealer->kind >= VV_SEAL_COHORTS) {
+        status =
+            vv_cohorts_build(sealer->cohorts, mark, is_expired, &sealer->blocks, reading->error);
+    } else {
+        status = vv_pyramid_build(sealer->pyramid, mark, reading->last, sealer->latest_ns,
+                                  reading->made_from, is_expired, &sealer->blocks, reading->error);
+        status = status == VV_OK ? tell_cohort(sealer, mark, reading->error) : status;
+    }
+    sealer->figures.units += status == VV_OK && !is_expired;
+    return status;
+}
+
 enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error *error)
 {
     const struct vv_mark *mark = &sealer->marks[at];
@@ -251,11 +284,8 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
     if (!has_runs && !may_hide) {
         return VV_OK; /* sealed before a crash: only the mark is left */
     }
-    if (reading.is_unit) { /* one that has expired, too: what is coarser must not be built of it */
-        status = vv_pyramid_build(sealer->pyramid, mark, reading.last, sealer->latest_ns,
-                                  reading.made_from, !reading.keep_bytes, &sealer->blocks, error);
-        sealer->figures.units += status == VV_OK && reading.keep_bytes;
-        return status;
+    if (reading.is_unit) {
+        return build_unit(sealer, mark, &reading);
     }
     return renew_span(sealer, mark, &reading, has_runs);
 }

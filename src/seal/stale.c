@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/stale.h"
 
+#include "tier/cohort.h"
+
 #include <stdlib.h>
 
 #define OPEN_RUN 1 /* of what is stale anyway until its unit is over */
@@ -40,8 +42,17 @@ static int64_t due_of(const struct vv_stale *stale, enum vv_space tier,
     return (due > raw_due ? due : raw_due) + 1 + (int64_t)tier;
 }
 
-static enum vv_status put(const struct vv_stale_options *options, const struct vv_stale_unit *stale,
-                          struct vv_error *error)
+/* Behind the units of all its sources, so that it is built once. */
+static int64_t due_of_cohort(const struct vv_ledger_rule *rule, enum vv_space tier,
+                             const struct vv_unit *unit)
+{
+    int64_t raw_spread_ns = rule->spread_ns ? rule->spread_ns : VV_DAY;
+    int64_t spread_ns = spread_ns_max[tier] > raw_spread_ns ? spread_ns_max[tier] : raw_spread_ns;
+    return unit->to + rule->lateness_ns + spread_ns + 1 + VV_SPACES + (int64_t)tier;
+}
+
+enum vv_status vv_stale_put(const struct vv_stale_options *options,
+                            const struct vv_stale_unit *stale, struct vv_error *error)
 {
     struct vv_store *store = options->store;
     const struct vv_unit unit = {stale->key.span_start, stale->to};
@@ -96,7 +107,7 @@ enum vv_status vv_stale_put_list(const struct vv_stale_options *options, struct 
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < list->n && status == VV_OK; i++) {
         if (list->items[i].to <= over_at) {
-            status = put(options, &list->items[i], error);
+            status = vv_stale_put(options, &list->items[i], error);
         }
     }
     list->n = 0;
@@ -104,6 +115,41 @@ enum vv_status vv_stale_put_list(const struct vv_stale_options *options, struct 
 }
 
 /* ---- now ---- */
+
+/* Whether another source of the tenant is in the cohort: else the cohort has no records. */
+static bool has_others(struct vv_registry *registry, uint32_t tenant, uint32_t source)
+{
+    uint32_t first = vv_cohort_first(vv_cohort_of(source));
+    bool has = false;
+    for (uint32_t i = 0; i < VV_COHORT_SOURCES && !has; i++) {
+        uint32_t other = first + i;
+        has = other != source && vv_registry_source_tenant(registry, other) == tenant;
+    }
+    return has;
+}
+
+bool vv_stale_cohort(const struct vv_stale_options *options, enum vv_space tier,
+                     const struct vv_stale_unit *stale, struct vv_stale_unit *cohort_out)
+{
+    uint32_t source = stale->key.partition.source;
+    const struct vv_unit unit = {stale->key.span_start, stale->to};
+    if (!vv_tier_has_cohorts(tier) || options->store->ops->shared ||
+        !has_others(options->registry, vv_registry_source_tenant(options->registry, source),
+                    source)) {
+        return false;
+    }
+    *cohort_out = *stale;
+    cohort_out->key.partition.source = vv_cohort_of(source);
+    cohort_out->due_ns = due_of_cohort(&options->ledger, tier, &unit);
+    return true;
+}
+
+static enum vv_status put_or_list(struct vv_stale *stale, const struct vv_stale_unit *item,
+                                  struct vv_error *error)
+{
+    return stale->later ? add(stale->later, item, error)
+                        : vv_stale_put(stale->options, item, error);
+}
 
 /* The unit of the tier that holds `time`, unless it was the last one. */
 static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t time,
@@ -126,7 +172,12 @@ static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t t
         .is_open = unit.to > stale->open_at,
     };
     item.due_ns = due_of(stale, tier, &item.key, &unit);
-    return stale->later ? add(stale->later, &item, error) : put(stale->options, &item, error);
+    enum vv_status status = put_or_list(stale, &item, error);
+    struct vv_stale_unit cohort;
+    if (status == VV_OK && vv_stale_cohort(stale->options, tier, &item, &cohort)) {
+        status = put_or_list(stale, &cohort, error);
+    }
+    return status;
 }
 
 enum vv_status vv_stale_times(struct vv_stale *stale, const int64_t *times, size_t n,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stale units of tiers: what was written to raw data makes the units of all tiers above it stale,
- * each once for a run, with a mark in the ledger, so that they are built again.
+ * each once for a run, with a mark in the ledger, so that they are built again; and with them those
+ * of the source's cohort.
  *
  * Who calls it: the flush, for units that are over (before that nothing can have been built of
  * them); and the sealer, for all units, before the raw runs go. So a unit that has a record is
@@ -35,6 +36,16 @@ struct vv_stale_list {
     size_t capacity;
 };
 void vv_stale_list_deinit(struct vv_stale_list *list);
+
+/* Makes one stale. Durable with the next confirm. Errors of the store; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_stale_put(const struct vv_stale_options *options,
+                                          const struct vv_stale_unit *stale,
+                                          struct vv_error *error);
+/* The unit of the source's cohort (tier/cohort.h) that goes with one of its own; false where there
+ * is none: in other tiers, of a source that is alone, and in a store that nodes share, as they
+ * number sources each for itself. */
+bool vv_stale_cohort(const struct vv_stale_options *options, enum vv_space tier,
+                     const struct vv_stale_unit *stale, struct vv_stale_unit *cohort_out);
 
 /* One measurement of one source, by one run. */
 struct vv_stale {

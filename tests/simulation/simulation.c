@@ -198,8 +198,9 @@ static bool run_seed(uint64_t seed, bool story)
     }
     if (story) {
         printf("steps of tiers in answers: %" PRIu64 " minutes, %" PRIu64 " hours, %" PRIu64
-               " days\n",
-               world->tier_steps[0], world->tier_steps[1], world->tier_steps[2]);
+               " days; %" PRIu64 " parts of cohorts\n",
+               world->tier_steps[0], world->tier_steps[1], world->tier_steps[2],
+               world->cohort_parts);
     }
     world_deinit(world);
     free(world);

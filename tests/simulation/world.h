@@ -56,6 +56,7 @@ struct world {
     bool story;                     /* print each action */
     uint64_t tier_parts[VV_SPACES]; /* that answers had of tiers, so far */
     uint64_t tier_steps[VV_SPACES];
+    uint64_t cohort_parts;
     char failure[512];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiers in the simulated world: they come and go, and answer what the points would. */
-#include "simulation/world.h"
+#include "simulation/world_question.h"
 #include "tier/unit.h"
 
 #include <math.h>
@@ -63,22 +63,6 @@ void world_set_retentions(struct world *world)
 
 /* ---- a question ---- */
 
-struct question {
-    struct world *world;
-    size_t step; /* an index of step_words */
-    size_t wish; /* … of wish_words */
-    bool descending;
-    bool has_from;
-    int64_t from; /* [from, to) */
-    int64_t to;
-    struct vv_result_facts facts;
-};
-
-static int64_t length_of(const struct question *question)
-{
-    return question->step < VV_SPACES ? vv_tier_step_ns((enum vv_space)question->step) : 0;
-}
-
 /* How many tiers might answer: those that are on, not longer than the step, nor than the wish. */
 static size_t count_fitting(const struct question *question, const struct vv_tiers *tiers)
 {
@@ -104,7 +88,7 @@ static enum vv_status ask(struct question *question, struct vv_buffer *answer,
     char to[24];
     snprintf(from, sizeof from, "%lld", (long long)question->from);
     snprintf(to, sizeof to, "%lld", (long long)question->to);
-    struct vv_parameter parameters[9] = {
+    struct vv_parameter parameters[10] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
         {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
@@ -115,6 +99,9 @@ static enum vv_status ask(struct question *question, struct vv_buffer *answer,
     size_t n = 6;
     if (question->has_from) {
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("from"), vv_str_of(from)};
+    }
+    if (question->grouped) {
+        parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("group_by"), VV_STR_LITERAL("all")};
     }
     if (step_words[question->step]) {
         parameters[n++] =
@@ -129,7 +116,8 @@ static enum vv_status ask(struct question *question, struct vv_buffer *answer,
 
 static void fail(struct question *question, const char *what, const char *line)
 {
-    world_fail(question->world, "%s: %s (step %s, tier %s, %s, from %lld to %lld%s)", what, line,
+    world_fail(question->world, "%s: %s (%sstep %s, tier %s, %s, from %lld to %lld%s)", what, line,
+               question->grouped ? "all sources, " : "",
                step_words[question->step] ? step_words[question->step] : "none",
                wish_words[question->wish] ? wish_words[question->wish] : "unsaid",
                question->descending ? "descending" : "ascending",
@@ -137,53 +125,7 @@ static void fail(struct question *question, const char *what, const char *line)
                question->world->bare ? ", without markers" : "");
 }
 
-/* ---- what the points say ---- */
-
-struct expected {
-    int64_t label;
-    size_t n;
-    bool is_vague;
-    double values[MODEL_TIMES]; /* by time, then sorted */
-    double sum;
-    double first;
-    double last;
-};
-
-/* The next step of a series at or behind *at, an index of by_time; false: there is none. */
-static bool next_step(const struct question *question, const struct model_point *series, size_t *at,
-                      struct expected *expected_out)
-{
-    const struct model *model = &question->world->model;
-    int64_t length = length_of(question);
-    bool any = false;
-    expected_out->n = 0;
-    expected_out->is_vague = false;
-    expected_out->sum = 0;
-    for (; *at < MODEL_TIMES; ++*at) {
-        size_t index = model->by_time[*at];
-        int64_t time = model->times[index];
-        const struct model_point *point = &series[index];
-        bool is_there = point->acknowledged || point->vague;
-        if (!is_there || time >= question->to || (question->has_from && time < question->from)) {
-            continue;
-        }
-        int64_t label = length ? vv_time_floor(time, length) : 0;
-        if (any && label != expected_out->label) {
-            break;
-        }
-        any = true;
-        expected_out->label = label;
-        expected_out->is_vague |= point->vague;
-        if (!point->acknowledged) {
-            continue;
-        }
-        expected_out->first = expected_out->n == 0 ? (double)point->value : expected_out->first;
-        expected_out->last = (double)point->value;
-        expected_out->sum += (double)point->value;
-        expected_out->values[expected_out->n++] = (double)point->value;
-    }
-    return any;
-}
+/* ---- comparing ---- */
 
 static int compare_values(const void *a, const void *b)
 {
@@ -221,9 +163,18 @@ struct row {
     double p99;
 };
 
-static bool read_row(const char *line, struct row *row_out)
+/* Of all sources together the source is not named, and 0 here. */
+static bool read_row(const struct question *question, const char *line, struct row *row_out)
 {
     char site[16];
+    if (question->grouped) {
+        row_out->source = 0;
+        return sscanf(line, ",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &row_out->field,
+                      &row_out->time, &row_out->count, &row_out->sum, &row_out->min, &row_out->max,
+                      &row_out->first, &row_out->last, &row_out->mean, &row_out->p50,
+                      &row_out->p99) == 11 &&
+               row_out->field < MODEL_FIELDS;
+    }
     return sscanf(line, "\"host=s%zu,site=%1[a]\",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf",
                   &row_out->source, site, &row_out->field, &row_out->time, &row_out->count,
                   &row_out->sum, &row_out->min, &row_out->max, &row_out->first, &row_out->last,
@@ -293,7 +244,7 @@ static size_t read_rows(struct question *question, struct vv_buffer *answer, str
         if (line[0] == '#') { /* tells what the answer is made of */
             continue;
         }
-        if (!read_row(line, &rows[n])) {
+        if (!read_row(question, line, &rows[n])) {
             fail(question, "cannot read the answer's line", line);
             break;
         }
@@ -321,26 +272,25 @@ static const char *describe(const struct row *row, char text[200])
 static void compare_series(struct question *question, size_t source, size_t field,
                            const struct row *rows, size_t n, size_t *used)
 {
-    const struct model_point *series = question->world->model.points[source][field];
     struct expected expected;
     char text[200];
     size_t at = 0;
-    while (next_step(question, series, &at, &expected)) {
+    while (world_next_step(question, source, field, &at, &expected)) {
         const struct row *row = *used < n ? &rows[*used] : NULL;
         if (expected.is_vague) {
             *used += row && row->source == source && row->field == field &&
-                     (length_of(question) == 0 || row->time == expected.label);
+                     (world_step_length(question) == 0 || row->time == expected.label);
             continue;
         }
         struct row missing = {.source = source, .field = field, .time = expected.label};
         missing.count = (double)expected.n;
         missing.sum = expected.sum;
         if (!row || row->source != source || row->field != field ||
-            (length_of(question) && row->time > expected.label)) {
+            (world_step_length(question) && row->time > expected.label)) {
             fail(question, "a step is missing", describe(&missing, text));
             return;
         }
-        if (length_of(question) && row->time < expected.label) {
+        if (world_step_length(question) && row->time < expected.label) {
             fail(question, "a step has nothing to be made of", describe(row, text));
             return;
         }
@@ -370,7 +320,7 @@ static void compare_all(struct question *question, const struct row *rows, size_
 {
     char text[200];
     size_t used = 0;
-    for (size_t source = 0; source < MODEL_SOURCES; source++) {
+    for (size_t source = 0; source < (question->grouped ? 1 : MODEL_SOURCES); source++) {
         for (size_t field = 0; field < MODEL_FIELDS; field++) {
             compare_series(question, source, field, rows, n, &used);
         }
@@ -396,6 +346,7 @@ static void check_facts(struct question *question, const struct vv_tiers *tiers)
         }
         question->world->tier_parts[tier] += fact->parts;
         question->world->tier_steps[tier] += fact->steps;
+        question->world->cohort_parts += fact->cohorts;
     }
 }
 
@@ -452,11 +403,13 @@ void world_check_tiers(struct world *world, bool all)
             question.step = question.wish - 2; /* what a tier's answer would have anyway */
         }
         question.descending = vv_random_below(&world->random, 2) == 0;
+        question.grouped = vv_random_below(&world->random, 3) == 0;
         if (world->hides && world->is_settled) { /* only the days have all that was frozen */
             question.step = VV_SPACE_DAY;
             question.wish = 2 + VV_SPACE_DAY;
         }
         choose_range(&question);
+        world_order_sources(&question);
         check(&question);
     }
 }

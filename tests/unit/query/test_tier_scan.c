@@ -148,7 +148,7 @@ static void what_the_sealer_builds_is_read(void **state)
     fixture_flush(&p.f);
     fixture_seal(&p.f);
     const char *const *words =
-        ASK("from=2024-09-14", "step=6h", ALL_AGG, "metric=press.temp", "group_by=all");
+        ASK("from=2024-09-14", "step=6h", ALL_AGG, "metric=press.temp");
     check_same(&p, words);
     uint64_t hours = steps_of(&p, VV_SPACE_HOUR);
     assert_true(hours > 0);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/group_walk.h"
+
+#include "query/answer_rows.h"
+
+/* ---- life ---- */
+
+/* Of the answer's route the tiers that have cohorts, as far as they come first. Nodes that share a
+ * store number sources each for itself, so that there are none. */
+static struct vv_route cohort_route(const struct vv_result *result)
+{
+    struct vv_route route = {.raw_oldest = VV_TIME_MIN};
+    if (result->context.store->ops->shared) {
+        return route;
+    }
+    while (route.n < result->route.n && vv_tier_has_cohorts(result->route.levels[route.n].tier)) {
+        route.levels[route.n] = result->route.levels[route.n];
+        route.n++;
+    }
+    return route;
+}
+
+void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_options *options)
+{
+    vv_group_walk_close(walk);
+    walk->options = *options;
+    walk->source = 0;
+    walk->end = 0;
+    walk->route = cohort_route(options->result);
+}
+
+static void close_parts(struct vv_group_walk *walk)
+{
+    vv_walk_close(&walk->walk);
+    vv_tier_scan_close(&walk->cohort);
+    walk->in_cohort = false;
+    walk->is_open = false;
+}
+
+void vv_group_walk_close(struct vv_group_walk *walk)
+{
+    close_parts(walk);
+    walk->source = walk->end = walk->options.n = 0;
+}
+
+void vv_group_walk_deinit(struct vv_group_walk *walk)
+{
+    vv_group_walk_close(walk);
+    vv_walk_deinit(&walk->walk);
+    vv_tier_scan_deinit(&walk->cohort);
+}
+
+/* ---- cohorts ---- */
+
+/* How many sources of the tenant there are in a cohort. */
+static size_t count_members(const struct vv_result *result, uint32_t cohort)
+{
+    uint32_t first = vv_cohort_first(cohort);
+    size_t n = 0;
+    for (uint32_t i = 0; i < VV_COHORT_SOURCES; i++) {
+        n += vv_registry_source_tenant(result->context.registry, first + i) == result->tenant;
+    }
+    return n;
+}
+
+/* Where the sources from this one on that are in its cohort end, if they are all that it has, and
+ * more than one; else 0. */
+static size_t find_cohort(const struct vv_group_walk *walk)
+{
+    const uint32_t *sources = walk->options.sources;
+    uint32_t cohort = vv_cohort_of(sources[walk->source]);
+    size_t end = walk->source;
+    while (end < walk->options.n && vv_cohort_of(sources[end]) == cohort) {
+        end++;
+    }
+    size_t n = end - walk->source;
+    return n > 1 && n == count_members(walk->options.result, cohort) ? end : 0;
+}
+
+static enum vv_status open_cohort(struct vv_group_walk *walk)
+{
+    struct vv_result *result = walk->options.result;
+    const struct vv_tier_scan_options options = {
+        .route = &walk->route,
+        .steps = walk->options.steps,
+        .source = vv_cohort_of(walk->options.sources[walk->source]),
+        .members = walk->options.sources + walk->source,
+        .n_members = walk->end - walk->source,
+        .metric = walk->options.metric,
+        .from = result->from,
+        .to = result->to,
+        .sketches = (result->request->needs & VV_NEED_PERCENTILES) != 0,
+        .memory_max = vv_result_memory_left(result),
+    };
+    walk->n_gaps = 0;
+    walk->gap = 0;
+    walk->in_cohort = true;
+    return vv_tier_scan_open(&walk->cohort, &result->context, &options, &result->facts);
+}
+
+/* Notes what is left to the sources; false when there are too many stretches, and all that follows
+ * is. */
+static bool add_gap(struct vv_group_walk *walk, struct vv_window gap)
+{
+    struct vv_window *last = walk->n_gaps > 0 ? &walk->gaps[walk->n_gaps - 1] : NULL;
+    if (vv_window_is_empty(gap)) {
+        return true;
+    }
+    if (last && last->to >= gap.from) {
+        last->to = gap.to > last->to ? gap.to : last->to;
+        return true;
+    }
+    walk->gaps[walk->n_gaps++] = gap;
+    if (walk->n_gaps < VV_COHORT_GAPS_MAX) {
+        return true;
+    }
+    walk->gaps[walk->n_gaps - 1].to = walk->options.result->to;
+    return false;
+}
+
+static void end_cohort(struct vv_group_walk *walk)
+{
+    vv_tier_scan_close(&walk->cohort);
+    walk->in_cohort = false;
+    walk->is_open = false;
+    if (walk->n_gaps == 0) {
+        walk->source = walk->end;
+    }
+}
+
+static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_event *event,
+                                  struct vv_error *error)
+{
+    struct vv_tier_part part;
+    enum vv_status status = vv_tier_scan_next(&walk->cohort, &part, error);
+    if (status != VV_OK) {
+        if (status == VV_DONE) {
+            end_cohort(walk);
+        }
+        return status == VV_DONE ? VV_OK : status;
+    }
+    if (part.kind == VV_TIER_STEP) {
+        event->kind = VV_WALK_MERGED;
+        event->start = vv_steps_start(walk->options.steps, part.time);
+        event->merged = part.step;
+        event->sketch = part.sketch;
+    } else if (part.kind == VV_TIER_POINTS) { /* records of cohorts have none */
+        return vv_error_set(error, VV_CORRUPT, "a record of several sources has points");
+    } else if (part.kind == VV_TIER_GAP && !add_gap(walk, part.gap)) {
+        end_cohort(walk);
+    }
+    return VV_OK;
+}
+
+/* ---- sources ---- */
+
+static bool is_in_cohort(const struct vv_group_walk *walk)
+{
+    return walk->source < walk->end;
+}
+
+static enum vv_status open_source(struct vv_group_walk *walk)
+{
+    struct vv_result *result = walk->options.result;
+    struct vv_window range = {result->from, result->to};
+    if (is_in_cohort(walk)) {
+        range = walk->gaps[walk->gap];
+    }
+    const struct vv_feed_options options = {
+        .tenant = result->tenant,
+        .source = walk->options.sources[walk->source],
+        .metric = walk->options.metric,
+        .from = range.from,
+        .to = range.to,
+        .skip_nan = true,
+        .where = &result->request->where,
+        .memory_max = vv_result_memory_left(result),
+    };
+    struct vv_walk_plan plan = vv_result_walk_plan(result, walk->options.steps);
+    return vv_walk_open(&walk->walk, &result->context, &options, &plan, &result->facts);
+}
+
+/* The next gap of the source in its cohort, or the next source. */
+static void end_source(struct vv_group_walk *walk)
+{
+    bool found = walk->walk.found;
+    vv_walk_close(&walk->walk);
+    walk->is_open = false;
+    if (!is_in_cohort(walk)) {
+        walk->options.absent[walk->source++] = !found;
+        return;
+    }
+    if (++walk->gap == walk->n_gaps) {
+        walk->gap = 0;
+        walk->source++;
+    }
+}
+
+static enum vv_status open_next(struct vv_group_walk *walk)
+{
+    walk->is_open = true;
+    if (!is_in_cohort(walk) && walk->route.n > 0) {
+        walk->end = find_cohort(walk);
+        if (is_in_cohort(walk)) {
+            return open_cohort(walk);
+        }
+    }
+    return open_source(walk);
+}
+
+enum vv_status vv_group_walk_next(struct vv_group_walk *walk, struct vv_walk_event *event_out,
+                                  struct vv_error *error)
+{
+    *event_out = (struct vv_walk_event){.kind = VV_WALK_WORK};
+    if (walk->is_open) {
+        if (walk->in_cohort) {
+            return read_cohort(walk, event_out, error);
+        }
+        enum vv_status status = vv_walk_next(&walk->walk, event_out, error);
+        if (status == VV_OK && event_out->kind == VV_WALK_END) {
+            end_source(walk);
+            event_out->kind = VV_WALK_WORK;
+        }
+        return status;
+    }
+    while (walk->source < walk->options.n && !is_in_cohort(walk) &&
+           walk->options.absent[walk->source]) {
+        walk->source++;
+    }
+    if (walk->source == walk->options.n) {
+        event_out->kind = VV_WALK_END;
+        return VV_OK;
+    }
+    enum vv_status status = open_next(walk);
+    return status == VV_NO_MEMORY ? vv_result_no_memory(error) : status;
+}

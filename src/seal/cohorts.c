@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seal/cohorts.h"
+
+#include "model/merge.h"
+#include "tier/rollup.h"
+
+#include <stdlib.h>
+
+#define MEMBERS_MIN 2   /* of fewer, the source's own record says it all */
+#define LOOKS_MAX   512 /* into partitions, for what is not built, in one unit of a cohort */
+
+struct vv_cohorts {
+    struct vv_pyramid_options options;
+    struct vv_rollup *rollup;
+    struct vv_merge *merge; /* of a record of rows */
+};
+
+/* What is being built. */
+struct build {
+    struct vv_cohorts *cohorts;
+    enum vv_space tier;
+    uint32_t tenant; /* of the sources */
+    uint32_t measurement;
+    struct vv_tiers tiers;
+    struct vv_unit unit;
+    size_t n_members; /* so far */
+    size_t n_looks;
+    bool has_rows;  /* of the member that is read, to be merged */
+    bool has_steps; /* it has a record */
+    bool is_whole;  /* nothing is missing so far */
+    struct vv_error *error;
+};
+
+/* ---- life ---- */
+
+enum vv_status vv_cohorts_create(const struct vv_pyramid_options *options,
+                                 struct vv_cohorts **cohorts_out)
+{
+    const struct vv_merge_options merge = {.from = INT64_MIN, .to = INT64_MAX, .join_times = true};
+    struct vv_cohorts *cohorts = calloc(1, sizeof *cohorts);
+    *cohorts_out = NULL;
+    if (!cohorts) {
+        return VV_NO_MEMORY;
+    }
+    cohorts->options = *options;
+    enum vv_status status = vv_rollup_create(options->percentile_error, &cohorts->rollup);
+    if (status == VV_OK) {
+        status = vv_merge_create(&merge, &cohorts->merge);
+    }
+    if (status != VV_OK) {
+        vv_cohorts_destroy(cohorts);
+        return status;
+    }
+    *cohorts_out = cohorts;
+    return VV_OK;
+}
+
+void vv_cohorts_destroy(struct vv_cohorts *cohorts)
+{
+    if (cohorts) {
+        vv_merge_destroy(cohorts->merge);
+        vv_rollup_destroy(cohorts->rollup);
+        free(cohorts);
+    }
+}
+
+/* ---- a member's record ---- */
+
+static enum vv_status add_record(struct build *build, const struct vv_unit_record *record)
+{
+    struct vv_cohorts *cohorts = build->cohorts;
+    const struct vv_str *content = &record->content;
+    struct vv_chunk chunk;
+    build->has_steps = true;
+    if (record->kind == VV_UNIT_ROWS) {
+        build->has_rows = true;
+        return vv_merge_add_block(cohorts->merge, (const uint8_t *)content->data, content->size,
+                                  build->error);
+    }
+    enum vv_status status = vv_chunk_open(*content, &chunk, build->error);
+    return status == VV_OK ? vv_rollup_add_chunk(cohorts->rollup, &chunk, build->error) : status;
+}
+
+/* What is stale is said before the record comes. */
+static enum vv_status take_piece(void *context, const struct vv_piece *piece)
+{
+    struct build *build = context;
+    struct vv_unit_record record;
+    if (piece->kind == VV_PIECE_RUN) {
+        build->is_whole = false;
+        return VV_DONE;
+    }
+    enum vv_status status = vv_unit_read(piece->bytes, &record, build->error);
+    if (status == VV_OK && (record.kind == VV_UNIT_STALE || record.unit.from != build->unit.from ||
+                            record.unit.to != build->unit.to)) {
+        status = VV_CORRUPT;
+    }
+    return status == VV_OK ? add_record(build, &record) : status;
+}
+
+static enum vv_status add_rows(struct build *build)
+{
+    struct vv_cohorts *cohorts = build->cohorts;
+    enum vv_status status = VV_OK;
+    while (status == VV_OK) {
+        const struct vv_rows *rows;
+        status = vv_merge_next(cohorts->merge, &rows, build->error);
+        if (status == VV_OK) {
+            status = vv_rollup_add_rows(cohorts->rollup, rows, build->error);
+        }
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
+static enum vv_status read_record(struct build *build, uint32_t source)
+{
+    struct vv_store *store = build->cohorts->options.store;
+    const struct vv_span_key key = vv_unit_key(build->tier, build->tiers.spaces[build->tier],
+                                               source, build->measurement, build->unit.from);
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = build->measurement,
+                                       .span_from = build->unit.from,
+                                       .span_to = build->unit.to};
+    build->has_rows = false;
+    build->has_steps = false;
+    vv_merge_reset(build->cohorts->merge, INT64_MIN, INT64_MAX);
+    enum vv_status status = store->ops->read(store, &read, take_piece, build, build->error);
+    return status == VV_OK && build->has_rows && build->is_whole ? add_rows(build) : status;
+}
+
+/* ---- what a member has without a record ---- */
+
+static enum vv_status find_piece(void *context, const struct vv_piece *piece)
+{
+    struct build *build = context;
+    (void)piece;
+    build->is_whole = false;
+    return VV_DONE;
+}
+
+/* Looks whether there is anything in a partition; one that can't be looked at any more counts. */
+static enum vv_status look(struct build *build, const struct vv_store_read *read)
+{
+    struct vv_store *store = build->cohorts->options.store;
+    if (++build->n_looks > LOOKS_MAX) {
+        build->is_whole = false;
+        return VV_OK;
+    }
+    return store->ops->read(store, read, find_piece, build, build->error);
+}
+
+static enum vv_status look_at_tier(struct build *build, uint32_t source, enum vv_space tier)
+{
+    const struct vv_plan plan = vv_tier_plan(tier);
+    int64_t from = vv_unit_earliest(tier, build->unit.from);
+    enum vv_status status = VV_OK;
+    for (int64_t at = vv_time_floor(from, plan.bucket_ns);
+         at < build->unit.to && build->is_whole && status == VV_OK; at += plan.bucket_ns) {
+        const struct vv_span_key key =
+            vv_unit_key(tier, build->tiers.spaces[tier], source, build->measurement, at);
+        const struct vv_store_read read = {.partition = key.partition,
+                                           .measurement = build->measurement,
+                                           .span_from = from,
+                                           .span_to = build->unit.to};
+        status = look(build, &read);
+    }
+    return status;
+}
+
+static enum vv_status look_at_raw(struct build *build, uint32_t source)
+{
+    const struct vv_plans plans =
+        vv_registry_source_plans(build->cohorts->options.registry, source);
+    enum vv_status status = VV_OK;
+    for (int64_t at = build->unit.from;
+         plans.n > 0 && at < build->unit.to && build->is_whole && status == VV_OK;) {
+        const struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
+        struct vv_store_read read = {.partition = {.tenant = build->tenant,
+                                                   .source = source,
+                                                   .bucket_start = bucket.start,
+                                                   .bucket_ns = bucket.bucket_ns},
+                                     .measurement = build->measurement,
+                                     .span_from = vv_span_of(&bucket, at),
+                                     .span_to = build->unit.to,
+                                     .span_ns = bucket.span_ns};
+        for (; read.partition.split < bucket.splits && build->is_whole && status == VV_OK;
+             read.partition.split++) {
+            status = look(build, &read);
+        }
+        at = bucket.end;
+    }
+    return status;
+}
+
+/* ---- a member ---- */
+
+/* Whether the source has points that the unit may be made of. */
+static bool is_in_unit(const struct build *build, uint32_t source)
+{
+    int64_t first;
+    int64_t last;
+    return vv_registry_source_times(build->cohorts->options.registry, source, &first, &last) &&
+           first < build->unit.to && last >= build->unit.from;
+}
+
+static enum vv_status add_member(struct build *build, uint32_t source)
+{
+    enum vv_status status = read_record(build, source);
+    for (int tier = (int)build->tier - 1; status == VV_OK && !build->has_steps && tier >= 0;
+         tier--) {
+        bool is_on = build->tiers.spaces[tier] != VV_REGISTRY_NONE;
+        status = is_on ? look_at_tier(build, source, (enum vv_space)tier) : VV_OK;
+    }
+    if (status == VV_OK && !build->has_steps) {
+        status = look_at_raw(build, source);
+    }
+    return status;
+}
+
+/* Whether a record can't be made of what there is, which is no failure: the sources answer. */
+static bool is_unfit(enum vv_status status)
+{
+    return status == VV_CORRUPT || status == VV_NEWER || status == VV_TOO_LARGE ||
+           status == VV_INVALID;
+}
+
+static enum vv_status add_members(struct build *build, uint32_t cohort)
+{
+    struct vv_registry *registry = build->cohorts->options.registry;
+    uint32_t first = vv_cohort_first(cohort);
+    enum vv_status status = VV_OK;
+    for (uint32_t i = 0; i < VV_COHORT_SOURCES && build->is_whole && status == VV_OK; i++) {
+        if (vv_registry_source_tenant(registry, first + i) == build->tenant) {
+            build->n_members++;
+            status = is_in_unit(build, first + i) ? add_member(build, first + i) : VV_OK;
+        }
+    }
+    if (is_unfit(status)) {
+        build->is_whole = false;
+        status = VV_OK;
+        if (build->error) {
+            build->error->message[0] = '\0';
+        }
+    }
+    return status;
+}
+
+/* One part of the record: the metrics from the first one on. */
+static enum vv_status write_part(const struct build *build, size_t first_metric,
+                                 const struct vv_piece *piece, struct vv_piece_list *blocks_out)
+{
+    struct vv_buffer bytes = {0};
+    struct vv_piece part = *piece;
+    vv_unit_write(&bytes, VV_UNIT_STEPS, &build->unit);
+    enum vv_status status =
+        vv_rollup_encode(build->cohorts->rollup, first_metric, build->cohorts->options.zstd_level,
+                         &bytes, build->error);
+    part.bytes = (struct vv_str){(char *)bytes.data, bytes.size};
+    if (status == VV_OK) {
+        status = vv_buffer_status(&bytes);
+    }
+    if (status == VV_OK && !vv_piece_list_add(blocks_out, &part, true)) {
+        status = VV_NO_MEMORY;
+    }
+    vv_buffer_deinit(&bytes);
+    return status;
+}
+
+static enum vv_status write_record(const struct build *build, struct vv_piece *piece,
+                                   struct vv_piece_list *blocks_out)
+{
+    size_t n = vv_rollup_metrics(build->cohorts->rollup);
+    enum vv_status status = VV_OK;
+    for (size_t first = 0; first < n && status == VV_OK; first += VV_CHUNK_METRICS_MAX) {
+        status = write_part(build, first, piece, blocks_out);
+        piece->part++;
+    }
+    return status;
+}
+
+enum vv_status vv_cohorts_build(struct vv_cohorts *cohorts, const struct vv_mark *mark,
+                                bool is_expired, struct vv_piece_list *blocks_out,
+                                struct vv_error *error)
+{
+    struct vv_registry *registry = cohorts->options.registry;
+    struct build build = {
+        .cohorts = cohorts,
+        .measurement = mark->key.measurement,
+        .unit = {mark->key.span_start, mark->key.span_start},
+        .is_whole = !is_expired,
+        .error = error,
+    };
+    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .key = mark->key};
+    bool is_space =
+        vv_registry_space_of(registry, mark->key.partition.tenant, &build.tenant, &build.tier);
+    vv_invariant(is_space && vv_tier_has_cohorts(build.tier));
+    build.unit.to += vv_tier_unit_ns_max(build.tier);
+    build.tiers = vv_registry_tiers(registry, build.tenant);
+    build.is_whole = build.is_whole && build.tiers.spaces[build.tier] != VV_REGISTRY_NONE;
+    vv_rollup_begin(cohorts->rollup, vv_tier_step_ns(build.tier));
+    enum vv_status status = add_members(&build, mark->key.partition.source);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!build.is_whole || build.n_members < MEMBERS_MIN || vv_rollup_steps(cohorts->rollup) == 0) {
+        return vv_piece_list_add(blocks_out, &piece, false) ? VV_OK : VV_NO_MEMORY;
+    }
+    return write_record(&build, &piece, blocks_out);
+}
