@@ -187,6 +187,18 @@ static const struct vv_option delete_options[] = {
     {"format", 'f', "FORMAT", false, "text|json", "A line of text, or the server's JSON"},
 };
 
+static const struct vv_option reroll_options[] = {
+    SOURCE_OPTION,
+    TAG_OPTION,
+    {"measurement", 0, "NAME", true, NULL, "Only this measurement; a pattern for several"},
+    {"from", 0, "TIME", false, NULL, "From this time on: 2014-02-08T00:00:00Z, -6h, now-7d"},
+    {"to", 0, "TIME", false, NULL, "Until before this time"},
+    {"epoch", 0, "UNIT", false, "ns|us|ms|s", "The unit of --from and --to as plain numbers"},
+    {"tier", 0, "TIER", false, "auto|minute|hour|day", "Only this tier; all, finest first, if not"},
+    {"check", 0, NULL, false, NULL, "Only compare, repair nothing"},
+    {"format", 'f', "FORMAT", false, "text|json", "A few lines of text, or the server's JSON"},
+};
+
 static const struct vv_option flush_options[] = {
     {"seal", 0, NULL, false, NULL, "Seal every span too, over or not"},
 };
@@ -420,6 +432,24 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(delete_options),
         .client = true,
         .run = vv_delete_run,
+    },
+    {
+        .name = "reroll",
+        .words = "",
+        .summary = "build tiers again, compare, and repair what differs",
+        .about =
+            "Builds the units of tiers again of what is below them, compares them with what is "
+            "stored, and puts right what differs or is missing; with --check it only says so. "
+            "Where "
+            "what is below is not certainly whole (expired, not sealed, damaged, from before that "
+            "tier was on) nothing is touched, and the reason is said.\n"
+            "The server does it in the background, between flushes. Ends with 0 when all is as it "
+            "should be, or was repaired; 1 when something is not; 3 when some of it was refused.",
+        .examples = "varve reroll --check\n"
+                    "varve reroll --source pump-7 --from 2025-03-01 --to 2025-04-01 --tier hour",
+        .options = OPTIONS(reroll_options),
+        .client = true,
+        .run = vv_reroll_run,
     },
     {
         .name = "flush",

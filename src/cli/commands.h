@@ -56,6 +56,7 @@ int vv_tenants_run(const struct vv_arguments *arguments);
 int vv_nodes_run(const struct vv_arguments *arguments);
 int vv_plan_run(const struct vv_arguments *arguments);
 int vv_delete_run(const struct vv_arguments *arguments);
+int vv_reroll_run(const struct vv_arguments *arguments);
 int vv_flush_run(const struct vv_arguments *arguments);
 int vv_health_run(const struct vv_arguments *arguments);
 int vv_bench_run(const struct vv_arguments *arguments);

@@ -102,6 +102,7 @@ static void destroy(struct vv_engine *engine)
     if (engine->journal) {
         vv_journal_close(engine->journal);
     }
+    vv_reroll_job_deinit(engine);
     vv_sealer_destroy(engine->sealer);
     vv_deletions_destroy(engine->deletions);
     vv_head_destroy(engine->head);
@@ -116,6 +117,7 @@ static void destroy(struct vv_engine *engine)
     vv_accounts_deinit(engine);
     vv_buffer_deinit(&engine->round_bytes);
     free(engine->definitions.items);
+    free(engine->whole);
     free(engine->retentions);
     vv_load_destroy(engine->load);
     pthread_cond_destroy(&engine->committer_wakes);
@@ -349,6 +351,8 @@ enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task
         return vv_storage_plans(engine, error);
     case VV_TASK_DELIVER:
         return vv_storage_deliver(engine, error);
+    case VV_TASK_REROLL:
+        return vv_storage_reroll(engine, error);
     case VV_TASK_SWEEP:
         return vv_storage_sweep(engine, error);
     }

@@ -20,6 +20,7 @@
 #include "base/disk.h"
 #include "ingest/staging.h"
 #include "query/query.h"
+#include "seal/reroll.h"
 #include "settings/settings.h"
 #include "store/store.h"
 
@@ -183,6 +184,50 @@ VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, st
                                                     struct vv_sealing *sealing_out,
                                                     struct vv_error *error);
 
+/* ---- rerolling ---- */
+
+enum vv_rerolled_state {
+    VV_REROLLED_RUNNING,
+    VV_REROLLED_DONE,
+    VV_REROLLED_CANCELLED,
+    VV_REROLLED_FAILED, /* error says why */
+};
+#define VV_REROLLED_EXAMPLES 32
+struct vv_rerolled_unit {
+    enum vv_space tier;
+    uint32_t source;
+    uint32_t measurement;
+    struct vv_reroll_result result;
+};
+/* How far a reroll is. */
+struct vv_rerolled {
+    uint64_t id; /* from 1 */
+    enum vv_rerolled_state state;
+    bool dry_run; /* nothing is repaired */
+    uint64_t sources;
+    uint64_t sources_done;
+    uint64_t units[VV_REROLL_VERDICTS];
+    uint64_t repaired;
+    size_t n_examples; /* the first ones that were wrong or refused */
+    struct vv_rerolled_unit examples[VV_REROLLED_EXAMPLES];
+    struct vv_error error;
+};
+/* Begins to build the tiers of a VV_REQUEST_REROLL again, to compare and, unless it is a dry run,
+ * to repair them (seal/reroll.h), in the background. VV_OVERLOAD: another one is under way;
+ * VV_INVALID where several nodes share the store; as vv_request_order. */
+VV_MUST_CHECK enum vv_status vv_engine_reroll(struct vv_engine *engine,
+                                              const struct vv_request *request, uint64_t *id_out,
+                                              struct vv_error *error);
+/* How far the last one is, which goes no further with `cancel`. VV_NOT_FOUND: the last one has
+ * another id. */
+VV_MUST_CHECK enum vv_status vv_engine_read_reroll(struct vv_engine *engine, uint64_t id,
+                                                   bool cancel, struct vv_rerolled *rerolled_out,
+                                                   struct vv_error *error);
+/* Names for what it tells. Any thread. */
+struct vv_str vv_engine_source_id(struct vv_engine *engine, uint32_t source);
+struct vv_str vv_engine_measurement(struct vv_engine *engine, uint32_t measurement);
+struct vv_str vv_engine_metric(struct vv_engine *engine, uint32_t metric);
+
 /* ---- seeing inside ---- */
 
 struct vv_engine_health {
@@ -240,6 +285,7 @@ enum vv_engine_task {
     VV_TASK_BEAT,     /* tell the nodes that share the store that this one lives */
     VV_TASK_PLANS,    /* give other plans to sources that have outgrown theirs */
     VV_TASK_DELIVER,  /* deliver some of what the store has parked */
+    VV_TASK_REROLL,   /* a slice of a reroll */
     VV_TASK_SWEEP,    /* mark some of the spans in which something is deleted */
 };
 /* Does one step; VV_DONE when there was nothing to do. Only with options.manual. */

@@ -27,6 +27,7 @@
 #define VV_RECORD_DELETION 17
 #define VV_META_STATE      64
 #define VV_META_ACCOUNT    65
+#define VV_META_WHOLE      67 /* whole.c */
 #define VV_META_DELETION   66 /* a source's markers; also among definitions, by source */
 /* Keys of VV_META_STATE: the highest stamp that the store has confirmed, and its last run. */
 #define VV_STATE_FLUSHED "s"
@@ -191,6 +192,8 @@ struct vv_engine {
     uint64_t flush_requested; /* tickets: requested ≥ cut ≥ done */
     uint64_t flush_cut;
     uint64_t flush_done;
+    struct vv_reroll_job *reroll_job; /* what is in it is the storage thread's */
+    struct vv_rerolled rerolled;      /* the last one */
     uint64_t seal_requested;
     uint64_t seal_done;
     uint64_t seal_given_up; /* the last request that ended with spans that wait for the store */
@@ -245,6 +248,8 @@ struct vv_engine {
     uint64_t seal_all_ticket; /* the request that is being served; 0: none */
     vv_stamp seal_all_until;
     struct vv_load *load;
+    int64_t *whole; /* by tenant and space: see whole.c */
+    uint32_t n_whole;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
 };
@@ -360,6 +365,21 @@ enum vv_status vv_plans_step(struct vv_engine *engine, struct vv_error *error);
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error);
 bool vv_sweep_is_due(const struct vv_engine *engine);
 
+/* ---- whole.c: storage thread, or before it runs ---- */
+enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error);
+/* Notes, durably, what will be gone when all has expired that may at `now`. */
+enum vv_status vv_whole_note(struct vv_engine *engine, int64_t now, struct vv_error *error);
+/* All that was written of a tenant or a space is there from this time on; INT64_MAX: none for sure.
+ */
+int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number);
+
+/* ---- reroll.c: storage thread ---- */
+bool vv_reroll_is_due(struct vv_engine *engine); /* any thread */
+/* A slice of the reroll that is under way, if one is: VV_DONE when not; else the store has failed.
+ */
+enum vv_status vv_reroll_step(struct vv_engine *engine, struct vv_error *error);
+void vv_reroll_job_deinit(struct vv_engine *engine);
+
 /* ---- parking.c: storage thread ---- */
 bool vv_parking_is_due(const struct vv_engine *engine);
 /* Delivers some of what is parked, and asks again for plans that are tentative. VV_OK: there is
@@ -399,6 +419,8 @@ enum vv_status vv_storage_learn(struct vv_engine *engine, struct vv_error *error
 enum vv_status vv_storage_plans(struct vv_engine *engine, struct vv_error *error);
 /* Tells the sealer what is deleted: vv_sweep_step. */
 enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error);
+/* Goes on with a reroll: vv_reroll_step. */
+enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *error);
 /* Tells the other nodes that this one lives. */
 enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error);
 /* Delivers some of what is parked; VV_DONE when there is nothing to do now. */

@@ -107,6 +107,9 @@ enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_o
         status = store->ops->scan_meta(store, VV_META_DELETION, (struct vv_str){0}, load_deletions,
                                        &loading, error);
     }
+    if (status == VV_OK) {
+        status = vv_whole_load(engine, error);
+    }
     if (status == VV_OK && engine->fleet) {
         status = vv_fleet_note_loaded(engine->fleet, error);
     }

@@ -332,6 +332,9 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
         struct vv_store *store = engine->store;
         status = expiry_time(engine, &now, error);
         if (status == VV_OK) {
+            status = vv_whole_note(engine, now, error);
+        }
+        if (status == VV_OK) {
             status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
         }
     }
@@ -469,6 +472,21 @@ static void sweep_when_due(struct vv_engine *engine)
     }
 }
 
+/* ---- rerolling ---- */
+
+enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = vv_reroll_is_due(engine) ? ensure_store(engine, error) : VV_DONE;
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_reroll_step(engine, error);
+    if (status != VV_OK && status != VV_DONE) {
+        note_failure(engine, "reroll_failed", status, error);
+    }
+    return status;
+}
+
 /* ---- what is parked ---- */
 
 enum vv_status vv_storage_deliver(struct vv_engine *engine, struct vv_error *error)
@@ -541,6 +559,7 @@ static void background_work(struct vv_engine *engine)
     sweep_when_due(engine);
     seal_on_request(engine);
     seal_when_due(engine);
+    (void)!vv_storage_reroll(engine, &error); /* tried again, and logged by it */
     if (retention_changed(engine)) {
         engine->expire_at_ns = now_of(engine);
     }
@@ -562,7 +581,8 @@ void *vv_storage_thread(void *context)
             vv_log(VV_LOG_WARN, "stopped_without_flush", "status=%s", vv_status_name(status));
         }
         background_work(engine);
-        bool more = now_of(engine) >= engine->seal_at_ns || vv_parking_is_due(engine);
+        bool more = now_of(engine) >= engine->seal_at_ns || vv_parking_is_due(engine) ||
+                    vv_reroll_is_due(engine);
         busy = status == VV_OK || (more && !atomic_load(&engine->store_failed));
     }
     struct vv_error error = {0};

@@ -62,6 +62,9 @@ extern const struct vv_handler vv_plans_handler;
 extern const struct vv_handler vv_set_plan_handler;
 extern const struct vv_handler vv_delete_handler; /* kind: VV_REQUEST_DELETE */
 extern const struct vv_handler vv_influx_delete_handler;
+extern const struct vv_handler vv_reroll_handler;   /* kind: VV_REQUEST_REROLL */
+extern const struct vv_handler vv_rerolled_handler; /* kind: VV_REROLL_CANCELS, or 0 */
+#define VV_REROLL_CANCELS 1
 
 enum vv_write_kind { VV_WRITE_V1, VV_WRITE_V2, VV_WRITE_JSON };
 

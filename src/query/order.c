@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the names of a request to delete to the numbers of an order. */
+/* From the names of a request to delete, or to reroll, to the numbers of an order. */
 #include "model/deletion.h"
 #include "query/request.h"
 
@@ -149,9 +149,13 @@ enum vv_status vv_request_order(const struct vv_query_context *context,
     uint32_t *sources = NULL;
     size_t n = 0;
     struct named named = {0};
-    vv_invariant(request->kind == VV_REQUEST_DELETE);
+    vv_invariant(request->kind == VV_REQUEST_DELETE || request->kind == VV_REQUEST_REROLL);
     *selection_out = (struct vv_delete_selection){
-        .from = request->from, .to = request->to, .dry_run = request->dry_run};
+        .from = request->from,
+        .to = request->to,
+        .dry_run = request->dry_run,
+        .tier =
+            request->tier >= VV_TIER_MINUTE ? (int)(request->tier - VV_TIER_MINUTE) : VV_SPACES};
     enum vv_status status =
         vv_registry_tenant(context->registry, request->tenant, false, &tenant, error);
     if (status == VV_OK) {

@@ -48,6 +48,7 @@ enum vv_request_kind {
     VV_REQUEST_TAGS,    /* /api/v1/tags */
     VV_REQUEST_EXPORT,  /* /api/v1/export: all points, to be loaded again */
     VV_REQUEST_DELETE,  /* /api/v1/delete: no result, see vv_request_order */
+    VV_REQUEST_REROLL,  /* /api/v1/reroll: the same */
 };
 #define VV_REQUEST_KINDS 6 /* that have a result */
 
@@ -84,17 +85,18 @@ struct vv_str vv_request_tenant(const struct vv_request *request);
 /* As `format=` says; `fallback` when it says nothing (line protocol for an export's JSON). */
 enum vv_format vv_request_format(const struct vv_request *request, enum vv_format fallback);
 
-/* What a request to delete selects. */
+/* What a request to delete, or to reroll, selects. */
 struct vv_delete_selection {
     uint64_t sources;
     uint64_t metrics; /* that there are now, of those asked for */
     int64_t from;
     int64_t to;
     bool dry_run;
+    int tier;                        /* of a VV_REQUEST_REROLL: of enum vv_space; VV_SPACES: all */
     struct vv_deletion_order *order; /* to be freed; NULL: nothing is selected */
 };
-/* From the names of a VV_REQUEST_DELETE to the numbers of now. VV_NOT_FOUND for an unknown tenant,
- * measurement or metric; VV_TOO_LARGE beyond sources_max. */
+/* From the names of a VV_REQUEST_DELETE, or VV_REQUEST_REROLL, to the numbers of now. VV_NOT_FOUND
+ * for an unknown tenant, measurement or metric; VV_TOO_LARGE beyond sources_max. */
 VV_MUST_CHECK enum vv_status vv_request_order(const struct vv_query_context *context,
                                               const struct vv_request *request,
                                               uint64_t sources_max,

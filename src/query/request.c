@@ -15,6 +15,7 @@
 #define ON_TAGS    (1u << VV_REQUEST_TAGS)
 #define ON_EXPORT  (1u << VV_REQUEST_EXPORT)
 #define ON_DELETE  (1u << VV_REQUEST_DELETE)
+#define ON_REROLL  (1u << VV_REQUEST_REROLL)
 #define ON_LISTS   (ON_SOURCES | ON_METRICS | ON_TAGS)
 #define ON_ALL     (ON_QUERY | ON_LATEST | ON_LISTS | ON_EXPORT)
 
@@ -303,24 +304,25 @@ static const struct parameter {
     bool may_be_empty;
     parse_value parse;
 } parameters[] = {
-    {"tenant", ON_ALL | ON_DELETE, false, false, parse_tenant},
-    {"db", ON_ALL | ON_DELETE, false, false, parse_tenant},
-    {"source", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT | ON_DELETE, true, false,
+    {"tenant", ON_ALL | ON_DELETE | ON_REROLL, false, false, parse_tenant},
+    {"db", ON_ALL | ON_DELETE | ON_REROLL, false, false, parse_tenant},
+    {"source", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT | ON_DELETE | ON_REROLL, true, false,
      parse_source},
-    {"tag", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT | ON_DELETE, true, false, parse_tag},
-    {"measurement", ON_EXPORT | ON_DELETE, true, false, parse_measurement},
+    {"tag", ON_QUERY | ON_LATEST | ON_SOURCES | ON_EXPORT | ON_DELETE | ON_REROLL, true, false,
+     parse_tag},
+    {"measurement", ON_EXPORT | ON_DELETE | ON_REROLL, true, false, parse_measurement},
     {"metric", ON_QUERY | ON_LATEST | ON_METRICS | ON_EXPORT | ON_DELETE, true, false,
      parse_metric},
-    {"from", ON_QUERY | ON_LATEST | ON_EXPORT | ON_DELETE, false, false, parse_from},
-    {"to", ON_QUERY | ON_EXPORT | ON_DELETE, false, false, parse_to},
+    {"from", ON_QUERY | ON_LATEST | ON_EXPORT | ON_DELETE | ON_REROLL, false, false, parse_from},
+    {"to", ON_QUERY | ON_EXPORT | ON_DELETE | ON_REROLL, false, false, parse_to},
     {"before", ON_QUERY, false, false, parse_before},
-    {"epoch", ON_QUERY | ON_LATEST | ON_EXPORT | ON_DELETE, false, false, parse_epoch},
+    {"epoch", ON_QUERY | ON_LATEST | ON_EXPORT | ON_DELETE | ON_REROLL, false, false, parse_epoch},
     {"order", ON_QUERY, false, false, parse_order},
     {"limit", ON_QUERY | ON_LISTS, false, false, parse_limit},
     {"where", ON_QUERY, true, false, parse_where},
     {"step", ON_QUERY, false, false, parse_step},
     {"points", ON_QUERY, false, false, parse_points},
-    {"tier", ON_QUERY, false, false, parse_tier},
+    {"tier", ON_QUERY | ON_REROLL, false, false, parse_tier},
     {"tz", ON_QUERY, false, false, parse_zone},
     {"agg", ON_QUERY, true, false, parse_aggregates},
     {"group_by", ON_QUERY, false, true, parse_groups},
@@ -331,7 +333,7 @@ static const struct parameter {
     {"key", ON_TAGS, false, false, parse_key},
     {"all", ON_DELETE, false, false, parse_all_sources},
     {"time", ON_DELETE, false, false, parse_all_time},
-    {"dry_run", ON_DELETE, false, false, parse_dry_run},
+    {"dry_run", ON_DELETE | ON_REROLL, false, false, parse_dry_run},
     {"format", ON_ALL & ~ON_EXPORT, false, false, parse_format},
     {"format", ON_EXPORT, false, false, parse_export_format},
     {"time_format", ON_QUERY | ON_LATEST | ON_SOURCES, false, false, parse_time_format},
@@ -448,6 +450,16 @@ static enum vv_status finish_deletion(const struct vv_request *request, struct v
     return VV_OK;
 }
 
+static enum vv_status finish_reroll(const struct vv_request *request, struct vv_error *error)
+{
+    if (request->tier == VV_TIER_RAW) {
+        return vv_error_set(error, VV_INVALID,
+                            "raw points are built of nothing: tier is minute, hour, day, or auto "
+                            "for all");
+    }
+    return VV_OK;
+}
+
 static enum vv_status check_points(const struct parse *parse, struct vv_error *error)
 {
     const struct vv_request *request = parse->request;
@@ -499,6 +511,9 @@ static enum vv_status finish(struct parse *parse, struct vv_error *error)
         request->tenant = VV_STR_LITERAL("default");
     }
     status = finish_times(parse, error);
+    if (status == VV_OK && request->kind == VV_REQUEST_REROLL) {
+        status = finish_reroll(request, error);
+    }
     return status == VV_OK && request->kind == VV_REQUEST_DELETE ? finish_deletion(request, error)
                                                                  : status;
 }

@@ -30,7 +30,8 @@ class BackfillTest(VarveTest):
     def start(self, name="server"):
         server = self.server(name).start()
         if not ON_CASSANDRA:
-            tiers = {"tenant": "default", "tiers": "default"}
+            tiers = {"tenant": "default", "tiers": {"minute": "forever", "hour": "forever",
+                                                    "day": "forever"}}
             self.assertStatus(server.request("PUT", "/api/v1/tenants", json.dumps(tiers),
                                              {"Content-Type": "application/json"}), 200)
         return server
@@ -91,10 +92,17 @@ class Whole(BackfillTest):
         out = self.finish(self.backfill(server, path), OK, DONE)
         self.assertIn("40,000 points of 20,000 lines", out)
         if not ON_CASSANDRA:
+            for step, tier in (("1m", "minute"), ("1h", "hour"), ("1d", "day")):
+                answer = server.get("/api/v1/query", metric="m.v", step=step, agg="count",
+                                    from_="2023-11-15", to="2023-11-18").json()
+                self.assertEqual([part["tier"] for part in answer["facts"]["tiers"]], [tier], answer["facts"])
             self.assertEqual(self.sealing(server)["waiting"], 0)
-            answer = server.get("/api/v1/query", metric="m.v", step="1d", agg="count",
-                                from_="2023-11-15", to="2023-11-17").json()
-            self.assertIn("day", json.dumps(answer))
+            rerolled = subprocess.run([PROGRAM, "reroll", "--server", self.url(server), "--check",
+                                       "--format", "json"], capture_output=True, check=False)
+            self.assertEqual(rerolled.returncode, OK, rerolled)
+            units = json.loads(rerolled.stdout)["units"]
+            self.assertEqual(units["same"], SOURCES * (3 * 24 + 3 + 1))
+            self.assertEqual(sum(units.values()), units["same"])
         self.assertFalse(self.staging.exists())
         # The same once more changes nothing.
         before = self.answers(server)

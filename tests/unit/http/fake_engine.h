@@ -417,6 +417,55 @@ enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_er
     return vv_error_set(error, outcome, "the test says so");
 }
 
+enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_request *request,
+                                uint64_t *id_out, struct vv_error *error)
+{
+    (void)request;
+    *id_out = 7;
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    return vv_error_set(error, outcome, "the test says so");
+}
+
+enum vv_status vv_engine_read_reroll(struct vv_engine *engine, uint64_t id, bool cancel,
+                                     struct vv_rerolled *rerolled_out, struct vv_error *error)
+{
+    (void)engine;
+    *rerolled_out = (struct vv_rerolled){
+        .id = id,
+        .state = cancel ? VV_REROLLED_CANCELLED : VV_REROLLED_RUNNING,
+        .sources = 2,
+        .units = {[VV_REROLL_SAME] = 3, [VV_REROLL_DIFFERENT] = 1, [VV_REROLL_EXPIRED] = 4},
+        .repaired = 1,
+        .n_examples = 1,
+        .examples[0] = {.tier = VV_SPACE_HOUR,
+                        .result = {.verdict = VV_REROLL_DIFFERENT,
+                                   .is_repaired = true,
+                                   .unit = {0, VV_DAY},
+                                   .steps = 5,
+                                   .start = VV_HOUR,
+                                   .what = "count"}},
+    };
+    return id == 7 ? VV_OK : vv_error_set(error, VV_NOT_FOUND, "there is no such reroll");
+}
+
+struct vv_str vv_engine_source_id(struct vv_engine *engine, uint32_t source)
+{
+    (void)engine;
+    return source == 0 ? VV_STR_LITERAL("a") : VV_STR_LITERAL("?");
+}
+
+struct vv_str vv_engine_measurement(struct vv_engine *engine, uint32_t measurement)
+{
+    (void)engine;
+    return measurement == 0 ? VV_STR_LITERAL("m") : VV_STR_LITERAL("?");
+}
+
+struct vv_str vv_engine_metric(struct vv_engine *engine, uint32_t metric)
+{
+    (void)engine;
+    return metric == 0 ? VV_STR_LITERAL("m.v") : VV_STR_LITERAL("?");
+}
+
 enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
                                       int64_t to, struct vv_sealing *sealing_out,
                                       struct vv_error *error)

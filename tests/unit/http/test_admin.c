@@ -187,7 +187,7 @@ static void test_paths_and_methods(void **state)
     struct door *door = *state;
     struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
     json_t *root = parsed(&response);
-    assert_int_equal(json_array_size(json_object_get(root, "paths")), 22);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 23);
     assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
     json_decref(root);
     response_free(&response);
@@ -391,6 +391,34 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
     expect(door, "POST", "/api/v1/sealing", "", NULL, 405);
     atomic_store(&door->engine->admin_outcome, VV_NOT_FOUND);
     expect(door, "GET", "/api/v1/sealing", "", NULL, 404);
+}
+
+static void test_a_reroll_is_begun_followed_and_ended(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "POST", "/api/v1/reroll", "", "", 202);
+    assert_contains(response.body, "{\"id\":7,\"state\":\"running\"");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/reroll?id=7", "", NULL, 200);
+    assert_contains(response.body, "\"units\":{\"same\":3,\"different\":1,\"missing\":0");
+    assert_contains(response.body, "\"refused\":{\"expired\":4,\"unsealed\":0,\"damaged\":0}");
+    assert_contains(response.body,
+                    "\"examples\":[{\"tier\":\"hour\",\"source\":\"a\",\"measurement\":\"m\","
+                    "\"from\":\"1970-01-01T00:00:00Z\",\"to\":\"1970-01-02T00:00:00Z\","
+                    "\"verdict\":\"different\",\"repaired\":true,\"steps\":5,\"metric\":\"m.v\","
+                    "\"step\":\"1970-01-01T01:00:00Z\",\"what\":\"count\"}]}");
+    response_free(&response);
+    response = ask(door, "PUT", "/api/v1/reroll?id=7&cancel=true", "", "", 200);
+    assert_contains(response.body, "\"cancelled\"");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/reroll?id=7&cancel=true", "", NULL, 200);
+    assert_contains(response.body, "\"running\"");
+    response_free(&response);
+    expect(door, "GET", "/api/v1/reroll?id=8", "", NULL, 404);
+    expect(door, "GET", "/api/v1/reroll?id=seven", "", NULL, 400);
+    expect(door, "GET", "/api/v1/reroll", "", NULL, 400);
+    atomic_store(&door->engine->admin_outcome, VV_OVERLOAD);
+    expect(door, "POST", "/api/v1/reroll", "", "", 503);
 }
 
 static void test_influxql(void **state)
@@ -614,6 +642,7 @@ int main(void)
         door_test(test_tiers),
         door_test(test_flush),
         door_test(test_what_waits_to_be_sealed_is_told),
+        door_test(test_a_reroll_is_begun_followed_and_ended),
         door_test(test_influxql),
         door_test(test_nonsense),
         door_test(test_huge_headers),

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rerolling tiers: one job at a time, done by the storage thread in slices between flushes: source
+ * by source, measurement by measurement, tier by tier (the finest first, so that what a coarser one
+ * is compared with is right), unit by unit. A job lives as long as the process.
+ */
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+
+#include <stdlib.h>
+
+#define SLICE_UNITS 64
+#define SLICE_NS    (50 * VV_MILLISECOND)
+#define SOURCES_MAX (1u << 22)
+
+struct vv_reroll_job {
+    struct vv_deletion_order *order; /* sources, and measurements if only some are meant */
+    int tier_first;
+    int tier_last;
+    struct vv_reroll *reroll;
+    size_t source_at;
+    uint32_t measurement; /* of that source … */
+    int tier;             /* … and its tier … */
+    int64_t time;         /* … from this time on … */
+    int64_t end;          /* … up to this one */
+    bool in_tier;
+};
+
+/* ---- the order ---- */
+
+static void drop_job(struct vv_engine *engine)
+{
+    struct vv_reroll_job *job = engine->reroll_job;
+    engine->reroll_job = NULL;
+    if (job) {
+        free(job->order);
+        vv_reroll_destroy(job->reroll);
+        free(job);
+    }
+}
+
+void vv_reroll_job_deinit(struct vv_engine *engine)
+{
+    drop_job(engine);
+}
+
+/* Takes the order (NULL: nothing is selected). Under the lock. */
+static enum vv_status begin_job(struct vv_engine *engine, struct vv_deletion_order *order,
+                                const struct vv_delete_selection *selection, struct vv_error *error)
+{
+    struct vv_reroll_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        free(order);
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory: try again later");
+    }
+    bool all = selection->tier == VV_SPACES;
+    job->order = order;
+    job->tier_first = all ? 0 : selection->tier;
+    job->tier_last = all ? VV_SPACES - 1 : selection->tier;
+    job->tier = job->tier_first;
+    engine->rerolled = (struct vv_rerolled){.id = engine->rerolled.id + 1,
+                                            .state = VV_REROLLED_RUNNING,
+                                            .dry_run = selection->dry_run,
+                                            .sources = order ? order->n_sources : 0};
+    engine->reroll_job = job;
+    pthread_cond_signal(&engine->storage_wakes);
+    return VV_OK;
+}
+
+enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_request *request,
+                                uint64_t *id_out, struct vv_error *error)
+{
+    struct vv_delete_selection selection;
+    *id_out = 0;
+    if (engine->store->ops->shared) {
+        return vv_error_set(error, VV_INVALID,
+                            "rerolling is not possible yet where the store is one that several "
+                            "nodes share (store: cassandra)");
+    }
+    enum vv_status status =
+        vv_request_order(&engine->query_context, request, SOURCES_MAX, &selection, error);
+    if (status != VV_OK) {
+        free(selection.order);
+        return status;
+    }
+    pthread_mutex_lock(&engine->lock);
+    if (engine->reroll_job) {
+        free(selection.order);
+        status =
+            vv_error_set(error, VV_OVERLOAD, "reroll %llu is under way: wait for it, or cancel it",
+                         (unsigned long long)engine->rerolled.id);
+    } else {
+        status = begin_job(engine, selection.order, &selection, error);
+        *id_out = engine->rerolled.id;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+enum vv_status vv_engine_read_reroll(struct vv_engine *engine, uint64_t id, bool cancel,
+                                     struct vv_rerolled *rerolled_out, struct vv_error *error)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool is_there = id > 0 && engine->rerolled.id == id;
+    if (is_there && cancel && engine->rerolled.state == VV_REROLLED_RUNNING) {
+        engine->rerolled.state = VV_REROLLED_CANCELLED; /* the storage thread drops the job */
+    }
+    *rerolled_out = engine->rerolled;
+    pthread_mutex_unlock(&engine->lock);
+    return is_there ? VV_OK
+                    : vv_error_set(error, VV_NOT_FOUND,
+                                   "there is no such reroll: it was another one's turn since, or "
+                                   "the server was started anew");
+}
+
+struct vv_str vv_engine_source_id(struct vv_engine *engine, uint32_t source)
+{
+    return vv_registry_source_id(engine->registry, source);
+}
+
+struct vv_str vv_engine_measurement(struct vv_engine *engine, uint32_t measurement)
+{
+    return vv_registry_measurement_name(engine->registry, measurement);
+}
+
+struct vv_str vv_engine_metric(struct vv_engine *engine, uint32_t metric)
+{
+    struct vv_metric_info info;
+    vv_registry_metric_info(engine->registry, metric, &info);
+    return info.name;
+}
+
+/* ---- where it is ---- */
+
+static uint32_t source_of(const struct vv_reroll_job *job)
+{
+    return job->order->sources[job->source_at];
+}
+
+static bool concerns(const struct vv_engine *engine, const struct vv_deletion_order *order,
+                     uint32_t measurement)
+{
+    bool is_meant = order->n_numbers == 0;
+    for (size_t i = 0; i < order->n_numbers && !is_meant; i++) {
+        is_meant = order->numbers[i] == measurement;
+    }
+    return is_meant &&
+           vv_registry_measurement_tenant(engine->registry, measurement) == order->tenant;
+}
+
+/* Its range, as far as the source has anything; false: it has nothing there. */
+static bool begin_tier(const struct vv_engine *engine, struct vv_reroll_job *job)
+{
+    int64_t first;
+    int64_t last;
+    uint32_t source = source_of(job);
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->order->tenant);
+    if (tiers.spaces[job->tier] == VV_REGISTRY_NONE ||
+        !vv_registry_source_times(engine->registry, source, &first, &last) ||
+        vv_registry_source_plans(engine->registry, source).n == 0) {
+        return false;
+    }
+    job->time = first > job->order->from ? first : job->order->from;
+    job->end = last < job->order->to ? last + 1 : job->order->to;
+    job->in_tier = job->time < job->end;
+    return job->in_tier;
+}
+
+/* Moves on to a tier that has something to do; false: there is none left. */
+static bool find_tier(struct vv_engine *engine, struct vv_reroll_job *job)
+{
+    uint32_t measurements = vv_registry_measurement_count(engine->registry);
+    while (job->order && job->source_at < job->order->n_sources) {
+        if (job->measurement >= measurements) {
+            job->measurement = 0;
+            job->source_at++;
+            pthread_mutex_lock(&engine->lock);
+            engine->rerolled.sources_done = job->source_at;
+            pthread_mutex_unlock(&engine->lock);
+            continue;
+        }
+        bool is_meant = concerns(engine, job->order, job->measurement);
+        while (is_meant && job->tier <= job->tier_last) {
+            if (begin_tier(engine, job)) {
+                return true;
+            }
+            job->tier++;
+        }
+        job->tier = job->tier_first;
+        job->measurement++;
+    }
+    return false;
+}
+
+static enum vv_status nearest(struct vv_engine *engine, uint32_t tenant, uint32_t source,
+                              int64_t from, int64_t *time, struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    int64_t found;
+    enum vv_status status =
+        store->ops->nearest(store, 0, tenant, source, from, true, &found, error);
+    if (status == VV_OK && found < *time) {
+        *time = found;
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
+/* Moves on to the next time at which there may be something, of the tier or below it. */
+static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job *job,
+                                 struct vv_error *error)
+{
+    uint32_t source = source_of(job);
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->order->tenant);
+    struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
+    struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, job->time);
+    int64_t next = INT64_MAX;
+    for (size_t i = plans.n; i-- > 0 && plans.plans[i].from_ns > job->time;) {
+        next = plans.plans[i].from_ns; /* other plans' buckets need not be aligned to these */
+    }
+    enum vv_status status = nearest(engine, job->order->tenant, source, bucket.start, &next, error);
+    for (int tier = 0; tier <= job->tier && status == VV_OK; tier++) {
+        int64_t from = vv_time_floor(vv_unit_earliest((enum vv_space)tier, job->time),
+                                     vv_tier_plan((enum vv_space)tier).bucket_ns);
+        if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
+            status = nearest(engine, tiers.spaces[tier], source, from, &next, error);
+        }
+    }
+    job->time = next > job->time ? next : job->time;
+    return status;
+}
+
+/* ---- units ---- */
+
+static void note(struct vv_engine *engine, const struct vv_reroll_job *job,
+                 const struct vv_reroll_result *result)
+{
+    enum vv_reroll_verdict verdict = result->verdict;
+    bool is_wrong = verdict == VV_REROLL_DIFFERENT || verdict == VV_REROLL_MISSING;
+    bool is_refused = verdict >= VV_REROLL_EXPIRED;
+    pthread_mutex_lock(&engine->lock);
+    struct vv_rerolled *rerolled = &engine->rerolled;
+    rerolled->units[verdict]++;
+    rerolled->repaired += result->is_repaired;
+    /* Half of the room at most for what is refused, which may be much. */
+    size_t most = is_refused ? VV_REROLLED_EXAMPLES / 2 : VV_REROLLED_EXAMPLES;
+    if ((is_wrong || is_refused) && rerolled->n_examples < most) {
+        rerolled->examples[rerolled->n_examples++] =
+            (struct vv_rerolled_unit){.tier = (enum vv_space)job->tier,
+                                      .source = source_of(job),
+                                      .measurement = job->measurement,
+                                      .result = *result};
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static struct vv_reroll_bounds bounds_of(const struct vv_engine *engine,
+                                         const struct vv_reroll_job *job)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->order->tenant);
+    struct vv_reroll_bounds bounds = {.raw_from = vv_whole_from(engine, job->order->tenant)};
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
+        bounds.tier_from[tier] = is_on ? vv_whole_from(engine, tiers.spaces[tier]) : INT64_MAX;
+    }
+    return bounds;
+}
+
+/* The unit at the job's time, and past it. */
+static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *job,
+                              struct vv_error *error)
+{
+    struct vv_reroll_result result;
+    struct vv_reroll_bounds bounds = bounds_of(engine, job);
+    uint32_t source = source_of(job);
+    enum vv_status status = vv_reroll_unit(
+        job->reroll, (enum vv_space)job->tier, source, job->measurement, job->time, &bounds,
+        engine->clock->wall_ns(engine->clock), !engine->rerolled.dry_run, &result, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    note(engine, job, &result);
+    job->time = result.unit.to;
+    if (result.verdict == VV_REROLL_NOTHING && job->time < job->end) {
+        status = skip_empty(engine, job, error);
+    }
+    if (job->time >= job->end) {
+        job->in_tier = false;
+        job->tier++;
+    }
+    return status;
+}
+
+/* What was deleted is not taken out of tiers before the sweep has told the sealer so. */
+static bool waits_for_sweep(const struct vv_engine *engine, const struct vv_reroll_job *job)
+{
+    uint32_t source = source_of(job);
+    return vv_deletions_next(engine->deletions, source, true) == source;
+}
+
+static void end_job(struct vv_engine *engine, enum vv_rerolled_state state,
+                    const struct vv_error *error)
+{
+    pthread_mutex_lock(&engine->lock);
+    if (engine->rerolled.state == VV_REROLLED_RUNNING) {
+        engine->rerolled.state = state;
+        engine->rerolled.error = *error;
+    }
+    drop_job(engine);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static enum vv_status make_reroll(struct vv_engine *engine, struct vv_reroll_job *job)
+{
+    const struct vv_reroll_options options = {
+        .registry = engine->registry,
+        .store = engine->store,
+        .deletions = engine->deletions,
+        .ledger = {.lateness_ns = engine->settings.seal_lateness_ns,
+                   .spread_ns = engine->settings.seal_spread_ns},
+        .zstd_level = (int)engine->settings.zstd_level,
+        .block_bytes_max = (size_t)engine->settings.block_bytes_max,
+        .percentile_error = (double)engine->settings.tiers_percentile_error / 10000,
+    };
+    return job->reroll ? VV_OK : vv_reroll_create(&options, &job->reroll);
+}
+
+static enum vv_status do_slice(struct vv_engine *engine, struct vv_reroll_job *job,
+                               struct vv_error *error)
+{
+    int64_t begun = engine->clock->monotonic_ns(engine->clock);
+    enum vv_status status = make_reroll(engine, job);
+    for (size_t i = 0; i < SLICE_UNITS && status == VV_OK; i++) {
+        if (!job->in_tier && !find_tier(engine, job)) {
+            return VV_DONE;
+        }
+        if (waits_for_sweep(engine, job)) {
+            struct vv_reroll_result result = {.verdict = VV_REROLL_WAITING};
+            note(engine, job, &result);
+            job->in_tier = false; /* all of it */
+            job->tier++;
+            continue;
+        }
+        status = do_unit(engine, job, error);
+        if (engine->clock->monotonic_ns(engine->clock) - begun > SLICE_NS) {
+            break;
+        }
+    }
+    return status;
+}
+
+bool vv_reroll_is_due(struct vv_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool is_due = engine->reroll_job != NULL;
+    pthread_mutex_unlock(&engine->lock);
+    return is_due;
+}
+
+enum vv_status vv_reroll_step(struct vv_engine *engine, struct vv_error *error)
+{
+    pthread_mutex_lock(&engine->lock);
+    struct vv_reroll_job *job = engine->reroll_job;
+    bool is_cancelled = engine->rerolled.state != VV_REROLLED_RUNNING;
+    pthread_mutex_unlock(&engine->lock);
+    if (!job) {
+        return VV_DONE;
+    }
+    enum vv_status status = is_cancelled ? VV_DONE : do_slice(engine, job, error);
+    if (status == VV_DONE) {
+        end_job(engine, VV_REROLLED_DONE, error);
+        return VV_OK;
+    }
+    if (status == VV_NO_MEMORY) {
+        (void)vv_error_set(error, status, "out of memory");
+        end_job(engine, VV_REROLLED_FAILED, error);
+        return VV_OK;
+    }
+    return status; /* of the store: the same unit again when it is back */
+}

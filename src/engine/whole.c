@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From when on all is there that was written, of each tenant and each space: noted durably before
+ * anything expires, so that it stays known when a retention is lengthened later. A tier is whole
+ * from when it was switched on at the earliest.
+ *
+ * Metadata: VV_META_WHOLE, keyed by the tenant's or space's number: u8 version 1, i64 time.
+ */
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+
+#include <stdlib.h>
+
+#define VERSION      1
+#define UNKNOWN      INT64_MIN
+#define NOTHING      INT64_MAX /* a tier that is off */
+#define NOTE_EACH_NS VV_HOUR   /* rounded up to: so that it is written once in a while */
+
+static bool fit(struct vv_engine *engine, uint32_t n)
+{
+    if (n <= engine->n_whole) {
+        return true;
+    }
+    int64_t *bigger = realloc(engine->whole, n * sizeof *bigger);
+    if (!bigger) {
+        return false;
+    }
+    for (uint32_t i = engine->n_whole; i < n; i++) {
+        bigger[i] = UNKNOWN;
+    }
+    engine->whole = bigger;
+    engine->n_whole = n;
+    return true;
+}
+
+struct loading {
+    struct vv_engine *engine;
+    struct vv_error *error;
+};
+
+static enum vv_status load(void *context, struct vv_str key, struct vv_str value)
+{
+    struct loading *loading = context;
+    struct vv_reader reader = vv_reader_of(value.data, value.size);
+    struct vv_reader number = vv_reader_of(key.data, key.size);
+    uint32_t n = vv_reader_be32(&number);
+    uint8_t version = vv_reader_u8(&reader);
+    int64_t from = (int64_t)vv_reader_u64(&reader);
+    if (reader.failed || number.failed || version != VERSION) {
+        return vv_error_set(loading->error, version > VERSION ? VV_NEWER : VV_CORRUPT,
+                            "a record of what has expired is damaged or of a newer version");
+    }
+    if (n >= vv_registry_tenant_count(loading->engine->registry)) {
+        return VV_OK;
+    }
+    if (!fit(loading->engine, n + 1)) {
+        return vv_error_set(loading->error, VV_NO_MEMORY, "out of memory");
+    }
+    loading->engine->whole[n] = from;
+    return VV_OK;
+}
+
+enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
+{
+    struct loading loading = {engine, error};
+    return engine->store->ops->scan_meta(engine->store, VV_META_WHOLE, (struct vv_str){0}, load,
+                                         &loading, error);
+}
+
+int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number)
+{
+    bool is_known = number < engine->n_whole && engine->whole[number] != UNKNOWN;
+    return is_known ? engine->whole[number] : NOTHING;
+}
+
+/* What holds when that has gone which may go at `now`. */
+static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t now)
+{
+    uint32_t tenant;
+    enum vv_space tier;
+    bool is_tier = vv_registry_space_of(engine->registry, number, &tenant, &tier);
+    int64_t retention = vv_registry_retention(engine->registry, number);
+    int64_t from = engine->whole[number];
+    if (is_tier && retention == VV_SPACE_OFF_NS) {
+        return NOTHING;
+    }
+    if (from == UNKNOWN || from == NOTHING) { /* a new one; or it is on from now on */
+        from = is_tier ? now : VV_TIME_MIN;
+    }
+    if (retention > 0 && now > VV_TIME_MIN + retention) {
+        int64_t gone = vv_time_floor(now - retention, NOTE_EACH_NS) + NOTE_EACH_NS;
+        from = gone > from ? gone : from;
+    }
+    return from;
+}
+
+static enum vv_status put(struct vv_engine *engine, uint32_t number, int64_t from,
+                          struct vv_error *error)
+{
+    uint8_t key[4];
+    struct vv_buffer value = {0};
+    vv_registry_key(number, key);
+    vv_buffer_u8(&value, VERSION);
+    vv_buffer_u64(&value, (uint64_t)from);
+    enum vv_status status = vv_buffer_status(&value);
+    if (status == VV_OK) {
+        struct vv_store *store = engine->store;
+        status = store->ops->put_meta(store, VV_META_WHOLE,
+                                      (struct vv_str){(const char *)key, sizeof key},
+                                      (struct vv_str){(const char *)value.data, value.size}, error);
+    }
+    vv_buffer_deinit(&value);
+    return status;
+}
+
+enum vv_status vv_whole_note(struct vv_engine *engine, int64_t now, struct vv_error *error)
+{
+    uint32_t n = vv_registry_tenant_count(engine->registry);
+    bool any = false;
+    enum vv_status status = VV_OK;
+    if (engine->store->ops->shared) {
+        return VV_OK;
+    }
+    if (!fit(engine, n)) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory");
+    }
+    for (uint32_t i = 0; i < n && status == VV_OK; i++) {
+        int64_t from = next_of(engine, i, now);
+        if (from != engine->whole[i]) {
+            status = put(engine, i, from, error);
+            engine->whole[i] = status == VV_OK ? from : engine->whole[i];
+            any = true;
+        }
+    }
+    return status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
+}

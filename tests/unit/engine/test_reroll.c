@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rerolling through the engine: what was damaged in tiers is found, told and repaired, in slices;
+ * and what has expired once is not taken for whole again, whatever retention is set afterwards.
+ */
+#include "base/log.h"
+#include "engine/engine.h"
+#include "ingest/line_protocol.h"
+#include "simulation/sim_clock.h"
+#include "simulation/sim_disk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TENANT VV_STR_LITERAL("t")
+#define DAYS   3
+
+static const int64_t start = 20454 * VV_DAY; /* 2026-01-01 */
+
+struct place {
+    struct vv_sim_disk *disk;
+    struct vv_sim_clock clock;
+    struct vv_store *store;
+    struct vv_engine *engine;
+};
+
+static void open_engine(struct place *place)
+{
+    struct vv_settings settings;
+    struct vv_error error = {0};
+    vv_settings_init(&settings);
+    strcpy(settings.data, "/data");
+    settings.disk_reserve_bytes = 0;
+    settings.series_cache_bytes = 1 << 20;
+    settings.journal_segment_bytes = 64 << 10;
+    settings.seal_quiet_ns = VV_SECOND;
+    settings.bucket_ns = VV_DAY;
+    settings.span_ns = VV_HOUR;
+    struct vv_engine_options options = {.settings = &settings,
+                                        .disk = vv_sim_disk_interface(place->disk),
+                                        .clock = &place->clock.clock,
+                                        .store = place->store,
+                                        .manual = true};
+    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
+        vv_engine_recover(place->engine, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static enum vv_status step(struct place *place, enum vv_engine_task task)
+{
+    struct vv_error error = {0};
+    return vv_engine_step(place->engine, task, &error);
+}
+
+static void step_all(struct place *place, enum vv_engine_task task)
+{
+    enum vv_status status;
+    do {
+        status = step(place, task);
+    } while (status == VV_OK);
+    assert_int_equal(status, VV_DONE);
+}
+
+static void set_retention(struct place *place, int64_t raw_ns)
+{
+    struct vv_error error = {0};
+    const struct vv_retentions retentions = {.raw_ns = raw_ns};
+    if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static void expire(struct place *place)
+{
+    assert_int_equal(step(place, VV_TASK_EXPIRE), VV_OK);
+}
+
+static void keep_status(void *context, enum vv_status status, const char *message)
+{
+    (void)message;
+    *(enum vv_status *)context = status;
+}
+
+static void write_text(struct place *place, struct vv_str text)
+{
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    enum vv_status outcome = VV_UNKNOWN;
+    assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    vv_engine_account(place->engine, &staging);
+    vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
+    vv_staging_deinit(&staging);
+    assert_int_equal(step(place, VV_TASK_COMMIT), VV_OK);
+    assert_int_equal(outcome, VV_OK);
+}
+
+/* Some days of two sources and measurements, sealed, with all tiers for ever. */
+static void begin(struct place *place)
+{
+    vv_log_level_set(VV_LOG_OFF);
+    place->disk = vv_sim_disk_create(1);
+    struct vv_disk *disk = vv_sim_disk_interface(place->disk);
+    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
+    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
+    vv_sim_clock_init(&place->clock, start + DAYS * VV_DAY);
+    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
+    assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
+    open_engine(place);
+    set_retention(place, 0);
+    struct vv_buffer text = {0};
+    for (int minute = 0; minute < DAYS * 24 * 60; minute++) {
+        vv_buffer_format(&text, "%s,h=%s v=%d %lld\n", minute % 2 ? "m" : "n",
+                         minute % 3 ? "a" : "b", minute, (long long)(start + minute * VV_MINUTE));
+    }
+    write_text(place, (struct vv_str){(char *)text.data, text.size});
+    vv_buffer_deinit(&text);
+    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
+    vv_sim_clock_advance(&place->clock, 40 * VV_DAY);
+    step_all(place, VV_TASK_SEAL_ALL);
+    expire(place);
+}
+
+static void end(struct place *place)
+{
+    vv_engine_close(place->engine);
+    place->store->ops->close(place->store);
+    vv_sim_disk_destroy(place->disk);
+}
+
+/* The record of a unit is gone, as far as the store goes. */
+static void lose_record(struct place *place, enum vv_space tier, int64_t from)
+{
+    struct vv_registry *registry = vv_engine_query_context(place->engine)->registry;
+    uint32_t tenant;
+    struct vv_error error = {0};
+    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
+    uint32_t space = vv_registry_tiers(registry, tenant).spaces[tier];
+    const struct vv_piece none = {.kind = VV_PIECE_BLOCK,
+                                  .key = vv_unit_key(tier, space, 0, 0, from)};
+    if (place->store->ops->put_blocks(place->store, &none, 1, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static struct vv_rerolled reroll(struct place *place, const char *more, const char *value)
+{
+    struct vv_request *request;
+    struct vv_rerolled rerolled;
+    struct vv_error error = {0};
+    uint64_t id = 0;
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
+                                              {vv_str_of(more), vv_str_of(value)}};
+    if (vv_request_parse(VV_REQUEST_REROLL, parameters, more ? 2 : 1, start, &request, &error) !=
+            VV_OK ||
+        vv_engine_reroll(place->engine, request, &id, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    uint64_t other;
+    assert_int_equal(vv_engine_reroll(place->engine, request, &other, &error), VV_OVERLOAD);
+    vv_request_destroy(request);
+    step_all(place, VV_TASK_REROLL);
+    assert_int_equal(vv_engine_read_reroll(place->engine, id, false, &rerolled, NULL), VV_OK);
+    assert_int_equal(rerolled.state, VV_REROLLED_DONE);
+    assert_int_equal(rerolled.sources_done, rerolled.sources);
+    return rerolled;
+}
+
+static void test_lost_records_are_found_told_and_repaired(void **state)
+{
+    struct place place;
+    (void)state;
+    begin(&place);
+    struct vv_rerolled rerolled = reroll(&place, NULL, NULL);
+    /* Of two sources and two measurements: hours of minutes, days of hours, 28 days of days. */
+    uint64_t all = rerolled.units[VV_REROLL_SAME];
+    assert_int_equal(rerolled.sources, 2);
+    assert_int_equal(all, UINT64_C(4) * (DAYS * 24 + DAYS + 1));
+    assert_int_equal(rerolled.units[VV_REROLL_MISSING], 0);
+    lose_record(&place, VV_SPACE_MINUTE, start + 5 * VV_HOUR);
+    lose_record(&place, VV_SPACE_HOUR, start + VV_DAY);
+    rerolled = reroll(&place, "dry_run", "true");
+    assert_int_equal(rerolled.units[VV_REROLL_SAME], all - 2);
+    assert_int_equal(rerolled.units[VV_REROLL_MISSING], 2);
+    assert_int_equal(rerolled.repaired, 0);
+    assert_int_equal(rerolled.n_examples, 2);
+    assert_int_equal(rerolled.examples[0].tier, VV_SPACE_MINUTE);
+    assert_int_equal(rerolled.examples[0].result.unit.from, start + 5 * VV_HOUR);
+    rerolled = reroll(&place, "tier", "minute");
+    assert_int_equal(rerolled.repaired, 1);
+    rerolled = reroll(&place, "to", "2026-01-01T05:00:00Z"); /* not in the range */
+    assert_int_equal(rerolled.repaired, 0);
+    assert_int_equal(step(&place, VV_TASK_SEAL_ALL), VV_DONE);
+    rerolled = reroll(&place, NULL, NULL);
+    assert_int_equal(rerolled.repaired, 1);
+    /* What both sources have together of these hours is made anew. */
+    assert_int_equal(step(&place, VV_TASK_SEAL_ALL), VV_OK);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    rerolled = reroll(&place, NULL, NULL);
+    assert_int_equal(rerolled.units[VV_REROLL_SAME], all);
+    end(&place);
+}
+
+static void test_what_has_expired_once_is_never_whole_again(void **state)
+{
+    struct place place;
+    (void)state;
+    begin(&place);
+    set_retention(&place, 38 * VV_DAY); /* of which the first days are beyond */
+    expire(&place);
+    set_retention(&place, 0);
+    expire(&place);
+    lose_record(&place, VV_SPACE_MINUTE, start + 5 * VV_HOUR);
+    for (int turn = 0; turn < 2; turn++) { /* also after a restart */
+        struct vv_rerolled rerolled = reroll(&place, "tier", "minute");
+        assert_int_equal(rerolled.repaired, 0);
+        assert_int_equal(rerolled.units[VV_REROLL_MISSING], 0);
+        assert_true(rerolled.units[VV_REROLL_EXPIRED] > 0);
+        vv_engine_close(place.engine);
+        open_engine(&place);
+    }
+    end(&place);
+}
+
+static void test_a_reroll_can_be_ended(void **state)
+{
+    struct place place;
+    struct vv_request *request;
+    struct vv_rerolled rerolled;
+    uint64_t id;
+    const struct vv_parameter tenant = {VV_STR_LITERAL("tenant"), TENANT};
+    (void)state;
+    begin(&place);
+    assert_int_equal(vv_request_parse(VV_REQUEST_REROLL, &tenant, 1, start, &request, NULL), VV_OK);
+    assert_int_equal(vv_engine_reroll(place.engine, request, &id, NULL), VV_OK);
+    assert_int_equal(step(&place, VV_TASK_REROLL), VV_OK);
+    assert_int_equal(vv_engine_read_reroll(place.engine, id, true, &rerolled, NULL), VV_OK);
+    assert_int_equal(rerolled.state, VV_REROLLED_CANCELLED);
+    assert_true(rerolled.units[VV_REROLL_SAME] > 0);
+    step_all(&place, VV_TASK_REROLL);
+    assert_int_equal(vv_engine_read_reroll(place.engine, id, false, &rerolled, NULL), VV_OK);
+    assert_int_equal(rerolled.state, VV_REROLLED_CANCELLED);
+    assert_int_equal(vv_engine_read_reroll(place.engine, id + 1, false, &rerolled, NULL),
+                     VV_NOT_FOUND);
+    assert_int_equal(vv_engine_reroll(place.engine, request, &id, NULL), VV_OK); /* another */
+    vv_request_destroy(request);
+    end(&place); /* in the middle of it */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
+        cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
+        cmocka_unit_test(test_a_reroll_can_be_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rerolling: what is damaged in a tier's record is found and put right, and nothing is touched
+ * where what is below is not certainly whole.
+ */
+#include "seal/reroll.h"
+
+#include "support/pipeline.h"
+#include "tier/rollup.h"
+
+#include <stdlib.h>
+
+static const int64_t midnight = 20000 * VV_DAY;
+
+struct world {
+    struct pipeline p;
+    struct vv_reroll *reroll;
+    uint32_t source;
+    uint32_t spaces[VV_SPACES];
+    struct vv_reroll_bounds bounds;
+    int64_t now;
+};
+
+static void seal_all(struct world *world)
+{
+    struct vv_error error = {0};
+    enum vv_status status;
+    while ((status = vv_sealer_step(world->p.sealer, VV_SEAL_ALL, 8, &error)) == VV_OK) {
+    }
+    if (status != VV_DONE) {
+        fail_msg("%s", error.message);
+    }
+}
+
+/* Two days of points, one each second of the first minute of each hour but the third; sealed, with
+ * all tiers, some hours before now. */
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    pipeline_init(&world->p, midnight);
+    world->p.flush.bucket_ns = VV_DAY;
+    world->p.flush.span_ns = VV_HOUR;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        world->spaces[tier] = pipeline_tier(&world->p, (enum vv_space)tier);
+        world->bounds.tier_from[tier] = VV_TIME_MIN;
+    }
+    world->bounds.raw_from = VV_TIME_MIN;
+    world->source = pipeline_source(&world->p, "a");
+    for (int hour = 0; hour < 48; hour++) {
+        for (int second = 0; second < 60 && hour != 2; second++) {
+            int64_t time = midnight + hour * VV_HOUR + second * VV_SECOND;
+            pipeline_write(&world->p, world->source, 0, time, (uint64_t)(hour * 100 + second));
+        }
+    }
+    world->now = midnight + 60 * VV_DAY;
+    vv_sim_clock_advance(&world->p.clock, 60 * VV_DAY);
+    assert_int_equal(pipeline_flush(&world->p), VV_OK);
+    seal_all(world);
+    const struct vv_reroll_options options = {.registry = world->p.registry,
+                                              .store = world->p.store,
+                                              .deletions = world->p.deletions,
+                                              .block_bytes_max = 1 << 20,
+                                              .percentile_error = 0.01};
+    assert_int_equal(vv_reroll_create(&options, &world->reroll), VV_OK);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    vv_reroll_destroy(world->reroll);
+    pipeline_deinit(&world->p);
+    free(world);
+    return 0;
+}
+
+static struct vv_reroll_result look(struct world *world, enum vv_space tier, int64_t time,
+                                    bool repair)
+{
+    struct vv_reroll_result result;
+    struct vv_error error = {0};
+    if (vv_reroll_unit(world->reroll, tier, world->source, world->p.measurement, time,
+                       &world->bounds, world->now, repair, &result, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    return result;
+}
+
+static void assert_verdict(struct world *world, enum vv_space tier, int64_t time,
+                           enum vv_reroll_verdict verdict)
+{
+    assert_int_equal(look(world, tier, time, false).verdict, verdict);
+}
+
+static struct vv_span_key key_of(const struct world *world, enum vv_space tier, int64_t from)
+{
+    return vv_unit_key(tier, world->spaces[tier], world->source, world->p.measurement, from);
+}
+
+static void put_record(struct world *world, enum vv_space tier, int64_t from, struct vv_str bytes)
+{
+    struct vv_error error = {0};
+    const struct vv_piece piece = {
+        .kind = VV_PIECE_BLOCK, .key = key_of(world, tier, from), .bytes = bytes};
+    if (world->p.store->ops->put_blocks(world->p.store, &piece, 1, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+/* A record of steps that looks well, of n values, each `value`, one a second from `time` on. */
+static void put_steps(struct world *world, enum vv_space tier, const struct vv_unit *unit,
+                      int64_t time, size_t n, uint64_t value)
+{
+    struct vv_rollup *rollup;
+    int64_t times[64];
+    uint64_t values[64];
+    struct vv_buffer bytes = {0};
+    struct vv_error error = {0};
+    for (size_t i = 0; i < n; i++) {
+        times[i] = time + (int64_t)i * VV_SECOND;
+        values[i] = value;
+    }
+    struct vv_column column = {.metric = world->p.metrics[0], .type = VV_INT64, .values = values};
+    const struct vv_rows rows = {.n_rows = n, .n_columns = 1, .times = times, .columns = &column};
+    assert_int_equal(vv_rollup_create(0.01, &rollup), VV_OK);
+    vv_rollup_begin(rollup, vv_tier_step_ns(tier));
+    assert_int_equal(vv_rollup_add_rows(rollup, &rows, &error), VV_OK);
+    vv_unit_write(&bytes, VV_UNIT_STEPS, unit);
+    assert_int_equal(vv_rollup_encode(rollup, 0, 0, &bytes, &error), VV_OK);
+    put_record(world, tier, unit->from, (struct vv_str){(char *)bytes.data, bytes.size});
+    vv_buffer_deinit(&bytes);
+    vv_rollup_destroy(rollup);
+}
+
+/* ---- tests ---- */
+
+static void test_what_the_sealer_built_is_as_it_should_be(void **state)
+{
+    struct world *world = *state;
+    for (int hour = 0; hour < 48; hour++) {
+        assert_verdict(world, VV_SPACE_MINUTE, midnight + hour * VV_HOUR,
+                       hour == 2 ? VV_REROLL_NOTHING : VV_REROLL_SAME);
+    }
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME);
+    assert_verdict(world, VV_SPACE_HOUR, midnight + VV_DAY, VV_REROLL_SAME);
+    assert_verdict(world, VV_SPACE_DAY, midnight, VV_REROLL_SAME);
+    assert_verdict(world, VV_SPACE_HOUR, midnight + 7 * VV_DAY, VV_REROLL_NOTHING);
+    assert_verdict(world, VV_SPACE_DAY, world->now, VV_REROLL_OPEN);
+}
+
+static void test_a_damaged_record_is_found_and_repaired(void **state)
+{
+    struct world *world = *state;
+    const struct vv_unit hour = {midnight, midnight + VV_HOUR};
+    const struct vv_unit day = {midnight, midnight + VV_DAY};
+    put_steps(world, VV_SPACE_MINUTE, &hour, midnight, 59, 7);
+    put_steps(world, VV_SPACE_HOUR, &day, midnight, 60, 7);
+    struct vv_reroll_result result = look(world, VV_SPACE_MINUTE, midnight, false);
+    assert_int_equal(result.verdict, VV_REROLL_DIFFERENT);
+    assert_string_equal(result.what, "count");
+    assert_int_equal(result.steps, 1);
+    assert_int_equal(result.start, midnight);
+    assert_int_equal(result.metric, world->p.metrics[0]);
+    assert_false(result.is_repaired);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_DIFFERENT); /* untouched */
+    assert_true(look(world, VV_SPACE_MINUTE, midnight, true).is_repaired);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_SAME);
+    result = look(world, VV_SPACE_HOUR, midnight, true);
+    assert_int_equal(result.verdict, VV_REROLL_DIFFERENT);
+    assert_int_equal(result.steps, 23); /* the hours with points, in each something */
+    assert_true(result.is_repaired);
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME);
+    assert_verdict(world, VV_SPACE_DAY, midnight, VV_REROLL_SAME);
+}
+
+static void test_each_part_of_a_step_is_compared(void **state)
+{
+    struct world *world = *state;
+    const struct vv_unit unit = {midnight, midnight + VV_HOUR};
+    static const struct {
+        int64_t late;
+        size_t n;
+        uint64_t value;
+        const char *what;
+    } cases[] = {{0, 59, 7, "count"}, {0, 60, 7, "min or max"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put_steps(world, VV_SPACE_MINUTE, &unit, midnight + cases[i].late, cases[i].n,
+                  cases[i].value);
+        struct vv_reroll_result result = look(world, VV_SPACE_MINUTE, midnight, true);
+        assert_int_equal(result.verdict, VV_REROLL_DIFFERENT);
+        assert_string_equal(result.what, cases[i].what);
+        assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_SAME);
+    }
+}
+
+static void test_a_record_that_is_missing_or_unreadable_is_made(void **state)
+{
+    struct world *world = *state;
+    put_record(world, VV_SPACE_HOUR, midnight, (struct vv_str){0});
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_MISSING);
+    assert_true(look(world, VV_SPACE_HOUR, midnight, true).is_repaired);
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME);
+    put_record(world, VV_SPACE_HOUR, midnight, VV_STR_LITERAL("no record at all"));
+    assert_true(look(world, VV_SPACE_HOUR, midnight, true).is_repaired);
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME);
+    const struct vv_unit nothing = {midnight + 2 * VV_HOUR, midnight + 3 * VV_HOUR};
+    put_steps(world, VV_SPACE_MINUTE, &nothing, nothing.from, 5, 1); /* without any points */
+    assert_true(look(world, VV_SPACE_MINUTE, nothing.from, true).is_repaired);
+    assert_verdict(world, VV_SPACE_MINUTE, nothing.from, VV_REROLL_NOTHING);
+}
+
+static void test_nothing_is_built_of_what_has_expired(void **state)
+{
+    struct world *world = *state;
+    const struct vv_unit hour = {midnight, midnight + VV_HOUR};
+    world->bounds.raw_from = midnight + VV_SECOND;
+    put_steps(world, VV_SPACE_MINUTE, &hour, midnight, 59, 7);
+    assert_int_equal(look(world, VV_SPACE_MINUTE, midnight, true).verdict, VV_REROLL_EXPIRED);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight + VV_HOUR, VV_REROLL_SAME);
+    world->bounds.raw_from = midnight;
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_DIFFERENT); /* it was left alone */
+}
+
+static void test_a_stretch_without_a_record_is_empty_only_where_its_tier_was_on(void **state)
+{
+    struct world *world = *state;
+    world->bounds.raw_from = INT64_MAX;
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME); /* in spite of its third hour */
+    world->bounds.tier_from[VV_SPACE_MINUTE] = midnight + 2 * VV_HOUR;
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME);
+    world->bounds.tier_from[VV_SPACE_MINUTE] = midnight + 2 * VV_HOUR + 1;
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_EXPIRED);
+    assert_verdict(world, VV_SPACE_HOUR, midnight + VV_DAY, VV_REROLL_SAME); /* all in records */
+}
+
+static void test_what_waits_for_the_sealer_is_left_to_it(void **state)
+{
+    struct world *world = *state;
+    pipeline_write(&world->p, world->source, 0, midnight + VV_MINUTE, 5);
+    assert_int_equal(pipeline_flush(&world->p), VV_OK);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_WAITING);
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_WAITING);
+    assert_verdict(world, VV_SPACE_DAY, midnight, VV_REROLL_WAITING);
+    seal_all(world);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_SAME);
+    assert_verdict(world, VV_SPACE_DAY, midnight, VV_REROLL_SAME);
+}
+
+/* A run that says that nothing above it is stale: as one that came while the unit was open. */
+static void test_nothing_is_built_of_what_is_not_sealed(void **state)
+{
+    struct world *world = *state;
+    struct vv_buffer bytes = {0};
+    const struct vv_unit hour = {midnight + VV_HOUR, midnight + 2 * VV_HOUR};
+    vv_unit_write(&bytes, VV_UNIT_STALE, &hour);
+    struct vv_piece run = {.kind = VV_PIECE_RUN,
+                           .key = key_of(world, VV_SPACE_MINUTE, hour.from),
+                           .run = 99,
+                           .bytes = {(char *)bytes.data, bytes.size}};
+    assert_int_equal(world->p.store->ops->put_run(world->p.store, &run, NULL), VV_OK);
+    assert_verdict(world, VV_SPACE_MINUTE, hour.from, VV_REROLL_WAITING);
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_UNSEALED);
+    assert_verdict(world, VV_SPACE_HOUR, midnight + VV_DAY, VV_REROLL_SAME);
+    run.key = (struct vv_span_key){.partition = {.tenant = world->p.tenant,
+                                                 .source = world->source,
+                                                 .bucket_start = midnight,
+                                                 .bucket_ns = VV_DAY},
+                                   .measurement = world->p.measurement,
+                                   .span_start = midnight};
+    assert_int_equal(world->p.store->ops->put_run(world->p.store, &run, NULL), VV_OK);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_UNSEALED);
+    vv_buffer_deinit(&bytes);
+}
+
+static void test_nothing_is_built_of_what_cannot_be_read(void **state)
+{
+    struct world *world = *state;
+    put_record(world, VV_SPACE_MINUTE, midnight, VV_STR_LITERAL("no record at all"));
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_DAMAGED);
+    const struct vv_piece block = {
+        .kind = VV_PIECE_BLOCK,
+        .key = {.partition = {.tenant = world->p.tenant,
+                              .source = world->source,
+                              .bucket_start = midnight,
+                              .bucket_ns = VV_DAY},
+                .measurement = world->p.measurement,
+                .span_start = midnight},
+        .bytes = VV_STR_LITERAL("no block at all"),
+    };
+    assert_int_equal(world->p.store->ops->put_blocks(world->p.store, &block, 1, NULL), VV_OK);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_DAMAGED);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight + VV_HOUR, VV_REROLL_SAME);
+}
+
+#define reroll_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        reroll_test(test_what_the_sealer_built_is_as_it_should_be),
+        reroll_test(test_a_damaged_record_is_found_and_repaired),
+        reroll_test(test_each_part_of_a_step_is_compared),
+        reroll_test(test_a_record_that_is_missing_or_unreadable_is_made),
+        reroll_test(test_nothing_is_built_of_what_has_expired),
+        reroll_test(test_a_stretch_without_a_record_is_empty_only_where_its_tier_was_on),
+        reroll_test(test_what_waits_for_the_sealer_is_left_to_it),
+        reroll_test(test_nothing_is_built_of_what_is_not_sealed),
+        reroll_test(test_nothing_is_built_of_what_cannot_be_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
