@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define SEAL_SPANS        64
+#define SEAL_SPANS        256
 #define SEAL_SPANS_SHARED 512 /* a group costs an agreement for each of its shards */
 #define SEAL_SLICE_NS     (100 * VV_MILLISECOND)
 #define STOP_DELIVERY_NS  (2 * VV_SECOND)

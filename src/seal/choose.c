@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define OTHER_MAX      1024 /* marks of another kind that are passed over for a group */
-#define LONG_UNITS_MAX 8
+#define LONG_UNITS_MAX 64
 #define COHORTS_MAX    2
 
 struct choice {
@@ -90,15 +90,19 @@ static size_t group_max(const struct choice *choice, int kind)
     return most < choice->spans_max ? most : choice->spans_max;
 }
 
-/* A group is of one kind: what a tier is built of is sealed, or built, before. Marks of another
- * kind are passed over, some of them; the next group begins at the first one. */
+/* A group is of one kind: what a tier is built of is sealed, or built, before. Marks of coarser
+ * tiers are passed over, some of them; the next group begins at the first one. One of a finer kind
+ * ends the group: what is above it would be built now, and once more behind it. */
 static enum vv_status choose_mark(void *context, const struct vv_mark *mark)
 {
     struct choice *choice = context;
     struct vv_sealer *sealer = choice->sealer;
     int kind = kind_of(sealer, mark);
     bool chosen = is_wanted(choice, mark, kind) && is_free(choice, mark);
-    if (chosen && sealer->n_marks > 0 && kind != sealer->kind) {
+    if (chosen && sealer->n_marks > 0 && kind < sealer->kind) {
+        return VV_DONE;
+    }
+    if (chosen && sealer->n_marks > 0 && kind > sealer->kind) {
         if (choice->n_other++ == 0) {
             choice->before_other = sealer->cursor;
         }

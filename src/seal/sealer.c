@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
-#define GROUP_BYTES_MAX (4u << 20) /* of encoded blocks in one write to the store */
+/* A write to the store costs as much as sealing some hundred spans, so a group has many; but other
+ * work waits for it. */
+#define GROUP_BYTES_MAX (4u << 20)            /* of encoded blocks */
+#define GROUP_NS_MAX    (50 * VV_MILLISECOND) /* after which no further span is begun */
 #define BLOCK_ROWS_MAX  65536
 #define CHUNK_PARTS     4 /* of a block, merged at once: few of them are cut short */
 
@@ -151,8 +154,11 @@ static void go_back_to(struct vv_sealer *sealer, const struct vv_mark *mark)
 
 static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *error)
 {
+    int64_t until = vv_seal_monotonic(sealer) + GROUP_NS_MAX;
     for (size_t i = 0; i < sealer->n_marks; i++) {
-        if (sealer->blocks.bytes >= GROUP_BYTES_MAX) { /* the next group begins here */
+        bool is_full = sealer->blocks.bytes >= GROUP_BYTES_MAX ||
+                       (i > 0 && vv_seal_monotonic(sealer) >= until);
+        if (is_full) { /* the next group begins here */
             go_back_to(sealer, &sealer->marks[i - 1]);
             break;
         }

@@ -716,6 +716,29 @@ static void nothing_is_built_twice(void **state)
     world_deinit(&world);
 }
 
+/* Whatever lies between in the order in which it is due. */
+static void history_is_built_once(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world);
+    all_tiers(&world);
+    for (uint32_t source = 0; source < 6; source++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%u", source);
+        uint32_t number = pipeline_source(&world.p, name);
+        fill(&world, number, midnight, midnight + 4 * VV_DAY, 20 * VV_MINUTE);
+    }
+    advance_to(&world, midnight + 50 * VV_DAY);
+    while (vv_sealer_step(world.p.sealer, VV_SEAL_ALL, 64, NULL) == VV_OK) {
+    }
+    assert_int_equal(figures_of(&world).spans, 6 * 4 * 24);
+    /* Of each source minutes, hours and days; of their cohort hours and days. */
+    assert_int_equal(figures_of(&world).units, 6 * (4 * 24 + 4 + 1) + (4 + 1));
+    assert_complete(&world, 6);
+    world_deinit(&world);
+}
+
 /* The record of a finer tier's unit is overwritten with what no checksum accepts. */
 static void damage(struct world *world, uint32_t source, int64_t from)
 {
@@ -862,6 +885,7 @@ int main(void)
         cmocka_unit_test(tiers_are_right_whichever_write_fails),
         cmocka_unit_test(a_group_is_of_one_kind),
         cmocka_unit_test(nothing_is_built_twice),
+        cmocka_unit_test(history_is_built_once),
         cmocka_unit_test(a_damaged_record_is_made_up_for_from_what_is_finer),
         cmocka_unit_test(tiers_equal_raw_after_random_histories),
     };
