@@ -2,9 +2,10 @@
 """What the pyramid of tiers gives, and what it costs, on the embedded store.
 
 Reports of 10 metrics, 10 s apart, of many hosts over months, written as history, so that everything
-is sealed and built. Queries ask the same of the tiers and, with tier=raw, of the points. What tiers
-cost is the server's CPU seconds beside a server without them; what late points cost, its CPU seconds
-for points that come into hours that were sealed and built before.
+is sealed and built. Queries ask the same of the tiers and, with tier=raw, of the points, one after the
+other over one connection. What tiers cost is the server's CPU seconds beside a server without them,
+in turns, at 10 s (a minute holds 6 points, so it keeps them) and at 1 s (60); what late points cost,
+its CPU seconds for points that come into hours that were sealed and built before.
 """
 import argparse
 import http.client
@@ -64,27 +65,77 @@ class Cost:
 
 
 def load_days(server, tenant, arguments, days, text):
-    """Points per CPU second, all sealed and built."""
+    """All sealed and built, once for all days; returns the points."""
     points = 0
-    with common.Step(f"{text}: {arguments.hosts} hosts, {days} days"), Cost(server) as cost:
+    with common.Step(f"{text}: {arguments.hosts} hosts, {days} days"):
         for day in range(days):
             points += load(server, tenant, arguments.hosts, arguments.start + day * DAY_S, DAY_S,
                            seed=day + 1)
-            seal(server)
-    return points, points / cost.seconds
+        seal(server)
+    return points
+
+
+# ---- what tiers cost
+
+def write_once(arguments, tiers, hosts, days, interval_s):
+    """CPU seconds a point, and bytes a point, of a server of its own. Each unit is built once, as of
+    live data."""
+    with common.Folder() as folder:
+        server = common.start_varve(folder)
+        try:
+            make_tenant(server, "cost", tiers)
+            points = 0
+            with Cost(server) as cost:
+                for day in range(days):
+                    points += load(server, "cost", hosts, arguments.start + day * DAY_S, DAY_S,
+                                   interval_s, seed=day + 1)
+                seal(server)
+        finally:
+            server.stop()
+        (server.folder / "server.log").unlink()
+        return cost.seconds / points, common.folder_bytes(folder) / points
+
+
+def cost_rows(arguments):
+    rows = []
+    for interval_s, hosts, days, bar in ((1, arguments.cost_hosts, 1, 1.25),
+                                         (10, arguments.cost_hosts, 7, None)):
+        plain, tiered = [], []
+        for repeat in range(arguments.cost_repeats):
+            with common.Step(f"cost at {interval_s} s, {repeat + 1}: {hosts} hosts, {days} days"):
+                plain.append(write_once(arguments, False, hosts, days, interval_s))
+                tiered.append(write_once(arguments, True, hosts, days, interval_s))
+        without = statistics.median(seconds for seconds, _ in plain) * 1e6
+        ratio = statistics.median(t[0] / p[0] for t, p in zip(tiered, plain))
+        text = f"{60 // interval_s} points a minute's step"
+        rows.append(common.row(f"{text}: CPU a point, written, sealed and built", "µs",
+                               without * ratio, "without tiers", without, bar,
+                               higher_is_better=False))
+        rows.append(common.row(f"{text}: on disk", "bytes/point", tiered[-1][1], "without tiers",
+                               plain[-1][1]))
+    return rows
 
 
 # ---- asking
 
-def ask(server, tenant, **parameters):
-    lists = list(parameters.items())
-    path = "/api/v1/query?" + urllib.parse.urlencode([("tenant", tenant)] + lists)
-    start = time.perf_counter()
-    status, body = common.request(server.port, "GET", path, timeout=600)
-    took_ms = (time.perf_counter() - start) * 1000
-    if status != 200:
-        raise RuntimeError(f"query: {status} {body[:300]}")
-    return took_ms, json.loads(body)
+class Asking:
+    """One connection, kept, as of a dashboard."""
+
+    def __init__(self, server):
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+
+    def ask(self, **parameters):
+        """The answer, milliseconds until it was there, and those of the server alone."""
+        words = urllib.parse.urlencode({"tenant": "tiered", **parameters})
+        start = time.perf_counter()
+        self.connection.request("GET", f"/api/v1/query?{words}")
+        reply = self.connection.getresponse()
+        body = reply.read()
+        took_ms = (time.perf_counter() - start) * 1000
+        if reply.status != 200:
+            raise RuntimeError(f"query: {reply.status} {body[:300]}")
+        answer = json.loads(body)
+        return answer, took_ms, answer["facts"]["duration_ms"]
 
 
 def range_of(arguments, days):
@@ -96,23 +147,24 @@ def values_of(answer):
     return [point[:2] for series in answer["series"] for point in series["points"]]
 
 
-def compare_query(server, arguments, days, step, agg, hosts):
-    """Medians of tiers and of raw points; the answers must be the same but for percentiles."""
+def compare_query(asking, arguments, days, step, agg, hosts):
+    """Medians of tiers and of raw points, until the answer was there and of the server alone; the
+    answers must be the same but for percentiles."""
     took = {"tiers": [], "raw": []}
     for repeat in range(arguments.repeats):
         host = "|".join(f"host_{(repeat * hosts + i) % arguments.hosts}" for i in range(hosts))
         common_words = {"metric": "cpu.usage_user", "tag": f"hostname={host}", "step": step,
                         "agg": agg, **range_of(arguments, days)}
-        tiers_ms, tiers = ask(server, "tiered", **common_words)
-        raw_ms, raw = ask(server, "tiered", tier="raw", **common_words)
+        tiers, *tiers_ms = asking.ask(**common_words)
+        raw, *raw_ms = asking.ask(tier="raw", **common_words)
         took["tiers"].append(tiers_ms)
         took["raw"].append(raw_ms)
         if agg == "max" and values_of(tiers) != values_of(raw):
             raise RuntimeError(f"tiers do not answer what raw points do: {days} days, {step}")
-    return statistics.median(took["tiers"]), statistics.median(took["raw"])
+    return [[statistics.median(times) for times in zip(*took[kind])] for kind in ("tiers", "raw")]
 
 
-def query_rows(server, arguments):
+def query_rows(asking, arguments):
     rows = []
     for name, days in (("month", 30), ("quarter", 90)):
         if days > arguments.days:
@@ -121,19 +173,20 @@ def query_rows(server, arguments):
                                  ("1d", "p99", 1), ("1d", "mean", 10)):
             text = f"{name}, {agg} of {step}, {hosts} host{'s' if hosts > 1 else ''}"
             with common.Step(text):
-                tiers, raw = compare_query(server, arguments, days, step, agg, hosts)
-            rows.append(common.row(text, "ms", tiers, "raw points", raw, 1 / 20,
-                                   higher_is_better=False))
+                tiers, raw = compare_query(asking, arguments, days, step, agg, hosts)
+            for at, what in enumerate(("", ", the server alone")):
+                rows.append(common.row(text + what, "ms", tiers[at], "raw points", raw[at],
+                                       1 / 20, higher_is_better=False))
     return rows
 
 
-def bytes_by_tier(server, arguments, points):
+def bytes_by_tier(asking, arguments, points):
     """What a point of one host takes in each tier, as it is read."""
     figures = {}
     whole = range_of(arguments, arguments.days)
     for tier, step in TIERS.items():
-        facts = ask(server, "tiered", metric="cpu.usage_user", tag="hostname=host_0", tier=tier,
-                    step=step, agg="count", **whole)[1]["facts"]
+        facts = asking.ask(metric="cpu.usage_user", tag="hostname=host_0", tier=tier, step=step,
+                           agg="count", **whole)[0]["facts"]
         figures[tier] = facts["bytes_read"] / (points / arguments.hosts)
     return figures
 
@@ -212,33 +265,17 @@ def live_rows(server, arguments):
 
 # ---- all
 
-def plain_cost(arguments):
-    with common.Folder() as folder:
-        server = common.start_varve(folder)
-        try:
-            make_tenant(server, "plain", False)
-            points, per_cpu = load_days(server, "plain", arguments,
-                                        min(arguments.days, arguments.plain_days), "without tiers")
-        finally:
-            server.stop()
-        (server.folder / "server.log").unlink()
-        return per_cpu, common.folder_bytes(folder) / points
-
-
 def run(arguments):
-    plain_per_cpu, plain_bytes = plain_cost(arguments)
+    rows = cost_rows(arguments)
     with common.Folder() as folder:
         server = common.start_varve(folder)
         try:
             make_tenant(server, "tiered", True)
-            points, per_cpu = load_days(server, "tiered", arguments, arguments.days, "with tiers")
-            disk = common.folder_bytes(folder) / points
-            rows = [common.row("points per CPU second, written, sealed and built", "1/s", per_cpu,
-                               "without tiers", plain_per_cpu, 1 / 1.25),
-                    common.row("on disk", "bytes/point", disk, "without tiers", plain_bytes)]
+            points = load_days(server, "tiered", arguments, arguments.days, "with tiers")
+            asking = Asking(server)
             rows += [common.row(f"{tier} tier, as read", "bytes/point of raw data", value)
-                     for tier, value in bytes_by_tier(server, arguments, points).items()]
-            rows += query_rows(server, arguments)
+                     for tier, value in bytes_by_tier(asking, arguments, points).items()]
+            rows += query_rows(asking, arguments)
             rows += late_rows(server, arguments)
             rows += live_rows(server, arguments)
         finally:
@@ -251,14 +288,15 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a look: 10 hosts, 31 days")
     parser.add_argument("--hosts", type=int, default=100)
     parser.add_argument("--days", type=int, default=90)
-    parser.add_argument("--plain-days", type=int, default=14,
-                        help="days that are written without tiers, to compare with")
+    parser.add_argument("--cost-hosts", type=int, default=20,
+                        help="that are written with and without tiers")
+    parser.add_argument("--cost-repeats", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--live-seconds", type=int, default=30)
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.hosts, arguments.days, arguments.plain_days = 10, 31, 7
-        arguments.repeats, arguments.live_seconds = 5, 10
+        arguments.hosts, arguments.days, arguments.cost_hosts = 10, 31, 5
+        arguments.cost_repeats, arguments.repeats, arguments.live_seconds = 3, 9, 10
     month = 28 * DAY_S
     arguments.start = ((int(time.time()) - arguments.days * DAY_S) // month - 1) * month
     points, rows = run(arguments)
