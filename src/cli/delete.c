@@ -2,8 +2,7 @@
 /* `varve delete`: asks first, with what a dry run says. */
 #include "cli/commands.h"
 
-#include "cli/client.h"
-#include "cli/interrupt.h"
+#include "cli/lists.h"
 #include "cli/load_report.h"
 #include "cli/terminal.h"
 
@@ -13,8 +12,7 @@
 
 struct deletion {
     const struct vv_arguments *arguments;
-    struct vv_client_options options;
-    struct vv_client *client;
+    struct vv_session session;
 };
 
 /* ---- the request ---- */
@@ -25,7 +23,7 @@ static void make_form(const struct deletion *deletion, bool dry_run, struct vv_b
     static const char *const single[] = {"from", "to", "epoch"};
     const struct vv_arguments *arguments = deletion->arguments;
     const char *value;
-    vv_form_add(form, "tenant", vv_str_of(deletion->options.tenant));
+    vv_form_add(form, "tenant", vv_str_of(deletion->session.options.tenant));
     for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
         for (size_t at = 0; (value = vv_arguments_next(arguments, repeated[i], &at));) {
             vv_form_add(form, repeated[i], vv_str_of(value));
@@ -68,10 +66,10 @@ static int call(struct deletion *deletion, bool dry_run, json_t **root_out, bool
 {
     struct vv_buffer form = {0};
     struct vv_response response = {0};
-    struct vv_error error = {0};
     *root_out = NULL;
     make_form(deletion, dry_run, &form);
     enum vv_status status = vv_buffer_status(&form);
+    int code;
     if (status == VV_OK) {
         const struct vv_call call = {
             .method = "POST",
@@ -79,14 +77,13 @@ static int call(struct deletion *deletion, bool dry_run, json_t **root_out, bool
             .content_type = "application/x-www-form-urlencoded",
             .body = {(const char *)form.data, form.size},
         };
-        status = vv_client_call(deletion->client, &call, &response, &error);
+        code = vv_session_call(&deletion->session, &call, &response);
     } else {
+        struct vv_error error = {0};
         vv_error_set(&error, status, "out of memory");
+        code = vv_client_fail(&deletion->session.options, status, &error);
     }
-    int code = status != VV_OK            ? vv_client_fail(&deletion->options, status, &error)
-               : response.code / 100 != 2 ? vv_response_fail(&response)
-                                          : VV_EXIT_OK;
-    if (status == VV_OK && code != VV_EXIT_OK) {
+    if (code != VV_EXIT_OK) {
         hint_for(&response);
     }
     if (code == VV_EXIT_OK) {
@@ -176,15 +173,9 @@ int vv_delete_run(const struct vv_arguments *arguments)
                              "nobody can be asked whether to delete: say --yes, or --dry-run",
                              NULL);
     }
-    vv_interrupt_catch();
-    enum vv_status status = vv_client_configure(arguments, &deletion.options, &error);
-    if (status == VV_OK) {
-        status = vv_client_setup(&error);
-    }
-    if (status == VV_OK && vv_client_create(&deletion.options, &deletion.client) != VV_OK) {
-        status = vv_error_set(&error, VV_NO_MEMORY, "out of memory");
-    }
-    int code = status == VV_OK ? run(&deletion) : vv_client_fail(&deletion.options, status, &error);
-    vv_client_destroy(deletion.client);
+    enum vv_status status = vv_session_open(arguments, &deletion.session, &error);
+    int code = status == VV_OK ? run(&deletion)
+                               : vv_client_fail(&deletion.session.options, status, &error);
+    vv_client_destroy(deletion.session.client);
     return code;
 }

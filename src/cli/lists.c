@@ -21,6 +21,18 @@ enum vv_status vv_session_open(const struct vv_arguments *arguments, struct vv_s
     return status;
 }
 
+int vv_session_call(struct vv_session *session, const struct vv_call *call,
+                    struct vv_response *response_out)
+{
+    struct vv_error error = {0};
+    *response_out = (struct vv_response){0};
+    enum vv_status status = vv_client_call(session->client, call, response_out, &error);
+    if (status != VV_OK) {
+        return vv_client_fail(&session->options, status, &error);
+    }
+    return response_out->code / 100 != 2 ? vv_response_fail(response_out) : VV_EXIT_OK;
+}
+
 int vv_call_once(const struct vv_arguments *arguments, const struct vv_call *call,
                  struct vv_response *response_out)
 {
@@ -28,12 +40,8 @@ int vv_call_once(const struct vv_arguments *arguments, const struct vv_call *cal
     struct vv_error error = {0};
     *response_out = (struct vv_response){0};
     enum vv_status status = vv_session_open(arguments, &session, &error);
-    if (status == VV_OK) {
-        status = vv_client_call(session.client, call, response_out, &error);
-    }
-    int code = status != VV_OK                 ? vv_client_fail(&session.options, status, &error)
-               : response_out->code / 100 != 2 ? vv_response_fail(response_out)
-                                               : VV_EXIT_OK;
+    int code = status == VV_OK ? vv_session_call(&session, call, response_out)
+                               : vv_client_fail(&session.options, status, &error);
     vv_client_destroy(session.client);
     return code;
 }

@@ -15,6 +15,9 @@ struct vv_session {
 VV_MUST_CHECK enum vv_status vv_session_open(const struct vv_arguments *arguments,
                                              struct vv_session *session, struct vv_error *error);
 
+/* One of several requests: the same as vv_call_once, in a session that is open. */
+int vv_session_call(struct vv_session *session, const struct vv_call *call,
+                    struct vv_response *response_out);
 /* One request of a whole command; returns its exit code. *response_out is only for VV_EXIT_OK, and
  * deinited by the caller in any case. */
 int vv_call_once(const struct vv_arguments *arguments, const struct vv_call *call,

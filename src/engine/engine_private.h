@@ -261,6 +261,15 @@ static inline uint32_t vv_engine_node(const struct vv_engine *engine)
     return shared ? shared->node(engine->store) : 0;
 }
 
+/* When spans are due, and may be sealed. */
+static inline struct vv_ledger_rule vv_engine_ledger_rule(const struct vv_settings *settings)
+{
+    return (struct vv_ledger_rule){.lateness_ns = settings->seal_lateness_ns,
+                                   .spread_ns = settings->seal_spread_ns,
+                                   .quiet_ns = settings->seal_quiet_ns,
+                                   .overdue_ns = 20 * settings->seal_quiet_ns};
+}
+
 /* ---- open_store.c ---- */
 /* Opens the store of the settings, unless one is given. */
 enum vv_status vv_engine_open_store(struct vv_engine *engine,

@@ -132,8 +132,7 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
     const struct vv_stale_options options = {
         .registry = engine->registry,
         .store = engine->store,
-        .ledger = {.lateness_ns = engine->settings.seal_lateness_ns,
-                   .spread_ns = engine->settings.seal_spread_ns},
+        .ledger = vv_engine_ledger_rule(&engine->settings),
     };
     struct vv_stale stale;
     enum vv_status status = VV_OK;

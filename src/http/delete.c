@@ -30,13 +30,18 @@ static void write_deleted(const struct vv_deleted *deleted, struct vv_buffer *bo
     vv_buffer_text(body, "}\n");
 }
 
-/* Deletes what the request, which it takes, asks for. */
-static bool delete_it(struct vv_exchange *exchange, struct vv_request *request,
+/* Deletes what the request that was parsed, and is taken, asks for; false, and the answer says why,
+ * when nothing was deleted. */
+static bool delete_it(struct vv_exchange *exchange, enum vv_status parsed,
+                      struct vv_request *take_request, const struct vv_error *why,
                       struct vv_deleted *deleted_out)
 {
-    struct vv_error error = {0};
-    enum vv_status status = vv_engine_delete(exchange->http->engine, request, deleted_out, &error);
-    vv_request_destroy(request);
+    struct vv_error error = *why;
+    enum vv_status status = parsed;
+    if (status == VV_OK) {
+        status = vv_engine_delete(exchange->http->engine, take_request, deleted_out, &error);
+    }
+    vv_request_destroy(take_request);
     if (status != VV_OK) {
         vv_exchange_fail(exchange, status, error.message);
     }
@@ -49,9 +54,7 @@ static void work_delete(struct vv_exchange *exchange)
     struct vv_request *request = NULL;
     struct vv_deleted deleted;
     enum vv_status status = vv_exchange_parse_request(exchange, &request, &error);
-    if (status != VV_OK) {
-        vv_exchange_fail(exchange, status, error.message);
-    } else if (delete_it(exchange, request, &deleted)) {
+    if (delete_it(exchange, status, request, &error, &deleted)) {
         vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
         write_deleted(&deleted, &exchange->reply.body);
     }
@@ -94,9 +97,7 @@ static void work_influx_delete(struct vv_exchange *exchange)
     struct vv_request *request = NULL;
     struct vv_deleted deleted;
     enum vv_status status = parse_influx(exchange, &request, &error);
-    if (status != VV_OK) {
-        vv_exchange_fail(exchange, status, error.message);
-    } else if (delete_it(exchange, request, &deleted)) {
+    if (delete_it(exchange, status, request, &error, &deleted)) {
         vv_reply_empty(&exchange->reply, MHD_HTTP_NO_CONTENT);
     }
 }
