@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SOURCES_MAX UINT32_MAX
-
 enum vv_status vv_deletions_create(uint64_t markers_max, struct vv_deletions **deletions_out)
 {
     struct vv_deletions *deletions = calloc(1, sizeof *deletions);
@@ -63,6 +61,15 @@ struct vv_marked_source *vv_marked_make(struct vv_deletions *deletions, uint32_t
         deletions->pages[page] = calloc(VV_MARKED_PAGE, sizeof **deletions->pages);
     }
     return vv_marked_find(deletions, source);
+}
+
+void vv_marked_note_newest(struct vv_deletions *deletions, const struct vv_markers *markers)
+{
+    vv_stamp newest = atomic_load_explicit(&deletions->newest, memory_order_relaxed);
+    for (size_t i = 0; i < markers->n; i++) {
+        newest = markers->items[i].stamp > newest ? markers->items[i].stamp : newest;
+    }
+    atomic_store_explicit(&deletions->newest, newest, memory_order_release);
 }
 
 void vv_marked_replace(struct vv_deletions *deletions, struct vv_marked_source *place,
@@ -326,95 +333,6 @@ enum vv_status vv_deletions_begin_merge(struct vv_deletions *deletions, uint32_t
     vv_deletion_list_deinit(list);
     vv_merge_set_deletions(merge, list);
     return deletions ? vv_deletions_of(deletions, source, measurement, list) : VV_OK;
-}
-
-/* ---- sweeping and retiring ---- */
-
-static bool is_wanted(const struct vv_markers *markers, bool unswept)
-{
-    bool wanted = markers->n > 0 && !unswept;
-    for (size_t i = 0; i < markers->n && !wanted; i++) {
-        wanted = !markers->items[i].is_swept;
-    }
-    return wanted;
-}
-
-uint32_t vv_deletions_next(struct vv_deletions *deletions, uint32_t source, bool unswept)
-{
-    uint32_t found = SOURCES_MAX;
-    if (is_none(deletions)) {
-        return found;
-    }
-    pthread_rwlock_rdlock(&deletions->lock);
-    uint64_t end = (uint64_t)deletions->n_pages * VV_MARKED_PAGE;
-    for (uint64_t i = source; i < end && found == SOURCES_MAX; i++) {
-        const struct vv_marked_source *place = vv_marked_find(deletions, (uint32_t)i);
-        if (!place) {
-            i += VV_MARKED_PAGE - 1 - i % VV_MARKED_PAGE;
-        } else if (is_wanted(&place->now, unswept)) {
-            found = (uint32_t)i;
-        }
-    }
-    pthread_rwlock_unlock(&deletions->lock);
-    return found;
-}
-
-size_t vv_deletions_read(struct vv_deletions *deletions, uint32_t source,
-                         struct vv_marker *markers_out, size_t max)
-{
-    pthread_rwlock_rdlock(&deletions->lock);
-    const struct vv_marked_source *place = vv_marked_find(deletions, source);
-    size_t n = place ? place->now.n : 0;
-    size_t copied = 0;
-    for (int swept = 0; swept < 2; swept++) {
-        for (size_t i = 0; i < n && copied < max; i++) {
-            if (place->now.items[i].is_swept == (swept == 1)) {
-                markers_out[copied++] = place->now.items[i];
-            }
-        }
-    }
-    pthread_rwlock_unlock(&deletions->lock);
-    return n;
-}
-
-/* Whether the marker hides nothing that the read one did not. */
-static bool is_within(const struct vv_marker *marker, const struct vv_marker *read)
-{
-    return marker->stamp == read->stamp && marker->scope == read->scope &&
-           marker->number == read->number && marker->from >= read->from && marker->to <= read->to;
-}
-
-void vv_deletions_note_swept(struct vv_deletions *deletions, uint32_t source,
-                             const struct vv_marker *markers, size_t n)
-{
-    pthread_rwlock_wrlock(&deletions->lock);
-    struct vv_marked_source *place = vv_marked_find(deletions, source);
-    for (size_t i = 0; place && i < place->now.n; i++) {
-        for (size_t j = 0; j < n && !place->now.items[i].is_swept; j++) {
-            place->now.items[i].is_swept = is_within(&place->now.items[i], &markers[j]);
-        }
-    }
-    pthread_rwlock_unlock(&deletions->lock);
-}
-
-size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int64_t before)
-{
-    pthread_rwlock_wrlock(&deletions->lock);
-    struct vv_marked_source *place = vv_marked_find(deletions, source);
-    size_t n = place ? place->now.n : 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (place->now.items[i].to > before) {
-            place->now.items[kept++] = place->now.items[i];
-        }
-    }
-    if (kept < n) {
-        place->now.n = kept;
-        atomic_fetch_sub(&deletions->n_markers, n - kept);
-        atomic_fetch_sub(&deletions->n_sources, kept == 0 ? 1 : 0);
-    }
-    pthread_rwlock_unlock(&deletions->lock);
-    return n - kept;
 }
 
 void vv_deletions_read_figures(struct vv_deletions *deletions,

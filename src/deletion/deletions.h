@@ -15,6 +15,10 @@
 
 #define VV_MARKERS_OF_SOURCE_MAX 64
 
+/* Metadata of this kind has a source's markers (record.c). Also their kind where they are listed
+ * beside objects of the registry. Part of the format. */
+#define VV_META_DELETION 66
+
 struct vv_deletions;
 
 VV_MUST_CHECK enum vv_status vv_deletions_create(uint64_t markers_max,
@@ -68,20 +72,45 @@ bool vv_deletions_encode(struct vv_deletions *deletions, uint32_t source, struct
 VV_MUST_CHECK enum vv_status vv_deletions_apply(struct vv_deletions *deletions, uint32_t source,
                                                 struct vv_str record, struct vv_error *error);
 
+/* ---- other nodes of a shared store ---- */
+
+/* What another node told of a source: holds from now on, beyond the bounds if need be, since it was
+ * acknowledged there. Any thread. VV_NO_MEMORY: it left no trace. */
+VV_MUST_CHECK enum vv_status vv_deletions_learn(struct vv_deletions *deletions, uint32_t source,
+                                                const struct vv_marker *markers, size_t n);
+/* The highest stamp of any marker that there has been; whatever is accepted later needs a higher
+ * one. 0: there was none. Any thread. */
+vv_stamp vv_deletions_newest(const struct vv_deletions *deletions);
+/* These markers of the source, as they were read, have been told. Storage thread. */
+void vv_deletions_note_told(struct vv_deletions *deletions, uint32_t source,
+                            const struct vv_marker *markers, size_t n);
+/* What was told of the source may be gone. Storage thread. */
+void vv_deletions_note_untold(struct vv_deletions *deletions, uint32_t source);
+
 /* ---- sweeping and retiring: the storage thread ---- */
 
-/* The first source from `source` on that has markers (with `unswept`: one that is not swept);
+/* What a marker may lack; to be combined. */
+enum vv_marker_lack {
+    VV_MARKER_UNSWEPT = 1,
+    VV_MARKER_UNCLEARED = 2,
+    VV_MARKER_UNTOLD = 4,
+};
+
+/* The first source from `source` on that has a marker that lacks one of these (0: any marker);
  * UINT32_MAX: none. */
-uint32_t vv_deletions_next(struct vv_deletions *deletions, uint32_t source, bool unswept);
-/* Copies the source's markers, those that are not swept first; returns how many there are, at most
- * `max` are copied. */
-size_t vv_deletions_read(struct vv_deletions *deletions, uint32_t source,
+uint32_t vv_deletions_next(struct vv_deletions *deletions, uint32_t source, unsigned lacks);
+/* Copies the source's markers, those that lack one of these first; returns how many there are, at
+ * most `max` are copied. */
+size_t vv_deletions_read(struct vv_deletions *deletions, uint32_t source, unsigned lacks,
                          struct vv_marker *markers_out, size_t max);
-/* Of these markers, as they were read, those that are still there are swept. */
-void vv_deletions_note_swept(struct vv_deletions *deletions, uint32_t source,
-                             const struct vv_marker *markers, size_t n);
-/* Drops the markers of the source that end at `before` or earlier; how many. */
-size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int64_t before);
+/* Markers as they were read, and what they lack no more since then: those that are still there lack
+ * it no more either. */
+void vv_deletions_note_done(struct vv_deletions *deletions, uint32_t source,
+                            const struct vv_marker *markers, size_t n);
+/* Drops the markers of the source that end at `before` or earlier and have a lower stamp than
+ * `until`; how many. */
+size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int64_t before,
+                           vv_stamp until);
 
 struct vv_deletions_figures {
     uint64_t sources; /* that have markers */

@@ -49,16 +49,27 @@ static bool touch(const struct vv_marker *a, const struct vv_marker *b)
     return a->from <= b->to && b->from <= a->to;
 }
 
-/* Joins b into a when they have one stamp and their ranges make one. */
+/* Of two that are joined: whether it holds for all of the range. */
+static bool hold(const struct vv_marker *a, bool of_a, const struct vv_marker *b, bool of_b)
+{
+    bool a_covers = a->from <= b->from && a->to >= b->to;
+    bool b_covers = b->from <= a->from && b->to >= a->to;
+    return (of_a && of_b) || (of_a && a_covers) || (of_b && b_covers);
+}
+
+/* Joins b into a when they have one stamp and their ranges make one. What the others know of it is
+ * told again when this node knows better. */
 static bool join(struct vv_marker *a, const struct vv_marker *b)
 {
     if (a->stamp != b->stamp || !is_same_part(a, b) || !touch(a, b)) {
         return false;
     }
-    bool covers = a->from <= b->from && a->to >= b->to;
-    bool covered = b->from <= a->from && b->to >= a->to;
-    a->is_swept =
-        covers ? a->is_swept || (covered && b->is_swept) : b->is_swept && (covered || a->is_swept);
+    bool is_swept = hold(a, a->is_swept, b, b->is_swept);
+    bool is_told = hold(a, a->is_told && (a->is_swept || !is_swept), b,
+                        b->is_told && (b->is_swept || !is_swept));
+    a->is_cleared = hold(a, a->is_cleared, b, b->is_cleared);
+    a->is_swept = is_swept;
+    a->is_told = is_told;
     a->from = a->from < b->from ? a->from : b->from;
     a->to = a->to > b->to ? a->to : b->to;
     return true;

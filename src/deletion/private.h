@@ -41,8 +41,13 @@ struct vv_deletions {
     size_t pending_capacity;
     _Atomic uint64_t n_markers;
     _Atomic uint64_t n_sources;
+    _Atomic vv_stamp newest;
 };
 
+/* Whether the marker hides nothing that the one that was read did not. */
+bool vv_marker_is_within(const struct vv_marker *marker, const struct vv_marker *read);
+/* Raises the newest stamp. */
+void vv_marked_note_newest(struct vv_deletions *deletions, const struct vv_markers *markers);
 /* The source's place; NULL when there is none. Under the lock. */
 struct vv_marked_source *vv_marked_find(const struct vv_deletions *deletions, uint32_t source);
 /* The same, made when it is missing; NULL when memory is out. */

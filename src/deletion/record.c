@@ -2,8 +2,8 @@
 /*
  * A source's markers in the metadata, version 1. Integers are varints, signed ones zigzag.
  *
- *   u8 form (1), how many markers; for each: u8 scope, u8 flags (1: swept), number, from in ns
- *   (signed), to in ns (signed), u64 stamp
+ *   u8 form (1), how many markers; for each: u8 scope, u8 flags (1: swept, 2: cleared, 4: told),
+ *   number, from in ns (signed), to in ns (signed), u64 stamp
  *
  * Nothing may follow. The key is the source's number, big-endian.
  */
@@ -16,7 +16,16 @@
 
 #define FORM_VERSION 1
 #define FLAG_SWEPT   1u
+#define FLAG_CLEARED 2u
+#define FLAG_TOLD    4u
+#define FLAGS_MAX    7u
 #define MARKER_MIN   13 /* bytes */
+
+static uint8_t flags_of(const struct vv_marker *marker)
+{
+    return (uint8_t)((marker->is_swept ? FLAG_SWEPT : 0) | (marker->is_cleared ? FLAG_CLEARED : 0) |
+                     (marker->is_told ? FLAG_TOLD : 0));
+}
 
 bool vv_deletions_encode(struct vv_deletions *deletions, uint32_t source, struct vv_buffer *buffer)
 {
@@ -30,7 +39,7 @@ bool vv_deletions_encode(struct vv_deletions *deletions, uint32_t source, struct
     for (size_t i = 0; i < n; i++) {
         const struct vv_marker *marker = &place->now.items[i];
         vv_buffer_u8(buffer, marker->scope);
-        vv_buffer_u8(buffer, marker->is_swept ? FLAG_SWEPT : 0);
+        vv_buffer_u8(buffer, flags_of(marker));
         vv_buffer_varint(buffer, marker->number);
         vv_buffer_zigzag(buffer, marker->from);
         vv_buffer_zigzag(buffer, marker->to);
@@ -53,9 +62,11 @@ static bool read_marker(struct vv_reader *reader, struct vv_marker *marker_out)
                                      .stamp = stamp,
                                      .scope = scope,
                                      .is_swept = (flags & FLAG_SWEPT) != 0,
+                                     .is_cleared = (flags & FLAG_CLEARED) != 0,
+                                     .is_told = (flags & FLAG_TOLD) != 0,
                                      .number = (uint32_t)number};
     return !reader->failed && scope >= VV_DELETION_SOURCE && scope <= VV_DELETION_METRIC &&
-           flags <= FLAG_SWEPT && number < UINT32_MAX && from >= VV_TIME_MIN && from < to &&
+           flags <= FLAGS_MAX && number < UINT32_MAX && from >= VV_TIME_MIN && from < to &&
            to <= VV_TIME_MAX + 1;
 }
 
@@ -79,6 +90,7 @@ static enum vv_status apply(struct vv_deletions *deletions, uint32_t source,
         status = VV_CORRUPT;
     }
     if (status == VV_OK) {
+        vv_marked_note_newest(deletions, &markers);
         vv_marked_replace(deletions, place, &markers);
     }
     free(markers.items);

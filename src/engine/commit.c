@@ -14,6 +14,7 @@
 
 #define ROUND_BATCHES_MAX 512
 #define ROUND_BYTES_MAX   (64u << 20)
+#define AHEAD_S_MAX       3600 /* that clocks of nodes may differ */
 
 /* A round: submissions, and the journal records they became. */
 struct round {
@@ -28,6 +29,7 @@ struct round {
     size_t n_settling;
     size_t settling_capacity;
     uint64_t points;
+    uint64_t orders; /* of deletion */
 };
 
 bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t number)
@@ -163,10 +165,16 @@ static bool add_batch(struct vv_engine *engine, struct round *round, struct vv_s
            add_record(engine, round, each->stamp, VV_RECORD_BATCH, offset);
 }
 
-static vv_stamp next_stamp(const struct vv_engine *engine)
+/* Above whatever is known to be deleted by any node: what is accepted now was written afterwards,
+ * also where another node's clock is ahead of this one's. One that is wrong by far takes no other
+ * with it. */
+vv_stamp vv_engine_next_stamp(const struct vv_engine *engine)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
-    return vv_stamp_next(engine->last_stamp, now, vv_engine_node(engine));
+    vv_stamp last = engine->last_stamp;
+    vv_stamp newest = vv_deletions_newest(engine->deletions);
+    bool is_near = (int64_t)(vv_stamp_clock_us(newest) / 1000000) < now / VV_SECOND + AHEAD_S_MAX;
+    return vv_stamp_next(newest > last && is_near ? newest : last, now, vv_engine_node(engine));
 }
 
 /* Prepares one batch in the head and encodes it; on failure it leaves no trace. */
@@ -182,7 +190,7 @@ static enum vv_status prepare(struct vv_engine *engine, struct round *round,
     if (head.bytes + each->batch->bytes > (uint64_t)engine->settings.head_bytes_max) {
         return VV_OVERLOAD;
     }
-    each->stamp = next_stamp(engine);
+    each->stamp = vv_engine_next_stamp(engine);
     size_t bytes = engine->round_bytes.size;
     size_t records = round->n_records;
     size_t settling = round->n_settling;
@@ -201,6 +209,7 @@ static enum vv_status prepare(struct vv_engine *engine, struct round *round,
     }
     engine->last_stamp = each->stamp;
     round->points += each->batch->points;
+    round->orders += deletion != NULL;
     return VV_OK;
 }
 
@@ -220,7 +229,7 @@ static void observe_times(struct vv_engine *engine, const struct vv_batch *batch
 /* The generation's least time, before anything of the round is answered: see beat.c. */
 static void note_accepted(struct vv_engine *engine, const struct round *round)
 {
-    if (round->points > 0) {
+    if (round->points > 0 || round->orders > 0) {
         int64_t now = engine->clock->wall_ns(engine->clock);
         pthread_mutex_lock(&engine->lock);
         if (now < engine->accepted_since_ns) {
@@ -402,7 +411,7 @@ static void queue_job(struct vv_engine *engine, struct vv_job *job)
 {
     job->position = vv_journal_cut(engine->journal);
     job->stamp = engine->applied_stamp;
-    job->run = next_stamp(engine);
+    job->run = vv_engine_next_stamp(engine);
     engine->last_stamp = job->run;
     engine->cut_stamp = job->stamp;
     job->definitions = engine->definitions;
@@ -434,7 +443,8 @@ enum vv_status vv_commit_cut(struct vv_engine *engine, bool anyway)
     enum vv_status status = job ? snapshot_accounts(engine, job) : VV_NO_MEMORY;
     if (status == VV_OK) {
         status = vv_head_cut(engine->head, &job->generation);
-        status = status == VV_DONE && anyway ? VV_OK : status; /* records only */
+        bool has_records = anyway || engine->definitions.n > 0;
+        status = status == VV_DONE && has_records ? VV_OK : status; /* records only */
     }
     if (status != VV_OK) {
         vv_job_destroy(job);

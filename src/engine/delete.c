@@ -50,11 +50,8 @@ enum vv_status vv_engine_delete(struct vv_engine *engine, const struct vv_reques
                                 struct vv_deleted *deleted_out, struct vv_error *error)
 {
     *deleted_out = (struct vv_deleted){0};
-    if (engine->store->ops->shared) { /* the other nodes would go on answering with it */
-        return vv_error_set(error, VV_INVALID,
-                            "deleting is not possible yet where the store is one that several "
-                            "nodes share (store: cassandra): nothing was deleted; a shorter "
-                            "retention of the tenant lets data expire");
+    if (engine->fleet) { /* what others have told by now is found, too; if not, what is known is */
+        vv_fleet_learn_for_reader(engine->fleet);
     }
     pthread_mutex_lock(&engine->delete_lock);
     enum vv_status status = order_deletion(engine, request, deleted_out, error);

@@ -26,14 +26,16 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
         }
         status = vv_head_create(&engine->head);
     }
-    if (status == VV_OK && engine->store->ops->shared) {
-        status = vv_fleet_create(engine->registry, engine->store, engine->clock, &engine->fleet);
-        if (engine->names) {
-            vv_names_set_fleet(engine->names, engine->fleet);
-        }
-    }
     if (status == VV_OK) {
         status = vv_deletions_create((uint64_t)settings->deletion_markers_max, &engine->deletions);
+    }
+    if (status == VV_OK && engine->store->ops->shared) {
+        status = vv_fleet_create(engine->registry, engine->deletions, engine->store, engine->clock,
+                                 &engine->fleet);
+        if (engine->names) {
+            vv_names_set_fleet(engine->names, engine->fleet);
+            vv_names_set_deletions(engine->names, engine->deletions);
+        }
     }
     if (status == VV_OK) {
         struct vv_sealer_options sealer_options = {
@@ -41,6 +43,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .store = engine->store,
             .clock = engine->clock,
             .deletions = engine->deletions,
+            .learn = vv_learn_before_seal,
+            .learn_context = engine,
             .ledger = vv_engine_ledger_rule(settings),
             .block_bytes_max = (size_t)settings->block_bytes_max,
             .zstd_level = (int)settings->zstd_level,

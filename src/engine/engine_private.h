@@ -28,7 +28,6 @@
 #define VV_META_STATE      64
 #define VV_META_ACCOUNT    65
 #define VV_META_WHOLE      67 /* whole.c */
-#define VV_META_DELETION   66 /* a source's markers; also among definitions, by source */
 /* Keys of VV_META_STATE: the highest stamp that the store has confirmed, and its last run. */
 #define VV_STATE_FLUSHED "s"
 #define VV_STATE_RUN     "r"
@@ -128,13 +127,18 @@ struct vv_sweep {
     bool active;
     uint32_t source;
     struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX]; /* of the source, as they were read */
+    unsigned todo[VV_MARKERS_OF_SOURCE_MAX];            /* enum vv_marker_lack: what is done now */
     size_t n;
     size_t at;            /* the marker that is being swept … */
     uint32_t measurement; /* … in this measurement … */
-    bool in_measurement;
-    int64_t time;       /* … from this time on */
-    int64_t step_at_ns; /* monotonic: when it goes on */
+    bool in_values;       /* … or in values that are kept by themselves … */
+    bool in_range;
+    int64_t time;         /* … from this time on */
+    uint32_t next_source; /* of this round */
+    int64_t step_at_ns;   /* monotonic: when it goes on */
     int64_t retire_at_ns;
+    bool waits;         /* for a part of the store */
+    vv_stamp stale_run; /* of what was made stale last, where others build, too */
 };
 
 /* What the store has parked (parking.c). */
@@ -352,6 +356,8 @@ enum vv_status vv_engine_confirm(struct vv_engine *engine, struct vv_error *erro
 enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *error);
 /* Learns, unless it was done a moment ago: before anything is done that moves data. */
 enum vv_status vv_learn_if_old(struct vv_engine *engine, struct vv_error *error);
+/* Learns all that was told before the call; for the sealer. */
+enum vv_status vv_learn_before_seal(void *engine, struct vv_error *error);
 bool vv_learning_is_due(const struct vv_engine *engine);
 /* Learns what other nodes told and tells them what is left to be told. VV_DONE when the store is
  * this node's alone, or nothing had to be confirmed. *failed_out: the store failed, so that what
@@ -367,12 +373,22 @@ int64_t vv_plans_reach(const struct vv_engine *engine);
  * VV_DONE when there was nothing to do; else the store has failed. */
 enum vv_status vv_plans_step(struct vv_engine *engine, struct vv_error *error);
 
+/* ---- commit.c ---- */
+/* The next stamp to be given out. Committer. */
+vv_stamp vv_engine_next_stamp(const struct vv_engine *engine);
+
 /* ---- sweep.c: storage thread ---- */
-/* Marks some of the spans in which something is deleted, so that the sealer writes them anew, and
- * drops markers that nothing can come back from. VV_DONE when there is nothing to do now; else the
- * store has failed. */
+/* Marks some of the spans in which something is deleted, so that the sealer writes them anew,
+ * removes values that are kept by themselves, and drops markers that nothing can come back from.
+ * VV_DONE when there is nothing to do now; VV_OVERLOAD: a source waits for a part of a shared
+ * store; else the store has failed. */
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error);
 bool vv_sweep_is_due(const struct vv_engine *engine);
+/* Puts the record of a source's markers, or takes it away. */
+enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
+                                   struct vv_error *error);
+/* retire.c: drops markers that nothing can come back from, and confirms. */
+enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *error);
 
 /* ---- whole.c: storage thread, or before it runs ---- */
 enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error);
@@ -408,6 +424,8 @@ struct vv_peers_summary {
     size_t gone;
     int64_t flushed_until_ns[VV_REGIONS_MAX]; /* the least, by region; INT64_MAX: there are none */
 };
+/* What this node acknowledged before that time is with the others; VV_BEAT_UNKNOWN. Any thread. */
+int64_t vv_engine_flushed_until(struct vv_engine *engine);
 /* Any thread. */
 struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine);
 

@@ -65,10 +65,10 @@ static enum vv_status tell_definitions(struct vv_engine *engine, const struct vv
     enum vv_status status = VV_OK;
     for (size_t i = 0; engine->fleet && i < job->definitions.n && status == VV_OK; i++) {
         const struct vv_definition *item = &job->definitions.items[i];
-        if (item->kind != VV_META_DELETION) {
-            status = vv_fleet_tell(engine->fleet, (enum vv_registry_kind)item->kind, item->number,
-                                   error);
-        }
+        status = item->kind == VV_META_DELETION
+                     ? vv_fleet_tell_markers(engine->fleet, item->number, error)
+                     : vv_fleet_tell(engine->fleet, (enum vv_registry_kind)item->kind, item->number,
+                                     error);
     }
     return status;
 }

@@ -8,7 +8,8 @@
 static const struct vv_outage learn_outage = {"learn_failed", "learn_again",
                                               "this node hears of others again"};
 
-#define TELL_SLICE 4096 /* objects, of a store that was not shared before */
+#define TELL_SLICE    4096 /* objects, of a store that was not shared before */
+#define MARKERS_SLICE 1024 /* sources of which something was deleted */
 
 enum vv_status vv_engine_confirm(struct vv_engine *engine, struct vv_error *error)
 {
@@ -23,6 +24,12 @@ enum vv_status vv_learn_if_old(struct vv_engine *engine, struct vv_error *error)
         return VV_OK;
     }
     return vv_fleet_learn(engine->fleet, error);
+}
+
+enum vv_status vv_learn_before_seal(void *context, struct vv_error *error)
+{
+    struct vv_engine *engine = context;
+    return engine->fleet ? vv_fleet_learn(engine->fleet, error) : VV_OK;
 }
 
 bool vv_learning_is_due(const struct vv_engine *engine)
@@ -53,6 +60,10 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
     vv_outage_note(&engine->learn_failed, &learn_outage, learnt, &own);
     enum vv_status told = vv_fleet_tell_rest(engine->fleet, TELL_SLICE, error);
     bool news = told == VV_OK || vv_fleet_has_learnt(engine->fleet);
+    if (told == VV_OK || told == VV_DONE) { /* no later than that: others answer with it so long */
+        told = vv_fleet_tell_all_markers(engine->fleet, MARKERS_SLICE, error);
+        news = news || told == VV_OK;
+    }
     enum vv_status status = told == VV_DONE ? VV_OK : told;
     if (status == VV_OK && news) {
         status = vv_engine_confirm(engine, error);

@@ -18,6 +18,7 @@ struct entry {
 struct vv_names {
     struct vv_registry *registry;
     struct vv_fleet *fleet; /* NULL: there are no other nodes */
+    struct vv_deletions *deletions;
     pthread_mutex_t lock;
     struct entry *entries; /* a power of two, at most half of them used */
     size_t capacity;
@@ -51,6 +52,11 @@ void vv_names_set_registry(struct vv_names *names, struct vv_registry *registry)
 void vv_names_set_fleet(struct vv_names *names, struct vv_fleet *fleet)
 {
     names->fleet = fleet;
+}
+
+void vv_names_set_deletions(struct vv_names *names, struct vv_deletions *deletions)
+{
+    names->deletions = deletions;
 }
 
 /* ---- numbers to names ---- */
@@ -206,6 +212,15 @@ static bool find_measurement(void *context, uint32_t tenant, struct vv_str name,
            VV_OK;
 }
 
+static enum vv_status find_deletions(void *context, uint32_t source, uint32_t measurement,
+                                     struct vv_deletion_list *list_out)
+{
+    const struct vv_names *names = context;
+    *list_out = (struct vv_deletion_list){0};
+    return names->deletions ? vv_deletions_of(names->deletions, source, measurement, list_out)
+                            : VV_OK;
+}
+
 struct vv_store_names vv_names_of_store(struct vv_names *names)
 {
     return (struct vv_store_names){
@@ -219,5 +234,6 @@ struct vv_store_names vv_names_of_store(struct vv_names *names)
         .tenant_named = find_tenant,
         .source_named = find_source,
         .measurement_named = find_measurement,
+        .deletions = find_deletions,
     };
 }

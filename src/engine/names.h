@@ -16,6 +16,8 @@ struct vv_names;
 struct vv_names *vv_names_create(void);
 void vv_names_destroy(struct vv_names *names); /* NULL is allowed */
 void vv_names_set_registry(struct vv_names *names, struct vv_registry *registry);
+/* The same. */
+void vv_names_set_deletions(struct vv_names *names, struct vv_deletions *deletions);
 /* Asked for a metric that is unknown, it learns from other nodes before it gives up. The same. */
 void vv_names_set_fleet(struct vv_names *names, struct vv_fleet *fleet);
 /* Valid until destroy. */

@@ -6,7 +6,7 @@
 
 /* What this node acknowledged before is with the others; of what is parked, as the last beat said
  * before. */
-static int64_t own_flushed_until(struct vv_engine *engine)
+int64_t vv_engine_flushed_until(struct vv_engine *engine)
 {
     int64_t until = vv_beat_flushed_until(engine);
     return vv_engine_parked(engine).n == 0 ? until : atomic_load(&engine->whole_until_ns);
@@ -37,7 +37,7 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
         free(peers);
         return VV_NO_MEMORY;
     }
-    int64_t own = own_flushed_until(engine);
+    int64_t own = vv_engine_flushed_until(engine);
     nodes[0] = (struct vv_engine_node){.node = vv_engine_node(engine),
                                        .is_self = true,
                                        .is_known = own != VV_BEAT_UNKNOWN,

@@ -122,6 +122,7 @@ struct replaying {
     struct vv_engine *engine;
     vv_stamp flushed;
     uint64_t batches;
+    uint64_t orders; /* of deletion, that the store has not confirmed */
     uint64_t points;
     uint64_t lost; /* records that need names from a damaged part */
     struct vv_error *error;
@@ -305,6 +306,7 @@ static enum vv_status replay(void *context, const struct vv_journal_record *reco
         return status == VV_CORRUPT ? lose(replaying) : status;
     }
     if (record->kind == VV_RECORD_DELETION) {
+        replaying->orders += record->stamp > replaying->flushed;
         return replay_deletion(engine, record, replaying->error);
     }
     if (record->kind != VV_RECORD_BATCH) {
@@ -345,7 +347,7 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     if (status != VV_OK) {
         return status;
     }
-    if (replaying.batches > 0) {
+    if (replaying.batches > 0 || replaying.orders > 0) {
         engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
         engine->accepted_since_ns = VV_BEAT_UNKNOWN;
         engine->flush_requested += engine->store->ops->shared != NULL; /* others wait for it */

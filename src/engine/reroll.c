@@ -294,7 +294,7 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
 static bool waits_for_sweep(const struct vv_engine *engine, const struct vv_reroll_job *job)
 {
     uint32_t source = source_of(job);
-    return vv_deletions_next(engine->deletions, source, true) == source;
+    return vv_deletions_next(engine->deletions, source, VV_MARKER_UNSWEPT) == source;
 }
 
 static void end_job(struct vv_engine *engine, enum vv_rerolled_state state,

@@ -458,7 +458,8 @@ enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error
         return status;
     }
     status = vv_sweep_step(engine, error);
-    if (status != VV_OK && status != VV_DONE) {
+    bool waits = status == VV_OVERLOAD && engine->store->ops->shared;
+    if (status != VV_OK && status != VV_DONE && !waits) {
         note_failure(engine, "sweep_failed", status, error);
     }
     return status;

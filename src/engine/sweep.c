@@ -7,13 +7,18 @@
  *
  * A bounded number of reads a step, and a step now and then: a deletion of years must not hold up
  * flushes. Spans that have runs need no sweep, since they are marked already; neither does the
- * head, whose runs will be.
+ * head, whose runs will be. But beside other nodes one of them may be sealing these runs just now,
+ * without having heard of the marker: it does not retire what is marked meanwhile.
  *
  * The units of tiers above are made stale with the spans' marks. Spans that the retention of raw
  * data hides are left alone: what is above them could not be built again.
  *
- * A marker goes when nothing that it hides can come back: when the retention has passed its range
- * twice. By then all of that is expired and freed. Where the retention is for ever, it stays.
+ * Beside other nodes, who deleted marks spans and says so; if that is not heard for some minutes,
+ * others do it, too: it may have died, and doing it again changes nothing. What a store keeps as
+ * single values, which nobody seals, every node removes by itself when it knows of the marker: so
+ * what it put before is gone then, and what it puts later it puts with the marker in mind.
+ *
+ * What waits for a part of the store that is away is left for the next round.
  */
 #include "engine/engine_private.h"
 #include "registry/shared.h"
@@ -23,6 +28,9 @@
 #define STEP_WAIT_NS    (20 * VV_MILLISECOND)
 #define IDLE_WAIT_NS    VV_SECOND
 #define RETIRE_EVERY_NS VV_HOUR
+#define SOURCES_LOOK    1024 /* at a step */
+#define OTHERS_STEPS    8 /* others sweep what a node deleted one after the other, by their numbers \
+                           */
 
 static int64_t now_of(const struct vv_engine *engine)
 {
@@ -36,7 +44,8 @@ bool vv_sweep_is_due(const struct vv_engine *engine)
 
 /* ---- metadata ---- */
 
-static enum vv_status put_record(struct vv_engine *engine, uint32_t source, struct vv_error *error)
+enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
+                                   struct vv_error *error)
 {
     struct vv_store *store = engine->store;
     struct vv_buffer value = {0};
@@ -70,6 +79,9 @@ struct marking {
     struct vv_error *error;
 };
 
+static const struct vv_outage sweep_outage = {"sweep_waits", "sweep_again",
+                                              "what is deleted can be swept everywhere"};
+
 /* Before this time everything is frozen. */
 static int64_t frozen_before(struct vv_engine *engine)
 {
@@ -95,7 +107,8 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
     struct marking *marking = context;
     struct vv_engine *engine = marking->engine;
     bool is_marked = marking->any && marking->span == piece->key.span_start;
-    if (piece->kind != VV_PIECE_BLOCK || is_marked || piece->key.span_start < marking->frozen ||
+    bool is_kind = piece->kind == VV_PIECE_BLOCK || engine->fleet;
+    if (!is_kind || is_marked || piece->key.span_start < marking->frozen ||
         !is_touched(marking->marker, piece)) {
         return VV_OK;
     }
@@ -104,6 +117,7 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
     int64_t end = start + marking->span_ns;
     struct vv_mark mark = vv_ledger_mark(&marking->stale->options->ledger, &piece->key,
                                          marking->span_ns, marker->stamp);
+    mark.is_of_block = true;
     marking->any = true;
     marking->span = start;
     atomic_fetch_add(&engine->counters.spans_swept, 1);
@@ -112,6 +126,34 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
                        end < marker->to ? end : marker->to, INT64_MAX, marking->error);
     return status == VV_OK ? engine->store->ops->put_mark(engine->store, &mark, marking->error)
                            : status;
+}
+
+/* Beside other nodes one of them may have built the unit since, as in the sealer. */
+static vv_stamp stale_run(struct vv_engine *engine, const struct vv_marker *marker)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    if (!engine->fleet) {
+        return marker->stamp;
+    }
+    vv_stamp before = sweep->stale_run > marker->stamp ? sweep->stale_run : marker->stamp;
+    sweep->stale_run =
+        vv_stamp_next(before, engine->clock->wall_ns(engine->clock), vv_engine_node(engine));
+    return sweep->stale_run;
+}
+
+/* Single values have no marks, but tiers above them; another node may have removed them already. */
+static enum vv_status make_values_stale(struct vv_engine *engine, const struct vv_bucket *bucket,
+                                        struct vv_stale *stale, struct vv_error *error)
+{
+    const struct vv_marker *marker = &engine->sweep.markers[engine->sweep.at];
+    struct vv_store *store = engine->store;
+    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
+    int64_t frozen = frozen_before(engine);
+    int64_t from = marker->from > bucket->start ? marker->from : bucket->start;
+    int64_t to = marker->to < bucket->end ? marker->to : bucket->end;
+    from = from > frozen ? from : frozen;
+    bool has_values = store->ops->values_max && store->ops->values_max(store, tenant) > 0;
+    return has_values && from < to ? vv_stale_range(stale, from, to, INT64_MAX, error) : VV_OK;
 }
 
 static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
@@ -136,7 +178,7 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
     };
     struct vv_stale stale;
     enum vv_status status = VV_OK;
-    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement, marker->stamp);
+    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement, stale_run(engine, marker));
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
         struct marking marking = {.engine = engine,
                                   .marker = marker,
@@ -146,6 +188,37 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
                                   .error = error};
         read.partition.split = split;
         status = engine->store->ops->read(engine->store, &read, mark_span, &marking, error);
+        *reads += 1;
+    }
+    return status == VV_OK ? make_values_stale(engine, bucket, &stale, error) : status;
+}
+
+static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
+                                   size_t *reads, struct vv_error *error)
+{
+    const struct vv_sweep *sweep = &engine->sweep;
+    const struct vv_marker *marker = &sweep->markers[sweep->at];
+    bool is_metric = marker->scope == VV_DELETION_METRIC;
+    bool is_part = is_metric || marker->scope == VV_DELETION_MEASUREMENT;
+    struct vv_metric_info info = {.measurement = marker->number};
+    if (is_metric) {
+        vv_registry_metric_info(engine->registry, marker->number, &info);
+    }
+    struct vv_value_removal removal = {
+        .partition = {.tenant = vv_registry_source_tenant(engine->registry, sweep->source),
+                      .source = sweep->source,
+                      .bucket_start = bucket->start,
+                      .bucket_ns = bucket->bucket_ns},
+        .from = marker->from > bucket->start ? marker->from : bucket->start,
+        .to = marker->to < bucket->end ? marker->to : bucket->end,
+        .stamp = marker->stamp,
+        .measurement = is_part ? info.measurement : VV_VALUES_ALL,
+        .metric = is_metric ? marker->number : VV_VALUES_ALL,
+    };
+    enum vv_status status = VV_OK;
+    for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
+        removal.partition.split = split;
+        status = engine->store->ops->remove_values(engine->store, &removal, error);
         *reads += 1;
     }
     return status;
@@ -181,14 +254,15 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_plans plans
 static enum vv_status try_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
                                  size_t *reads, struct vv_error *error)
 {
-    enum vv_status status = mark_bucket(engine, bucket, reads, error);
+    enum vv_status status = engine->sweep.in_values ? clear_bucket(engine, bucket, reads, error)
+                                                    : mark_bucket(engine, bucket, reads, error);
     bool is_damaged = status == VV_CORRUPT || status == VV_NEWER;
     return is_damaged ? VV_OK : status;
 }
 
-/* A measurement of the source in the marker's range, as far as there is anything. */
-static enum vv_status sweep_measurement(struct vv_engine *engine, size_t *reads,
-                                        struct vv_error *error)
+/* A measurement of the source in the marker's range, or what of it is kept as single values, as far
+ * as there is anything. */
+static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
     const struct vv_marker *marker = &sweep->markers[sweep->at];
@@ -206,7 +280,7 @@ static enum vv_status sweep_measurement(struct vv_engine *engine, size_t *reads,
         }
     }
     if (status == VV_OK && (plans.n == 0 || sweep->time >= marker->to)) {
-        sweep->in_measurement = false;
+        sweep->in_range = false;
     }
     return status;
 }
@@ -234,49 +308,100 @@ static int64_t first_time(const struct vv_engine *engine, const struct vv_marker
     int64_t first;
     int64_t last;
     uint32_t source = engine->sweep.source;
+    if (engine->fleet) {
+        return marker->from;
+    }
     if (!vv_registry_source_times(engine->registry, source, &first, &last) || last < marker->from) {
         return INT64_MAX;
     }
     return first > marker->from ? first : marker->from;
 }
 
-/* The next measurement that the marker concerns; false: there is none. */
-static bool begin_measurement(struct vv_engine *engine)
+/* The next part of the source in which the marker is to be swept: a measurement that it concerns,
+ * at last the single values. false: there is none. */
+static bool begin_part(struct vv_engine *engine)
 {
     struct vv_sweep *sweep = &engine->sweep;
     const struct vv_marker *marker = &sweep->markers[sweep->at];
+    unsigned todo = sweep->todo[sweep->at];
     uint32_t n = vv_registry_measurement_count(engine->registry);
+    bool was_in_values = sweep->in_values;
+    n = (todo & VV_MARKER_UNSWEPT) ? n : 0;
     while (sweep->measurement < n && !concerns(engine, marker, sweep->measurement)) {
         sweep->measurement++;
     }
-    sweep->in_measurement = sweep->measurement < n;
+    sweep->in_values = sweep->measurement >= n;
+    bool has_values = (todo & VV_MARKER_UNCLEARED) && !was_in_values;
+    sweep->in_range = !sweep->in_values || has_values;
     sweep->time = first_time(engine, marker);
-    return sweep->in_measurement;
+    return sweep->in_range;
 }
 
 static bool next_marker(struct vv_sweep *sweep, size_t from)
 {
     sweep->at = from;
     sweep->measurement = 0;
-    sweep->in_measurement = false;
-    while (sweep->at < sweep->n && sweep->markers[sweep->at].is_swept) {
+    sweep->in_values = false;
+    sweep->in_range = false;
+    while (sweep->at < sweep->n && sweep->todo[sweep->at] == 0) {
         sweep->at++;
     }
     return sweep->at < sweep->n;
 }
 
-static bool begin_source(struct vv_engine *engine)
+/* ---- what is to be done ---- */
+
+/* Whether it is this node that marks the spans. */
+static bool is_mine(const struct vv_engine *engine, const struct vv_marker *marker)
+{
+    int64_t takeover = engine->settings.deletion_takeover_ns;
+    uint32_t own = vv_engine_node(engine);
+    uint32_t node = (uint32_t)(marker->stamp & VV_STAMP_NODE_MAX);
+    int64_t age = engine->clock->wall_ns(engine->clock) -
+                  (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
+    return !engine->fleet || node == own || node == 0 ||
+           age >= takeover + (int64_t)(own % OTHERS_STEPS) * (takeover / OTHERS_STEPS);
+}
+
+static unsigned todo_of(const struct vv_engine *engine, const struct vv_marker *marker)
+{
+    bool clears = engine->store->ops->remove_values && !marker->is_cleared;
+    bool marks = !marker->is_swept && is_mine(engine, marker);
+    return (clears ? VV_MARKER_UNCLEARED : 0u) | (marks ? VV_MARKER_UNSWEPT : 0u);
+}
+
+static unsigned lacks(const struct vv_engine *engine)
+{
+    return VV_MARKER_UNSWEPT | (engine->store->ops->remove_values ? VV_MARKER_UNCLEARED : 0u);
+}
+
+static bool read_source(struct vv_engine *engine)
 {
     struct vv_sweep *sweep = &engine->sweep;
-    sweep->source = vv_deletions_next(engine->deletions, 0, true);
-    if (sweep->source == UINT32_MAX) {
-        return false;
-    }
-    sweep->n = vv_deletions_read(engine->deletions, sweep->source, sweep->markers,
+    sweep->n = vv_deletions_read(engine->deletions, sweep->source, lacks(engine), sweep->markers,
                                  VV_MARKERS_OF_SOURCE_MAX);
     sweep->n = sweep->n < VV_MARKERS_OF_SOURCE_MAX ? sweep->n : VV_MARKERS_OF_SOURCE_MAX;
-    sweep->active = next_marker(sweep, 0);
-    return sweep->active;
+    for (size_t i = 0; i < sweep->n; i++) {
+        sweep->todo[i] = todo_of(engine, &sweep->markers[i]);
+    }
+    return next_marker(sweep, 0);
+}
+
+/* VV_OK: a source is begun, or there may be one that was not looked at; VV_DONE: the round is over.
+ */
+static enum vv_status begin_source(struct vv_engine *engine)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    for (size_t i = 0; i < SOURCES_LOOK && !sweep->active; i++) {
+        sweep->source = vv_deletions_next(engine->deletions, sweep->next_source, lacks(engine));
+        if (sweep->source == UINT32_MAX) {
+            sweep->next_source = 0;
+            return VV_DONE;
+        }
+        sweep->next_source = sweep->source + 1;
+        sweep->active = read_source(engine);
+    }
+    return VV_OK;
 }
 
 /* All marks of the source are put: durably, before that is noted. */
@@ -288,8 +413,12 @@ static enum vv_status finish_source(struct vv_engine *engine, struct vv_error *e
     if (status != VV_OK) {
         return status; /* from its beginning, then */
     }
-    vv_deletions_note_swept(engine->deletions, sweep->source, sweep->markers, sweep->n);
-    return put_record(engine, sweep->source, error);
+    for (size_t i = 0; i < sweep->n; i++) {
+        sweep->markers[i].is_swept |= (sweep->todo[i] & VV_MARKER_UNSWEPT) != 0;
+        sweep->markers[i].is_cleared |= (sweep->todo[i] & VV_MARKER_UNCLEARED) != 0;
+    }
+    vv_deletions_note_done(engine->deletions, sweep->source, sweep->markers, sweep->n);
+    return vv_sweep_put_record(engine, sweep->source, error);
 }
 
 static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *error)
@@ -298,48 +427,16 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
     enum vv_status status = VV_OK;
     size_t reads = 0;
     while (sweep->active && reads < STEP_READS && status == VV_OK) {
-        if (!sweep->in_measurement && !begin_measurement(engine)) {
+        if (!sweep->in_range && !begin_part(engine)) {
             if (!next_marker(sweep, sweep->at + 1)) {
                 status = finish_source(engine, error);
             }
             continue;
         }
-        status = sweep_measurement(engine, &reads, error);
-        sweep->measurement += !sweep->in_measurement;
+        status = sweep_range(engine, &reads, error);
+        sweep->measurement += !sweep->in_range && !sweep->in_values;
     }
     return status;
-}
-
-/* ---- retiring ---- */
-
-/* Markers that end at or before this can go; VV_TIME_MIN: none. */
-static int64_t retired_before(struct vv_engine *engine, uint32_t source)
-{
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
-    int64_t retention = vv_registry_retention(engine->registry, tenant);
-    struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
-    int64_t bucket = 0;
-    for (size_t i = 0; i < plans.n; i++) {
-        bucket = plans.plans[i].bucket_ns > bucket ? plans.plans[i].bucket_ns : bucket;
-    }
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    bool passes = retention > 0 && retention < INT64_MAX / 4 &&
-                  now > VV_TIME_MIN / 2 + 2 * retention + bucket + VV_DAY;
-    return passes ? now - 2 * retention - bucket - VV_DAY : VV_TIME_MIN;
-}
-
-static enum vv_status retire(struct vv_engine *engine, struct vv_error *error)
-{
-    enum vv_status status = VV_OK;
-    uint32_t source = vv_deletions_next(engine->deletions, 0, false);
-    while (source != UINT32_MAX && status == VV_OK) {
-        int64_t before = retired_before(engine, source);
-        if (before > VV_TIME_MIN && vv_deletions_retire(engine->deletions, source, before) > 0) {
-            status = put_record(engine, source, error);
-        }
-        source = vv_deletions_next(engine->deletions, source + 1, false);
-    }
-    return status == VV_OK ? vv_engine_confirm(engine, error) : status;
 }
 
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
@@ -354,18 +451,21 @@ enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
     }
     if (now_of(engine) >= sweep->retire_at_ns) {
         sweep->retire_at_ns = now_of(engine) + RETIRE_EVERY_NS;
-        enum vv_status status = retire(engine, error);
+        enum vv_status status = vv_retire_markers(engine, error);
         if (status != VV_OK) {
             return status;
         }
     }
-    if (!sweep->active && !begin_source(engine)) {
+    if (!sweep->active && begin_source(engine) == VV_DONE) {
         return VV_DONE;
     }
     sweep->step_at_ns = now_of(engine) + STEP_WAIT_NS;
     enum vv_status status = sweep_some(engine, error);
     if (status != VV_OK) {
-        sweep->active = false;
+        sweep->active = false; /* the next source; this one comes again */
+    }
+    if (engine->fleet && (status == VV_OK || status == VV_OVERLOAD)) {
+        vv_outage_note(&sweep->waits, &sweep_outage, status, error);
     }
     return status;
 }

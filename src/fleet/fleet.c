@@ -32,14 +32,16 @@ static vv_stamp stamp_now(void *context)
     return vv_stamp_next(0, fleet->clock->wall_ns(fleet->clock), node);
 }
 
-enum vv_status vv_fleet_create(struct vv_registry *registry, struct vv_store *store,
-                               struct vv_clock *clock, struct vv_fleet **fleet_out)
+enum vv_status vv_fleet_create(struct vv_registry *registry, struct vv_deletions *deletions,
+                               struct vv_store *store, struct vv_clock *clock,
+                               struct vv_fleet **fleet_out)
 {
     struct vv_fleet *fleet = calloc(1, sizeof *fleet);
     if (!fleet) {
         return VV_NO_MEMORY;
     }
     fleet->registry = registry;
+    fleet->deletions = deletions;
     fleet->store = store;
     fleet->clock = clock;
     atomic_init(&fleet->heard_wall_ns, INT64_MIN);
@@ -261,11 +263,18 @@ enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *erro
     fleet->n_pending = 0; /* whoever wanted them asks again */
     for (size_t i = 0; i < n; i++) {
         const struct vv_fleet_object *object = &fleet->unconfirmed[i];
-        vv_fleet_note_replayed(fleet, (enum vv_registry_kind)object->kind, object->number);
+        if (object->kind == VV_META_DELETION) {
+            vv_deletions_note_untold(fleet->deletions, object->number);
+        } else {
+            vv_fleet_note_replayed(fleet, (enum vv_registry_kind)object->kind, object->number);
+        }
     }
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         struct vv_fleet_object object = fleet->unconfirmed[i];
-        status = vv_fleet_tell(fleet, (enum vv_registry_kind)object.kind, object.number, error);
+        status =
+            object.kind == VV_META_DELETION
+                ? vv_fleet_tell_markers(fleet, object.number, error)
+                : vv_fleet_tell(fleet, (enum vv_registry_kind)object.kind, object.number, error);
     }
     fleet->n_unconfirmed = n; /* what was told again stands in the list already */
     return status;
@@ -435,25 +444,42 @@ static enum vv_status put(struct vv_fleet *fleet, uint8_t kind, struct vv_str ke
     return fleet->store->ops->put_meta(fleet->store, kind, key, bytes, error);
 }
 
+static enum vv_status put_markers(struct vv_fleet *fleet, uint32_t source, struct vv_str key,
+                                  struct vv_buffer *value, struct vv_error *error)
+{
+    return vv_deletions_encode(fleet->deletions, source, value)
+               ? put(fleet, VV_META_DELETION, key, value, error)
+               : VV_OK; /* retired meanwhile */
+}
+
 /* What it has of this node's own is told with it: who settles a version tells its news. What came
  * from another region has none: that is settled by its own job. */
+static enum vv_status put_object(struct vv_fleet *fleet, struct vv_fleet_object *learnt,
+                                 struct vv_str key, struct vv_buffer *value, struct vv_error *error)
+{
+    enum vv_registry_kind kind = (enum vv_registry_kind)learnt->kind;
+    learnt->version = vv_registry_encode(fleet->registry, kind, learnt->number, value);
+    enum vv_status status = put(fleet, learnt->kind, key, value, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    return learnt->is_far ? vv_fleet_put_far(fleet, kind, learnt->number, error)
+                          : vv_fleet_tell(fleet, kind, learnt->number, error);
+}
+
 static enum vv_status put_learnt(struct vv_fleet *fleet, struct vv_error *error)
 {
     struct vv_buffer value = {0};
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < fleet->n_learnt && status == VV_OK; i++) {
         struct vv_fleet_object *learnt = &fleet->learnt[i];
-        enum vv_registry_kind kind = (enum vv_registry_kind)learnt->kind;
-        uint8_t key[4];
-        vv_registry_key(learnt->number, key);
+        uint8_t bytes[4];
+        vv_registry_key(learnt->number, bytes);
+        struct vv_str key = {(const char *)bytes, sizeof bytes};
         vv_buffer_clear(&value);
-        learnt->version = vv_registry_encode(fleet->registry, kind, learnt->number, &value);
-        status =
-            put(fleet, learnt->kind, (struct vv_str){(const char *)key, sizeof key}, &value, error);
-        if (status == VV_OK) {
-            status = learnt->is_far ? vv_fleet_put_far(fleet, kind, learnt->number, error)
-                                    : vv_fleet_tell(fleet, kind, learnt->number, error);
-        }
+        status = learnt->kind == VV_META_DELETION
+                     ? put_markers(fleet, learnt->number, key, &value, error)
+                     : put_object(fleet, learnt, key, &value, error);
     }
     vv_buffer_deinit(&value);
     return status;
@@ -527,7 +553,7 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
     }
     fleet->record_due &= fleet->rest.kind != 0;
     atomic_store_explicit(&fleet->heard_kept_ns, heard, memory_order_relaxed);
-    for (size_t i = 0; i < fleet->n_learnt; i++) {
+    for (size_t i = 0; i < fleet->n_learnt && fleet->learnt[i].kind != VV_META_DELETION; i++) {
         vv_registry_settle(fleet->registry, (enum vv_registry_kind)fleet->learnt[i].kind,
                            fleet->learnt[i].number, fleet->learnt[i].version);
     }

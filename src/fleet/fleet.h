@@ -8,6 +8,7 @@
 #define VV_FLEET_FLEET_H
 
 #include "base/clock.h"
+#include "deletion/deletions.h"
 #include "registry/registry.h"
 #include "store/store.h"
 
@@ -19,7 +20,8 @@ struct vv_fleet;
 
 /* All borrowed; store->ops->shared is not NULL. The registry is shared from now on: before other
  * threads use it. VV_NO_MEMORY. */
-VV_MUST_CHECK enum vv_status vv_fleet_create(struct vv_registry *registry, struct vv_store *store,
+VV_MUST_CHECK enum vv_status vv_fleet_create(struct vv_registry *registry,
+                                             struct vv_deletions *deletions, struct vv_store *store,
                                              struct vv_clock *clock, struct vv_fleet **fleet_out);
 void vv_fleet_destroy(struct vv_fleet *fleet); /* NULL is allowed */
 
@@ -37,6 +39,12 @@ VV_MUST_CHECK enum vv_status vv_fleet_tell(struct vv_fleet *fleet, enum vv_regis
  * none left. Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_tell_rest(struct vv_fleet *fleet, uint32_t most,
                                                 struct vv_error *error);
+/* Tells the markers of deletion of a source, if any of them is news; and of up to `most` sources
+ * that have such: VV_DONE when there is none. Durable with the next confirm. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_tell_markers(struct vv_fleet *fleet, uint32_t source,
+                                                   struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_fleet_tell_all_markers(struct vv_fleet *fleet, uint32_t most,
+                                                       struct vv_error *error);
 /* After a failure of the store and its recovery: tells again what was told since the last confirm.
  * Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *error);

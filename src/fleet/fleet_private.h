@@ -87,6 +87,7 @@ struct vv_fleet_move {
 
 struct vv_fleet {
     struct vv_registry *registry;
+    struct vv_deletions *deletions;
     struct vv_store *store;
     struct vv_clock *clock;
 

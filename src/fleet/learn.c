@@ -152,6 +152,78 @@ static enum vv_status take_metric(struct taking *taking, uint32_t tenant)
     return first_of(note_learnt(taking, VV_REGISTRY_METRIC, metric), status);
 }
 
+/* ---- markers of deletion ---- */
+
+/* Whether the rest can be learnt without this. */
+static bool can_be_left_out(enum vv_status status)
+{
+    return status == VV_INVALID || status == VV_EXISTS || status == VV_TOO_LARGE ||
+           status == VV_OVERLOAD || status == VV_CORRUPT;
+}
+
+/* The metric may be told of later than that something of it is deleted. */
+static enum vv_status number_metric(struct taking *taking, uint32_t measurement,
+                                    const struct vv_told_marker *told, uint32_t *metric_out)
+{
+    struct vv_registry *registry = taking->fleet->registry;
+    enum vv_value_type type;
+    enum vv_status status = vv_registry_metric(registry, measurement, told->field, told->type, true,
+                                               metric_out, &type, taking->error);
+    if (status == VV_OK && type == VV_INT64 && told->type == VV_FLOAT64) {
+        status = vv_registry_metric_widen(registry, *metric_out, taking->error);
+    }
+    return status == VV_OK ? note_learnt(taking, VV_REGISTRY_METRIC, *metric_out) : status;
+}
+
+/* The marker with this node's own number. Nobody else has cleared what this node put. */
+static enum vv_status number_marker(struct taking *taking, uint32_t tenant,
+                                    const struct vv_told_marker *told, struct vv_marker *marker_out)
+{
+    bool is_own = !is_far(taking) &&
+                  taking->told->node == vv_fleet_ops(taking->fleet)->node(taking->fleet->store);
+    uint32_t number = 0;
+    enum vv_status status = VV_OK;
+    if (told->marker.scope != VV_DELETION_SOURCE) {
+        status = take_measurement(taking, tenant, told->measurement, &number);
+    }
+    if (status == VV_OK && told->marker.scope == VV_DELETION_METRIC) {
+        uint32_t measurement = number;
+        status = number_metric(taking, measurement, told, &number);
+    }
+    *marker_out = told->marker;
+    marker_out->number = number;
+    marker_out->is_told = !is_own; /* what it told itself it told by halves, perhaps */
+    marker_out->is_swept = told->marker.is_swept && !is_far(taking); /* there, but not here */
+    return status;
+}
+
+/* Those of metrics that this node can't know hide nothing here. */
+static enum vv_status take_markers(struct taking *taking, uint32_t source, uint32_t tenant)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    struct vv_marker markers[VV_TOLD_MARKERS_MAX];
+    enum vv_status status = VV_OK;
+    size_t n = 0;
+    for (size_t i = 0; i < content->n && status == VV_OK; i++) {
+        status = number_marker(taking, tenant, &content->markers[i], &markers[n]);
+        n += status == VV_OK;
+        status = can_be_left_out(status) ? VV_OK : status;
+    }
+    if (status == VV_OK && n > 0) {
+        status = vv_deletions_learn(fleet->deletions, source, markers, n);
+    }
+    if (status != VV_OK || n == 0) {
+        return status;
+    }
+    if (!vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
+                       (enum vv_registry_kind)VV_META_DELETION, source, is_far(taking))) {
+        return VV_NO_MEMORY;
+    }
+    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
+    return VV_OK;
+}
+
 /* ---- sources ---- */
 
 static enum vv_status note_source(struct vv_fleet *fleet, uint32_t source)
@@ -247,6 +319,9 @@ static enum vv_status take_source(struct taking *taking, uint32_t tenant)
     if (status == VV_OK && content->kind == VV_TOLD_PLAN) {
         status = take_plans(taking, source);
     }
+    if (status == VV_OK && content->kind == VV_TOLD_MARKERS) {
+        status = take_markers(taking, source, tenant);
+    }
     return first_of(note_learnt(taking, VV_REGISTRY_SOURCE, source), status);
 }
 
@@ -278,16 +353,10 @@ static enum vv_status take(struct taking *taking)
     case VV_TOLD_SOURCE:
     case VV_TOLD_TAGS:
     case VV_TOLD_PLAN:
+    case VV_TOLD_MARKERS:
         return take_source(taking, tenant);
     }
     return VV_OK;
-}
-
-/* Whether the rest can be learnt without this. */
-static bool can_be_left_out(enum vv_status status)
-{
-    return status == VV_INVALID || status == VV_EXISTS || status == VV_TOO_LARGE ||
-           status == VV_OVERLOAD || status == VV_CORRUPT;
 }
 
 static void note_refused(struct vv_fleet *fleet, enum vv_status status, const struct vv_told *told,

@@ -2,6 +2,8 @@
 /* Telling: an object's state is compared with what others know; what differs is told. */
 #include "fleet/fleet_private.h"
 
+#include <stdlib.h>
+
 /* Who is told of, and what. Large: one at a time. */
 struct telling {
     struct vv_fleet *fleet;
@@ -215,6 +217,147 @@ static enum vv_status tell_source(struct telling *telling, uint32_t number)
     }
     return status == VV_OK && !known.is_tentative ? tell_plans(telling, number, known.plans)
                                                   : status;
+}
+
+/* ---- markers of deletion ---- */
+
+#define MARKER_SIZE 48 /* at most, beside the names */
+#define PART_SIZE   (VV_TOLD_VALUE_MAX - 4096)
+
+/* Its names, which others are told of first; false for one that has none. */
+static bool name_marker(struct vv_fleet *fleet, const struct vv_marker *marker,
+                        struct vv_told_marker *out)
+{
+    struct vv_metric_info info;
+    *out = (struct vv_told_marker){.marker = *marker};
+    if (marker->scope == VV_DELETION_SOURCE) {
+        return true;
+    }
+    if (marker->scope == VV_DELETION_MEASUREMENT) {
+        out->measurement = vv_registry_measurement_name(fleet->registry, marker->number);
+        return out->measurement.size > 0;
+    }
+    vv_registry_metric_info(fleet->registry, marker->number, &info);
+    if (info.name.size == 0) {
+        return false;
+    }
+    out->measurement = vv_registry_measurement_name(fleet->registry, info.measurement);
+    size_t skip = out->measurement.size + 1;
+    out->field = (struct vv_str){info.name.data + skip, info.name.size - skip};
+    out->type = info.type;
+    return true;
+}
+
+/* Others can learn it from this node, also when only another region has told of it so far. */
+static enum vv_status tell_name(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,
+                                struct vv_error *error)
+{
+    enum vv_status status = vv_fleet_use(fleet, kind, number, error);
+    return status == VV_OK ? vv_fleet_tell(fleet, kind, number, error) : status;
+}
+
+static enum vv_status tell_names(struct vv_fleet *fleet, const struct vv_marker *marker,
+                                 struct vv_error *error)
+{
+    struct vv_metric_info info = {.measurement = marker->number};
+    enum vv_status status = VV_OK;
+    if (marker->scope == VV_DELETION_METRIC) {
+        vv_registry_metric_info(fleet->registry, marker->number, &info);
+    }
+    if (marker->scope != VV_DELETION_SOURCE) {
+        status = tell_name(fleet, VV_REGISTRY_MEASUREMENT, info.measurement, error);
+    }
+    if (status == VV_OK && marker->scope == VV_DELETION_METRIC) {
+        status = tell_name(fleet, VV_REGISTRY_METRIC, marker->number, error);
+    }
+    return status;
+}
+
+/* All of the source's, in as many parts as they need. A part that is not needed any more stays as
+ * it was told: what is in it was true. */
+static enum vv_status tell_parts(struct telling *telling, const struct vv_marker *markers, size_t n)
+{
+    struct vv_told_content *content = &telling->content;
+    enum vv_status status = VV_OK;
+    int64_t part = 0;
+    size_t size = 0;
+    content->n = 0;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        struct vv_told_marker *next = &content->markers[content->n];
+        if (!name_marker(telling->fleet, &markers[i], next)) {
+            continue;
+        }
+        status = tell_names(telling->fleet, &markers[i], telling->error);
+        size += MARKER_SIZE + next->measurement.size + next->field.size;
+        content->n++;
+        if (status == VV_OK && (content->n == VV_TOLD_MARKERS_MAX || size > PART_SIZE)) {
+            status = tell(telling, VV_TOLD_MARKERS, part++);
+            content->n = 0;
+            size = 0;
+        }
+    }
+    bool is_due = content->n > 0 || part == 0;
+    return status == VV_OK && is_due ? tell(telling, VV_TOLD_MARKERS, part) : status;
+}
+
+static enum vv_status tell_markers(struct telling *telling, const struct vv_marker *markers,
+                                   size_t n)
+{
+    struct vv_fleet *fleet = telling->fleet;
+    uint32_t tenant = vv_registry_source_tenant(fleet->registry, telling->number);
+    telling->name = vv_registry_source_id(fleet->registry, telling->number);
+    if (telling->name.size == 0) {
+        return VV_OK;
+    }
+    telling->tenant = vv_registry_tenant_name(fleet->registry, tenant);
+    telling->content.canonical = vv_registry_source_is_canonical(fleet->registry, telling->number);
+    enum vv_status status = tell_name(fleet, VV_REGISTRY_TENANT, tenant, telling->error);
+    if (status == VV_OK) {
+        status = tell_name(fleet, VV_REGISTRY_SOURCE, telling->number, telling->error);
+    }
+    return status == VV_OK ? tell_parts(telling, markers, n) : status;
+}
+
+enum vv_status vv_fleet_tell_markers(struct vv_fleet *fleet, uint32_t source,
+                                     struct vv_error *error)
+{
+    struct telling telling = {.fleet = fleet,
+                              .object = (enum vv_registry_kind)VV_META_DELETION,
+                              .number = source,
+                              .error = error};
+    struct vv_marker first;
+    size_t room = vv_deletions_read(fleet->deletions, source, VV_MARKER_UNTOLD, &first, 1);
+    if (room == 0 || first.is_told) {
+        return VV_OK;
+    }
+    room += VV_TOLD_MARKERS_MAX;
+    struct vv_marker *markers = calloc(room, sizeof *markers);
+    if (!markers) {
+        return no_memory(error);
+    }
+    size_t n = vv_deletions_read(fleet->deletions, source, VV_MARKER_UNTOLD, markers, room);
+    n = n < room ? n : room; /* others may have come meanwhile: they are told next time */
+    enum vv_status status = tell_markers(&telling, markers, n);
+    if (status == VV_OK) {
+        vv_deletions_note_told(fleet->deletions, source, markers, n);
+    }
+    free(markers);
+    return status;
+}
+
+enum vv_status vv_fleet_tell_all_markers(struct vv_fleet *fleet, uint32_t most,
+                                         struct vv_error *error)
+{
+    enum vv_status status = VV_DONE;
+    uint32_t source = vv_deletions_next(fleet->deletions, 0, VV_MARKER_UNTOLD);
+    for (uint32_t i = 0; i < most && source != UINT32_MAX; i++) {
+        status = vv_fleet_tell_markers(fleet, source, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        source = vv_deletions_next(fleet->deletions, source + 1, VV_MARKER_UNTOLD);
+    }
+    return status;
 }
 
 enum vv_status vv_fleet_tell(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,

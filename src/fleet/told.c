@@ -14,8 +14,11 @@
  *   tags         their number; for each: key, value
  *   plan         u8 flags as of a source, number of plans (this one and all before it); for each:
  *                from in ns (signed), bucket in ns, span in ns, splits; the last is from `item`
+ *   markers      u8 flags as of a source, number of markers; for each: u8 scope, u8 flags (1: swept),
+ *                from in ns (signed), to in ns (signed), u64 stamp, of a measurement or a metric the
+ *                measurement's name, of a metric its field and u8 type
  *
- * Nothing may follow. `item` is 0 but for tags and plans.
+ * Nothing may follow. `item` is 0 but for tags, plans and markers.
  */
 #include "fleet/told.h"
 
@@ -23,6 +26,8 @@
 #define FORM_LATE      2 /* tenants only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
+#define MARKER_MIN     12
+#define FLAG_SWEPT     1u
 
 /* ---- encoding ---- */
 
@@ -63,6 +68,27 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
     }
 }
 
+static void encode_markers(const struct vv_told_content *content, struct vv_buffer *buffer)
+{
+    vv_buffer_u8(buffer, content->canonical ? FLAG_CANONICAL : 0);
+    vv_buffer_varint(buffer, content->n);
+    for (size_t i = 0; i < content->n; i++) {
+        const struct vv_told_marker *told = &content->markers[i];
+        vv_buffer_u8(buffer, told->marker.scope);
+        vv_buffer_u8(buffer, told->marker.is_swept ? FLAG_SWEPT : 0);
+        vv_buffer_zigzag(buffer, told->marker.from);
+        vv_buffer_zigzag(buffer, told->marker.to);
+        vv_buffer_u64(buffer, told->marker.stamp);
+        if (told->marker.scope != VV_DELETION_SOURCE) {
+            vv_buffer_sized(buffer, told->measurement);
+        }
+        if (told->marker.scope == VV_DELETION_METRIC) {
+            vv_buffer_sized(buffer, told->field);
+            vv_buffer_u8(buffer, (uint8_t)told->type);
+        }
+    }
+}
+
 void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buffer)
 {
     vv_buffer_u8(buffer, has_late(content) ? FORM_LATE : FORM_PLAIN);
@@ -88,6 +114,9 @@ void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buf
         break;
     case VV_TOLD_PLAN:
         encode_plans(content, buffer);
+        break;
+    case VV_TOLD_MARKERS:
+        encode_markers(content, buffer);
         break;
     }
 }
@@ -159,6 +188,46 @@ static bool read_plans(struct vv_reader *reader, int64_t item, struct vv_told_co
     return good && out->plans[n - 1].from_ns == item;
 }
 
+static bool read_marker(struct vv_reader *reader, struct vv_told_marker *out)
+{
+    *out = (struct vv_told_marker){.marker = {.scope = vv_reader_u8(reader)}};
+    struct vv_marker *marker = &out->marker;
+    uint8_t flags = vv_reader_u8(reader);
+    uint8_t type = VV_FLOAT64;
+    marker->is_swept = flags & FLAG_SWEPT;
+    marker->from = vv_reader_zigzag(reader);
+    marker->to = vv_reader_zigzag(reader);
+    marker->stamp = vv_reader_u64(reader);
+    bool has_measurement = marker->scope != VV_DELETION_SOURCE;
+    bool has_field = marker->scope == VV_DELETION_METRIC;
+    if (has_measurement) {
+        out->measurement = vv_reader_sized(reader);
+    }
+    if (has_field) {
+        out->field = vv_reader_sized(reader);
+        type = vv_reader_u8(reader);
+    }
+    out->type = type == VV_INT64 ? VV_INT64 : VV_FLOAT64;
+    return !reader->failed && marker->scope >= VV_DELETION_SOURCE &&
+           marker->scope <= VV_DELETION_METRIC && flags <= FLAG_SWEPT &&
+           marker->from >= VV_TIME_MIN && marker->from < marker->to &&
+           marker->to <= VV_TIME_MAX + 1 && marker->stamp <= VV_TOLD_STAMP_MAX &&
+           (!has_measurement || out->measurement.size > 0) && (!has_field || out->field.size > 0) &&
+           (type == VV_FLOAT64 || type == VV_INT64);
+}
+
+static bool read_markers(struct vv_reader *reader, struct vv_told_content *out)
+{
+    bool good = read_canonical(reader, &out->canonical);
+    uint64_t n = vv_reader_varint(reader);
+    good = good && n <= VV_TOLD_MARKERS_MAX && n <= vv_reader_left(reader) / MARKER_MIN;
+    for (size_t i = 0; good && i < n; i++) {
+        good = read_marker(reader, &out->markers[i]);
+    }
+    out->n = good ? (size_t)n : 0;
+    return good;
+}
+
 static bool read_content(struct vv_reader *reader, uint8_t form, const struct vv_told *told,
                          struct vv_told_content *out)
 {
@@ -176,6 +245,8 @@ static bool read_content(struct vv_reader *reader, uint8_t form, const struct vv
         return named && read_tags(reader, out);
     case VV_TOLD_PLAN:
         return named && read_plans(reader, told->item, out);
+    case VV_TOLD_MARKERS:
+        return named && told->item >= 0 && read_markers(reader, out);
     }
     return false;
 }
@@ -188,7 +259,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
     uint8_t form_max = told->kind == VV_TOLD_TENANT ? FORM_LATE : FORM_PLAIN;
-    if (told->kind > VV_TOLD_PLAN || form > form_max) {
+    if (told->kind > VV_TOLD_MARKERS || form > form_max) {
         return vv_error_set(error, VV_NEWER,
                             "node %u tells of kind %u in form %u, which this program does not "
                             "know: use a newer program on all nodes",

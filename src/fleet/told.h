@@ -6,6 +6,7 @@
 #ifndef VV_FLEET_TOLD_H
 #define VV_FLEET_TOLD_H
 
+#include "model/deletion.h"
 #include "registry/shared.h"
 #include "store/store.h"
 
@@ -17,12 +18,23 @@ enum vv_told_kind {
     VV_TOLD_SOURCE = 4,      /* name: its id */
     VV_TOLD_TAGS = 5,        /* name: its id; item: from_ns; a version of its tags */
     VV_TOLD_PLAN = 6,        /* name: its id; item: from_ns; a plan, with those before it */
+    VV_TOLD_MARKERS = 7,     /* name: its id; item: 0, 1 …; what of it is deleted, in parts */
 };
 
 /* No value is larger. */
 #define VV_TOLD_VALUE_MAX (16u << 10)
 /* Higher stamps are refused: something set later must find one above. */
 #define VV_TOLD_STAMP_MAX (UINT64_MAX - (UINT64_C(1) << 52))
+
+/* A marker of deletion, by names: its number is each node's own. */
+struct vv_told_marker {
+    struct vv_marker marker;
+    struct vv_str measurement; /* unless it is of the whole source */
+    struct vv_str field;       /* of a metric's */
+    enum vv_value_type type;   /* likewise */
+};
+
+#define VV_TOLD_MARKERS_MAX 64 /* in one part */
 
 struct vv_told_content {
     enum vv_told_kind kind;
@@ -33,10 +45,11 @@ struct vv_told_content {
     enum vv_value_type type; /* metric */
     size_t measurement_size; /* how much of the name is the measurement's */
     struct vv_described described;
-    bool canonical; /* source, plan */
-    size_t n;       /* tags, plans */
+    bool canonical; /* source, plan, markers */
+    size_t n;       /* tags, plans, markers */
     struct vv_tag tags[VV_TAGS_MAX];
     struct vv_plan plans[VV_PLANS_MAX];
+    struct vv_told_marker markers[VV_TOLD_MARKERS_MAX];
 };
 
 /* Appends the value; check the buffer's status. */

@@ -24,6 +24,8 @@ struct vv_marker {
     vv_stamp stamp;
     uint8_t scope;
     bool is_swept;   /* the sealer has been told of all that it concerns */
+    bool is_cleared; /* and what is kept as single values is removed, as far as this node put it */
+    bool is_told;    /* the other nodes of a shared store know of it, as it is */
     uint32_t number; /* of the measurement or metric */
 };
 

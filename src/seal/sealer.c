@@ -139,6 +139,9 @@ static enum vv_status begin_group(struct vv_sealer *sealer, struct vv_error *err
         }
     }
     sealer->n_marks = kept;
+    if (status == VV_OK && kept > 0 && sealer->options.learn) {
+        status = sealer->options.learn(sealer->options.learn_context, error);
+    }
     return status;
 }
 

@@ -23,6 +23,10 @@ struct vv_sealer_options {
     struct vv_store *store;
     struct vv_clock *clock;
     struct vv_deletions *deletions; /* NULL: there are none */
+    /* For a shared store: learns what other nodes have told. Whoever marks a span since something
+     * of it is deleted has told of that before. NULL: nothing is told. */
+    enum vv_status (*learn)(void *learn_context, struct vv_error *);
+    void *learn_context;
     struct vv_ledger_rule ledger;
     size_t block_bytes_max; /* of a block's rows before encoding */
     int zstd_level;

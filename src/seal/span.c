@@ -40,6 +40,9 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
     sealer->figures.bytes_in += piece->bytes.size;
     if (piece->kind == VV_PIECE_BLOCK) {
         reading->made_from = piece->version;
+        if (piece->bytes.size == 0) {
+            return VV_OK; /* all of it was deleted; so its runs are in the new one too */
+        }
         reading->had_block = true;
     } else if (!vv_piece_list_add(&sealer->runs, piece, false)) {
         return VV_NO_MEMORY;
@@ -102,7 +105,8 @@ static struct vv_store_read read_of(const struct vv_mark *mark)
     return (struct vv_store_read){.partition = mark->key.partition,
                                   .measurement = mark->key.measurement,
                                   .span_from = mark->key.span_start,
-                                  .span_to = mark->key.span_start + 1};
+                                  .span_to = mark->key.span_start + 1,
+                                  .tells_removed = true};
 }
 
 /* Where the store's answers take their time, the spans of a group are asked for some ahead. */
@@ -205,7 +209,8 @@ static enum vv_status renew_span(struct vv_sealer *sealer, const struct vv_mark 
         sealer->figures.rows = rows_before;
         return VV_OK;
     }
-    if (reading->had_block && sealer->blocks.n == blocks_before) {
+    bool keeps_runs = sealer->options.store->ops->shared; /* only a block covers them there */
+    if ((reading->had_block || keeps_runs) && sealer->blocks.n == blocks_before) {
         const struct vv_piece none = {
             .kind = VV_PIECE_BLOCK, .key = *key, .version = reading->made_from};
         status = vv_piece_list_add(&sealer->blocks, &none, false) ? VV_OK : VV_NO_MEMORY;

@@ -60,6 +60,7 @@ struct vv_settings {
     int64_t late_limit_ns;                 /* late.limit */
     /* deletion */
     int64_t deletion_markers_max; /* deletion.markers_max */
+    int64_t deletion_takeover_ns; /* deletion.takeover */
     /* store */
     char store_kind[VV_SETTING_TEXT_MAX]; /* store.kind: rocksdb|cassandra */
     int64_t store_cache_bytes;            /* store.cache_bytes */

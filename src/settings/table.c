@@ -155,6 +155,9 @@ const struct vv_setting vv_setting_table[] = {
     INT("deletion.markers_max", deletion_markers_max, "100000", 1, 10000000, NULL,
         "Markers of deletion that are kept, at most, of all sources together; each takes some 50 "
         "bytes of memory"),
+    DURATION("deletion.takeover", deletion_takeover_ns, "5m", VV_SECOND, VV_DAY, NULL,
+             "Where nodes share the store: how long after a deletion others see to it that its "
+             "bytes go, when the node that deleted has not said that it has done so"),
 
     ENUM("store.kind", store_kind, "rocksdb", "rocksdb|cassandra",
          "Where points are kept: in the folder of `data`, or in Cassandra, which many nodes share; "

@@ -54,6 +54,21 @@ struct vv_mark {
     struct vv_span_key key;
     int64_t span_ns;
     vv_stamp run;
+    bool is_of_block; /* not of runs: its block is to be written anew, however it is kept now */
+};
+
+#define VV_VALUES_ALL UINT32_MAX
+
+/* Values that are kept by themselves (see vv_store_read.span_ns), of one partition, in [from, to):
+ * those with a lower stamp go. Where the store forgets which node wrote a value, those of the same
+ * clock go as well. */
+struct vv_value_removal {
+    struct vv_partition partition;
+    int64_t from;
+    int64_t to;
+    vv_stamp stamp;
+    uint32_t measurement; /* or VV_VALUES_ALL */
+    uint32_t metric;      /* or VV_VALUES_ALL, of the measurement */
 };
 
 /* Borrowed bytes are valid during the call. Return VV_OK to go on, VV_DONE to stop early (the
@@ -73,6 +88,9 @@ struct vv_store_read {
      * in blocks: those in [span_from, span_to) are visited too, as runs that begin anew with each
      * span and come in any order. 0: these are not read, as nothing can seal or remove them. */
     int64_t span_ns;
+    /* Where a store keeps a note of a block that was taken away, as what its runs have gone into:
+     * that is visited, too, as a block without bytes. For who makes a new block. */
+    bool tells_removed;
 };
 
 /*
@@ -238,6 +256,11 @@ struct vv_store_ops {
      * blocks just put, if any were. */
     enum vv_status (*remove_runs)(struct vv_store *, const struct vv_piece *runs, size_t n,
                                   struct vv_error *);
+    /* Removes values that are deleted, whoever put them; durable with the next confirm. What is put
+     * later with a lower stamp is this node's to leave out. NULL: the store keeps none by
+     * themselves. */
+    enum vv_status (*remove_values)(struct vv_store *, const struct vv_value_removal *,
+                                    struct vv_error *);
     /* Removes each mark unless a newer run renewed it (its stored `run` is higher), or another node
      * has begun to seal its span since begin_seal: that node's blocks will count. */
     enum vv_status (*retire_marks)(struct vv_store *, const struct vv_mark *marks, size_t n,

@@ -106,7 +106,10 @@ static void blocks_are_durable_when_the_call_returns(void **state)
         put_run(c, &key, 1, 0, "unconfirmed");
         put_block(c, &key, text);
         contract_crash(c, (uint64_t)hour);
-        struct vv_store_read read = {key.partition, 1, key.span_start, key.span_start + 1, 0};
+        struct vv_store_read read = {.partition = key.partition,
+                                     .measurement = 1,
+                                     .span_from = key.span_start,
+                                     .span_to = key.span_start + 1};
         const char *found = read_text(c, &read);
         char alone[32];
         char both[64];

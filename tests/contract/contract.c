@@ -136,14 +136,14 @@ void put_block(struct contract *contract, const struct vv_span_key *key, const c
 void put_mark(struct contract *contract, const struct vv_span_key *key, int64_t due_ns,
               vv_stamp run)
 {
-    const struct vv_mark mark = {due_ns, *key, VV_HOUR, run};
+    const struct vv_mark mark = {due_ns, *key, VV_HOUR, run, false};
     assert_ok(contract->store->ops->put_mark(contract->store, &mark, NULL));
 }
 
 void retire_mark(struct contract *contract, const struct vv_span_key *key, int64_t due_ns,
                  vv_stamp run)
 {
-    const struct vv_mark mark = {due_ns, *key, VV_HOUR, run};
+    const struct vv_mark mark = {due_ns, *key, VV_HOUR, run, false};
     assert_ok(contract->store->ops->retire_marks(contract->store, &mark, 1, NULL));
 }
 
@@ -250,7 +250,7 @@ const char *read_text(struct contract *contract, const struct vv_store_read *rea
 
 const char *pieces_text(struct contract *contract, const struct vv_partition *partition)
 {
-    const struct vv_store_read read = {*partition, 1, INT64_MIN, INT64_MAX, 0};
+    const struct vv_store_read read = {*partition, 1, INT64_MIN, INT64_MAX, 0, false};
     return read_text(contract, &read);
 }
 
@@ -297,8 +297,8 @@ static enum vv_status note_block(void *context, const struct vv_piece *piece)
 
 bool has_block(struct contract *contract, const struct vv_span_key *key)
 {
-    const struct vv_store_read read = {key->partition, key->measurement, key->span_start,
-                                       key->span_start + 1, 0};
+    const struct vv_store_read read = {
+        key->partition, key->measurement, key->span_start, key->span_start + 1, 0, false};
     bool has = false;
     assert_ok(contract->store->ops->read(contract->store, &read, note_block, &has, NULL));
     return has;

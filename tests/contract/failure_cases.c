@@ -21,7 +21,7 @@ static void assert_all_changes_fail(struct contract *c)
     struct vv_span_key key = span_of(1, 1, 10, 3);
     const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0};
     const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0};
-    const struct vv_mark mark = {5, key, VV_HOUR, 1};
+    const struct vv_mark mark = {5, key, VV_HOUR, 1, false};
     struct vv_str name = vv_str_of("k");
     bool more;
     assert_true(is_failure(store->ops->put_run(store, &run, NULL)));
@@ -100,7 +100,7 @@ static void readers_are_served_or_put_off_while_the_store_fails(void **state)
 {
     struct contract *c = *state;
     struct vv_span_key key = span_of(1, 1, 10, 3);
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0};
+    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
     put_run(c, &key, 1, 0, "a");
     confirm(c);
     c->backend->break_writes(c);

@@ -155,8 +155,8 @@ struct outcome model_change_store(struct vv_store *store, const struct change *c
                                  change->part,
                                  value_bytes(change->value, 0, bytes),
                                  0};
-    const struct vv_mark mark = {due_of(change->span), span_key(change->span), VV_HOUR,
-                                 change->run};
+    const struct vv_mark mark = {due_of(change->span), span_key(change->span), VV_HOUR, change->run,
+                                 false};
     struct outcome outcome = {VV_OK, false};
     switch (change->kind) {
     case CHANGE_PUT_RUN:
@@ -360,8 +360,8 @@ static void look(struct vv_store *store, struct holding *holding)
     holding->last_due = INT64_MIN;
     for (uint32_t span = 0; span < MODEL_SPANS; span++) {
         struct vv_span_key key = span_key(span);
-        const struct vv_store_read read = {key.partition, key.measurement, key.span_start,
-                                           key.span_start + 1, 0};
+        const struct vv_store_read read = {
+            key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false};
         assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
     }
     assert_ok(store->ops->scan_marks(store, INT64_MAX, NULL, hold_mark, holding, NULL));

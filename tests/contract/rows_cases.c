@@ -70,6 +70,46 @@ static struct vv_str encode_one(const struct value *value)
 
 /* ---- values and times */
 
+/* What is removed is gone whichever was written first; what has a higher stamp stays. */
+static void removed_rows_are_gone_and_later_ones_stay(void **state)
+{
+    struct contract *c = rows_store(state);
+    const struct vv_partition partition = {
+        .tenant = TENANT, .source = 1, .bucket_start = START, .bucket_ns = VV_DAY};
+    struct vv_value_removal removal = {
+        .partition = partition, .stamp = STAMP(200), .measurement = 1, .metric = 10};
+    struct values expected = {0};
+    int64_t last = START + VV_HOUR + 7 * VV_MILLISECOND + 5; /* its end cuts a ms */
+    put_one(c, START, 10, 1, STAMP(100));
+    put_one(c, START + 1, 10, 2, STAMP(300)); /* written afterwards */
+    put_one(c, START + VV_HOUR, 11, 3, STAMP(100));
+    put_one(c, last - 1, 10, 4, STAMP(199));
+    put_one(c, last, 10, 5, STAMP(100)); /* behind the range */
+    removal.from = START;
+    removal.to = last;
+    confirm(c);
+    assert_ok(c->store->ops->remove_values(c->store, &removal, NULL));
+    confirm(c);
+    values_add(&expected, (struct value){START + 1, 10, 2, STAMP(300)});
+    values_add(&expected, (struct value){START + VV_HOUR, 11, 3, STAMP(100)});
+    values_add(&expected, (struct value){last, 10, 5, STAMP(100)});
+    expect_day(c, 1, &expected);
+    assert_ok(c->store->ops->remove_values(c->store, &removal, NULL)); /* again: no matter */
+    removal.measurement = VV_VALUES_ALL;
+    removal.metric = VV_VALUES_ALL;
+    removal.from = START + VV_HOUR - 3; /* also what is written later with a lower stamp */
+    assert_ok(c->store->ops->remove_values(c->store, &removal, NULL));
+    put_one(c, last - 2, 12, 6, STAMP(150));
+    put_one(c, START + VV_HOUR - 3, 12, 7, STAMP(150));
+    put_one(c, START + VV_HOUR - 4, 12, 8, STAMP(150)); /* before the range */
+    confirm(c);
+    expected = (struct values){0};
+    values_add(&expected, (struct value){START + 1, 10, 2, STAMP(300)});
+    values_add(&expected, (struct value){START + VV_HOUR - 4, 12, 8, STAMP(150)});
+    values_add(&expected, (struct value){last, 10, 5, STAMP(100)});
+    expect_day(c, 1, &expected);
+}
+
 static void rows_keep_every_bit(void **state)
 {
     struct contract *c = rows_store(state);
@@ -184,8 +224,8 @@ static void rows_come_in_pages(void **state)
     values_free(&found);
     values_free(&expected);
 
-    const struct vv_store_read read = {partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY,
-                                       VV_HOUR};
+    const struct vv_store_read read = {
+        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false};
     int count = 0;
     assert_ok(c->store->ops->read(c->store, &read, stop_at_second, &count, NULL));
     assert_int_equal(count, 2);
@@ -203,8 +243,8 @@ static enum vv_status count_bytes(void *context, const struct vv_piece *piece)
 static void rows_can_be_visited_again(void **state)
 {
     struct contract *c = rows_store(state);
-    const struct vv_store_read read = {partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY,
-                                       VV_HOUR};
+    const struct vv_store_read read = {
+        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false};
     struct vv_store_answer *answer;
     struct values expected = {0};
     for (int i = 0; i < 5000; i++) {
@@ -529,8 +569,8 @@ static void rows_are_written_again_when_memory_was_out(void **state)
 static void rows_are_read_again_when_memory_was_out(void **state)
 {
     struct contract *c = rows_store(state);
-    const struct vv_store_read read = {partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY,
-                                       VV_HOUR};
+    const struct vv_store_read read = {
+        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false};
     size_t whole = 0;
     bool failed = true;
     for (uint64_t i = 0; i < 5; i++) {
@@ -586,6 +626,7 @@ static void rows_follow_the_model(void **state)
 const struct contract_case rows_cases[] = {
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_keep_every_bit),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_keep_every_time),
+    CONTRACT_CASE_NEEDS(KEEPS_ROWS, removed_rows_are_gone_and_later_ones_stay),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_of_a_range),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_come_in_pages),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, rows_can_be_visited_again),

@@ -36,8 +36,8 @@ static void a_read_takes_the_spans_that_start_in_its_range(void **state)
         put_run(c, &key, 1, 0, "r");
         put_block(c, &key, "b");
     }
-    struct vv_store_read read = {partition_of(1, 1, 10), 1, 10 * VV_DAY + VV_HOUR,
-                                 10 * VV_DAY + 3 * VV_HOUR, 0};
+    struct vv_store_read read = {partition_of(1, 1, 10),    1, 10 * VV_DAY + VV_HOUR,
+                                 10 * VV_DAY + 3 * VV_HOUR, 0, false};
     assert_string_equal(read_text(c, &read), "R1.1.0=r R2.1.0=r B1.0=b B2.0=b");
     read.span_from++;
     assert_string_equal(read_text(c, &read), "R2.1.0=r B2.0=b");
@@ -68,8 +68,12 @@ static void a_read_sees_its_measurement_of_its_partition_only(void **state)
     }
     text[0] = 'a';
     for (int i = 0; i < 7; i++, text[0]++) {
-        struct vv_store_read read = {keys[i].partition, keys[i].measurement, keys[i].span_start,
-                                     keys[i].span_start + 1, 0};
+        struct vv_store_read read = {keys[i].partition,
+                                     keys[i].measurement,
+                                     keys[i].span_start,
+                                     keys[i].span_start + 1,
+                                     0,
+                                     false};
         int hour = i == 3 ? 25 : 1;
         char expected[64];
         snprintf(expected, sizeof expected, "R%d.1.0=%s B%d.0=%s", hour, text, hour, text);
@@ -128,7 +132,7 @@ static void bytes_come_back_exactly(void **state)
     struct vv_str value = {bytes, sizeof bytes};
     const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, value, 0};
     const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, value, 0};
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0};
+    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
     struct vv_str name = {"a\0b", 3};
     struct vv_buffer got = {0};
     assert_ok(c->store->ops->put_run(c->store, &run, NULL));
@@ -187,7 +191,7 @@ static void a_visitor_stops_and_its_status_is_returned(void **state)
     put_mark(c, &key, 2, 1);
     put_meta(c, 1, "a", "");
     put_meta(c, 1, "b", "");
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0};
+    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
     for (int at = 1; at <= 3; at++) {
         struct stopping done = {0, at, VV_DONE};
         struct stopping error = {0, at, VV_TIMEOUT};
@@ -225,7 +229,7 @@ static void marks_come_in_the_order_of_due_and_key(void **state)
     assert_string_equal(marks_text(c, 50, NULL), "-5/1.3=3 50/1.3=2 50/2.1=1");
     assert_string_equal(marks_text(c, 49, NULL), "-5/1.3=3");
     assert_string_equal(marks_text(c, -6, NULL), "");
-    const struct vv_mark after = {50, a, VV_HOUR, 0};
+    const struct vv_mark after = {50, a, VV_HOUR, 0, false};
     assert_string_equal(marks_text(c, INT64_MAX, &after), "50/2.1=1 60/2.1=4");
     assert_string_equal(marks_text(c, 50, &after), "50/2.1=1");
     assert_string_equal(marks_text(c, 40, &after), "");
@@ -356,8 +360,8 @@ static void extreme_keys_are_kept_apart(void **state)
         put_mark(c, &keys[i], i == 0 ? INT64_MIN : INT64_MAX, UINT64_MAX);
     }
     for (size_t i = 0; i < 4; i++) {
-        const struct vv_store_read read = {keys[i].partition, keys[i].measurement, INT64_MIN,
-                                           INT64_MAX, 0};
+        const struct vv_store_read read = {
+            keys[i].partition, keys[i].measurement, INT64_MIN, INT64_MAX, 0, false};
         assert_string_equal(read_text(c, &read), "R0.18446744073709551615.4294967295=r B0.0=b");
     }
     assert_string_equal(marks_text(c, INT64_MIN, NULL),
@@ -390,7 +394,7 @@ static void another_region_is_not_written_and_has_nothing(void **state)
     key.partition.region = 1;
     const struct vv_piece run = {VV_PIECE_RUN, key, 2, 0, vv_str_of("c"), 0};
     const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("d"), 0};
-    const struct vv_mark mark = {0, key, VV_HOUR, 2};
+    const struct vv_mark mark = {0, key, VV_HOUR, 2, false};
     assert_int_equal(c->store->ops->put_run(c->store, &run, NULL), VV_INVALID);
     assert_int_equal(c->store->ops->put_blocks(c->store, &block, 1, NULL), VV_INVALID);
     assert_int_equal(c->store->ops->put_mark(c->store, &mark, NULL), VV_INVALID);

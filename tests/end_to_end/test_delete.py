@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from varve_process import PATIENCE_S, PROGRAM, VarveTest, embedded_only
+from varve_process import PATIENCE_S, PROGRAM, VarveTest
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND  # 2026-01-01
@@ -29,7 +29,6 @@ def command(server, *words, stdin=subprocess.DEVNULL):
                           check=False)
 
 
-@embedded_only("deletion is refused where nodes share the store")
 class Delete(VarveTest):
     SETTINGS = SETTINGS
 

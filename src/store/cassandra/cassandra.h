@@ -70,6 +70,9 @@ struct vv_class {
     const struct vvcql_prepared *newest_seal;
     const struct vvcql_prepared *drop_seals;
     const struct vvcql_prepared *put_value[2]; /* by enum vv_value_type */
+    const struct vvcql_prepared *remove_value;
+    const struct vvcql_prepared *remove_range; /* of whole ms … */
+    const struct vvcql_prepared *remove_parts; /* … and of one ms */
 };
 
 /* What is read of a region, and what was heard of its nodes. */

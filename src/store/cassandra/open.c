@@ -42,7 +42,20 @@ static bool prepare_rows(struct vv_cassandra *store, struct vv_class *class, con
         "INSERT INTO @ (" VV_ROWS_COLUMNS ", event_time, nanos, metric, value_int) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
-    return class->put_value[VV_FLOAT64] && class->put_value[VV_INT64];
+    class->remove_value = vv_cassandra_prepare(store,
+                                               "DELETE FROM @ USING TIMESTAMP ? WHERE " VV_ROWS_ARE
+                                               " AND event_time = ? AND nanos = ? AND metric = ?",
+                                               table);
+    class->remove_range = vv_cassandra_prepare(store,
+                                               "DELETE FROM @ USING TIMESTAMP ? WHERE " VV_ROWS_ARE
+                                               " AND event_time >= ? AND event_time <= ?",
+                                               table);
+    class->remove_parts = vv_cassandra_prepare(store,
+                                               "DELETE FROM @ USING TIMESTAMP ? WHERE " VV_ROWS_ARE
+                                               " AND event_time = ? AND nanos >= ? AND nanos <= ?",
+                                               table);
+    return class->put_value[VV_FLOAT64] && class->put_value[VV_INT64] && class->remove_value &&
+           class->remove_range && class->remove_parts;
 }
 
 static bool prepare_blocks(struct vv_cassandra *store, struct vv_class *class, const char *table)
@@ -278,6 +291,7 @@ static const struct vv_store_ops ops = {
     .confirm = vv_cassandra_confirm,
     .put_blocks = vv_cassandra_put_blocks,
     .remove_runs = vv_cassandra_remove_runs,
+    .remove_values = vv_cassandra_remove_values,
     .retire_marks = vv_cassandra_retire_marks,
     .set_retention = vv_cassandra_set_retention,
     .expire = vv_cassandra_expire,

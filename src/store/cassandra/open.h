@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "codec/block.h"
 #include "cql/session.h"
+#include "model/deletion.h"
 #include "store/cassandra/schema.h"
 #include "store/store.h"
 
@@ -34,6 +35,10 @@ struct vv_store_names {
     bool (*source_named)(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out);
     bool (*measurement_named)(void *context, uint32_t tenant, struct vv_str name,
                               uint32_t *measurement_out);
+    /* What hides points of a series, to be deinited: not names, but also the caller's.
+     * VV_NO_MEMORY. NULL: nothing is ever deleted. */
+    enum vv_status (*deletions)(void *context, uint32_t source, uint32_t measurement,
+                                struct vv_deletion_list *list_out);
 };
 
 struct vv_cassandra_region {

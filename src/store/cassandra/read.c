@@ -288,6 +288,17 @@ static enum vv_status note_span(struct reading *reading, int64_t span, int64_t s
     return VV_OK;
 }
 
+static enum vv_status give_removed(struct reading *reading, int64_t span, int64_t seal)
+{
+    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .version = seal, .bytes = {"", 0}};
+    piece.key = (struct vv_span_key){.partition = reading->read->partition,
+                                     .measurement = reading->read->measurement,
+                                     .span_start = span};
+    enum vv_status status = reading->visit(reading->context, &piece);
+    reading->stopped = status == VV_DONE;
+    return status;
+}
+
 /* VV_OVERLOAD here: a part is missing, read again. */
 static enum vv_status visit_block(struct reading *reading, struct vvcql_result *row)
 {
@@ -316,7 +327,9 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
         }
         enum vv_status status = note_span(reading, span, seal);
         if (status != VV_OK || parts == 0) {
-            return status;
+            return status == VV_OK && reading->read->tells_removed
+                       ? give_removed(reading, span, seal)
+                       : status;
         }
         reading->in_span = true;
         reading->span = span;

@@ -7,6 +7,9 @@
  * A row written again is the same row: its key, value and CQL timestamp follow from the run. Two
  * values of one point with the same µs come from two nodes; Cassandra then keeps the one that
  * expires later or, between equals, the larger bytes, which is the same one on all replicas.
+ *
+ * A value that is known to be deleted by now is not written but removed: an earlier attempt to
+ * write it may land later.
  */
 #include "store/cassandra/rows.h"
 
@@ -14,15 +17,12 @@
 
 #include <stdlib.h>
 
-/* About a hundred rows. Cassandra's batch_size_warn_threshold is for batches of several partitions
- * only. */
-#define BATCH_BYTES_MAX (16u << 10)
-
 struct writing {
     struct vv_cassandra *store;
     const struct vv_piece *run;
     const struct vv_class *class;
     struct vv_rows rows;
+    struct vv_deletion_list deletions;
     struct vv_buffer names; /* of the columns, one after the other */
     size_t *name_ends;
     struct vv_str tenant;
@@ -119,10 +119,43 @@ static enum vv_status prepare(struct writing *writing)
                                           store->clock->wall_ns(store->clock));
     enum vv_status status = vv_cassandra_source_id(store, partition->tenant, partition->source,
                                                    writing->source, writing->error);
+    if (status == VV_OK && store->names.deletions) {
+        status = store->names.deletions(store->names.context, partition->source,
+                                        writing->run->key.measurement, &writing->deletions);
+    }
     return status == VV_OK ? name_columns(writing) : status;
 }
 
 /* ---- rows ---- */
+
+/* The newest stamp that hides the value; 0: none does. */
+static vv_stamp hidden_by(const struct writing *writing, size_t row, size_t index)
+{
+    const struct vv_rows *rows = &writing->rows;
+    vv_stamp stamp = 0;
+    for (size_t i = 0; i < writing->deletions.n; i++) {
+        const struct vv_deletion *deletion = &writing->deletions.items[i];
+        bool concerns = deletion->metric == VV_DELETION_ALL_METRICS ||
+                        deletion->metric == rows->columns[index].metric;
+        if (concerns && deletion->stamp > stamp &&
+            vv_deletion_hides(deletion, rows->times[row], rows->stamps[row])) {
+            stamp = deletion->stamp;
+        }
+    }
+    return stamp;
+}
+
+static struct vvcql_statement *removal_statement(const struct writing *writing, size_t row,
+                                                 size_t index, vv_stamp stamp)
+{
+    size_t name = index > 0 ? writing->name_ends[index - 1] : 0;
+    const struct vv_str metric = {(const char *)writing->names.data + name,
+                                  writing->name_ends[index] - name};
+    uint8_t class = (uint8_t)(writing->class - writing->store->classes);
+    return vv_cassandra_remove_value(writing->store, class, &writing->run->key.partition,
+                                     writing->rows.times[row], metric,
+                                     (int64_t)vv_stamp_clock_us(stamp), writing->error);
+}
 
 static struct vvcql_statement *row_statement(const struct writing *writing, size_t row,
                                              size_t index)
@@ -156,8 +189,12 @@ static enum vv_status put_values(struct writing *writing)
     for (size_t row = rows->n_rows; row > 0 && status == VV_OK; row--) {
         for (size_t i = 0; i < rows->n_columns && status == VV_OK; i++) {
             if (vv_column_has(&rows->columns[i], row - 1)) {
-                status = vv_cassandra_gather(writing->store, &writing->run->key, BATCH_BYTES_MAX,
-                                             row_statement(writing, row - 1, i), writing->error);
+                vv_stamp hidden = hidden_by(writing, row - 1, i);
+                struct vvcql_statement *statement =
+                    hidden ? removal_statement(writing, row - 1, i, hidden)
+                           : row_statement(writing, row - 1, i);
+                status = vv_cassandra_gather(writing->store, &writing->run->key,
+                                             VV_ROWS_BATCH_BYTES_MAX, statement, writing->error);
             }
         }
     }
@@ -176,6 +213,7 @@ enum vv_status vv_cassandra_put_rows(struct vv_cassandra *store, const struct vv
         status = put_values(&writing);
     }
     vv_rows_free(&writing.rows);
+    vv_deletion_list_deinit(&writing.deletions);
     vv_buffer_deinit(&writing.names);
     free(writing.name_ends);
     return status;

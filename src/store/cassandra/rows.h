@@ -12,6 +12,10 @@
 
 #include "store/cassandra/cassandra.h"
 
+/* Of a batch: about a hundred rows. Cassandra's batch_size_warn_threshold is for batches of several
+ * partitions only. */
+#define VV_ROWS_BATCH_BYTES_MAX (16u << 10)
+
 /* layout.c: the layout that the settings want for the tenant. Any thread. */
 uint8_t vv_cassandra_layout(const struct vv_cassandra *store, uint32_t tenant);
 /* retention.c: notes in the local store in which layout the tenant is written, that of the settings
@@ -25,6 +29,18 @@ VV_MUST_CHECK enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store
 VV_MUST_CHECK enum vv_status vv_cassandra_put_rows(struct vv_cassandra *store,
                                                    const struct vv_piece *run,
                                                    struct vv_error *error);
+
+/* ---- rows_remove.c: the storage thread ---- */
+
+VV_MUST_CHECK enum vv_status vv_cassandra_remove_values(struct vv_store *base,
+                                                        const struct vv_value_removal *removal,
+                                                        struct vv_error *error);
+/* Removes one value that was deleted by `us`: its time and `measurement.field`. The class is an
+ * index. */
+struct vvcql_statement *vv_cassandra_remove_value(const struct vv_cassandra *store, uint8_t class,
+                                                  const struct vv_partition *partition,
+                                                  int64_t time, struct vv_str metric, int64_t us,
+                                                  struct vv_error *error);
 
 /* ---- rows_read.c: any thread ---- */
 

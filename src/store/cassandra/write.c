@@ -305,7 +305,8 @@ enum vv_status vv_cassandra_put_mark(struct vv_store *base, const struct vv_mark
     struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = vv_cassandra_check(store, error);
     if (status != VV_OK ||
-        vv_cassandra_written_layout(store, mark->key.partition.tenant) == VV_LAYOUT_ROWS) {
+        (!mark->is_of_block &&
+         vv_cassandra_written_layout(store, mark->key.partition.tenant) == VV_LAYOUT_ROWS)) {
         return status;
     }
     status = vv_key_check(&mark->key, error);

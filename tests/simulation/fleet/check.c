@@ -35,7 +35,8 @@ static bool see_line(struct fleet_world *world, const struct fleet_node *node, c
     return !wrong;
 }
 
-static enum vv_status ask(struct fleet_node *node, struct vv_buffer *answer, struct vv_error *error)
+static enum vv_status ask(struct fleet_node *node, bool bare, struct vv_buffer *answer,
+                          struct vv_error *error)
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
@@ -56,9 +57,10 @@ static enum vv_status ask(struct fleet_node *node, struct vv_buffer *answer, str
         return status;
     }
     vv_engine_query_begin(node->engine);
+    struct vv_query_context context = *vv_engine_query_context(node->engine);
+    context.deletions = bare ? NULL : context.deletions;
     vv_engine_query_limits(node->engine, &limits);
-    status = vv_result_open(vv_engine_query_context(node->engine), &limits, request, VV_FORMAT_CSV,
-                            &result, error);
+    status = vv_result_open(&context, &limits, request, VV_FORMAT_CSV, &result, error);
     if (status != VV_OK) {
         return status;
     }
@@ -145,7 +147,7 @@ void fleet_check(struct fleet_node *node, bool all)
     fleet_tell(node->world, node, "check");
     struct truth_reader reader = reader_of(node, all);
     fleet_enter(node);
-    enum vv_status status = ask(node, &answer, &error);
+    enum vv_status status = ask(node, false, &answer, &error);
     /* Who could not hear the others for long may not know where to look. */
     bool hears = all || !node->engine->fleet ||
                  vv_fleet_is_current(node->engine->fleet, vv_settings_lead_ns(&node->settings));
@@ -156,6 +158,43 @@ void fleet_check(struct fleet_node *node, bool all)
     } else if (all || (status != VV_OVERLOAD && status != VV_IO && status != VV_TIMEOUT)) {
         fleet_fail(node->world, "node %u: the query fails: %s: %s", node->number,
                    vv_status_name(status), error.message);
+    }
+    vv_buffer_deinit(&answer);
+    fleet_leave(node);
+}
+
+static void see_bare(struct fleet_world *world, const struct fleet_node *node, const char *line)
+{
+    size_t source;
+    size_t field;
+    long long time;
+    double value;
+    if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
+        return;
+    }
+    size_t index = truth_time_index(time, world->base_ns);
+    if (index < TRUTH_TIMES &&
+        truth_is_deleted(&world->truth, truth_index(source, field, index), (uint64_t)value)) {
+        fleet_fail(world, "node %u: a deleted value is still stored (%s): %s", node->number,
+                   world->truth.forgets_nodes ? "rows" : "blocks", line);
+    }
+}
+
+void fleet_check_bare(struct fleet_node *node)
+{
+    struct vv_buffer answer = {0};
+    struct vv_error error = {0};
+    char *rest = NULL;
+    fleet_tell(node->world, node, "check what is stored");
+    fleet_enter(node);
+    enum vv_status status = ask(node, true, &answer, &error);
+    if (status != VV_DONE && status != VV_NOT_FOUND) {
+        fleet_fail(node->world, "node %u: the bare query fails: %s", node->number, error.message);
+    }
+    vv_buffer_u8(&answer, 0);
+    for (char *line = strtok_r((char *)answer.data, "\r\n", &rest); line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        see_bare(node->world, node, line);
     }
     vv_buffer_deinit(&answer);
     fleet_leave(node);
@@ -181,6 +220,7 @@ static bool work_off(struct fleet_node *node)
     worked |= fleet_step(node, VV_TASK_FLUSH) == VV_OK && node->engine->job_first;
     (void)fleet_step(node, VV_TASK_LEARN);
     worked |= fleet_step(node, VV_TASK_DELIVER) == VV_OK;
+    worked |= fleet_step(node, VV_TASK_SWEEP) == VV_OK;
     worked |= fleet_step(node, VV_TASK_SEAL_ALL) == VV_OK;
     (void)fleet_step(node, VV_TASK_BEAT);
     return worked;
@@ -238,6 +278,9 @@ void fleet_settle(struct fleet_world *world)
     check_all(world);
     for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
         expect_no_marks(&world->nodes[i]);
+    }
+    for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
+        fleet_check_bare(&world->nodes[i]);
     }
     fleet_tell(world, NULL, "all runs expire");
     fleet_advance(world, 3 * FLEET_SLACK);

@@ -84,6 +84,10 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         (void)fleet_start(node);
     } else if (world->depth > 0 && vv_random_below(&world->random, 4) == 0) {
         take_over(world, node);
+    } else if (world->deletes && vv_random_below(&world->random, 14) == 0) {
+        fleet_delete(node);
+    } else if (world->deletes && vv_random_below(&world->random, 10) == 0) {
+        (void)fleet_step(node, VV_TASK_SWEEP);
     } else if (dice < 40) {
         fleet_write(node);
     } else if (dice < 60) {
@@ -128,6 +132,7 @@ static void live(struct fleet_world *world)
             (void)fleet_step(node, VV_TASK_LEARN);
             (void)fleet_step(node, VV_TASK_FLUSH);
             (void)fleet_step(node, VV_TASK_DELIVER);
+            (void)fleet_step(node, VV_TASK_SWEEP);
             fleet_look(node);
         }
     }
@@ -163,6 +168,7 @@ static bool run_seed(uint64_t seed, size_t nodes, bool story)
     }
     world->interleaves = vv_random_below(&world->random, 4) > 0;
     world->crashes = vv_random_below(&world->random, 2) == 0;
+    world->deletes = vv_random_below(&world->random, 2) == 0;
     size_t actions = 30 + vv_random_below(&world->random, 150);
     for (size_t i = 0; i < actions && !world->failure[0]; i++) {
         work(world, &world->nodes[vv_random_below(&world->random, nodes)]);

@@ -11,6 +11,7 @@ void truth_deinit(struct truth *truth)
     for (size_t i = 0; i < TRUTH_POINTS; i++) {
         free(truth->points[i].writes);
     }
+    free(truth->deletions);
 }
 
 int64_t truth_time(size_t index, int64_t base_ns)
@@ -100,12 +101,87 @@ const struct truth_write *truth_known(const struct truth *truth, size_t index,
     return best;
 }
 
+/* ---- deletions ---- */
+
+void truth_delete(struct truth *truth, const struct truth_deletion *deletion)
+{
+    if (truth->n_deletions == truth->deletions_capacity) {
+        truth->deletions_capacity = truth->deletions_capacity ? truth->deletions_capacity * 2 : 16;
+        truth->deletions =
+            vv_sim_realloc(truth->deletions, truth->deletions_capacity * sizeof *truth->deletions);
+    }
+    truth->deletions[truth->n_deletions++] = *deletion;
+}
+
+static bool concerns(const struct truth *truth, const struct truth_deletion *deletion, size_t point)
+{
+    size_t source = point / TRUTH_TIMES / TRUTH_FIELDS;
+    size_t field = point / TRUTH_TIMES % TRUTH_FIELDS;
+    int64_t time = truth_time(point % TRUTH_TIMES, truth->base_ns);
+    return (deletion->sources >> source & 1) &&
+           (deletion->field == TRUTH_FIELDS || deletion->field == field) &&
+           time >= deletion->from_ns && time < deletion->to_ns;
+}
+
+/* Where nodes are forgotten, the same µs may be hidden or not. */
+static bool hides(const struct truth *truth, const struct truth_deletion *deletion,
+                  const struct truth_write *write, bool for_sure)
+{
+    if (!truth->forgets_nodes) {
+        return write->stamp < deletion->stamp;
+    }
+    uint64_t written = vv_stamp_clock_us(write->stamp);
+    uint64_t deleted = vv_stamp_clock_us(deletion->stamp);
+    return for_sure ? written < deleted : written <= deleted;
+}
+
+static bool may_be_hidden(const struct truth *truth, size_t point, const struct truth_write *write)
+{
+    for (size_t i = 0; i < truth->n_deletions; i++) {
+        const struct truth_deletion *deletion = &truth->deletions[i];
+        if (concerns(truth, deletion, point) && hides(truth, deletion, write, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By what the reader has to know; NULL: by all that was acknowledged. */
+static bool must_be_hidden(const struct truth *truth, size_t point, const struct truth_write *write,
+                           const struct truth_reader *reader)
+{
+    for (size_t i = 0; i < truth->n_deletions; i++) {
+        const struct truth_deletion *deletion = &truth->deletions[i];
+        bool is_known = deletion->is_acknowledged &&
+                        (!reader || deletion->node == reader->node ||
+                         deletion->acknowledged_ns < reader->until_ns[deletion->node]);
+        if (is_known && concerns(truth, deletion, point) && hides(truth, deletion, write, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool truth_is_deleted(const struct truth *truth, size_t point, uint64_t value)
+{
+    const struct truth_point *one = &truth->points[point];
+    for (size_t i = 0; i < one->n; i++) {
+        if (one->writes[i].value == value) {
+            return must_be_hidden(truth, point, &one->writes[i], NULL);
+        }
+    }
+    return false;
+}
+
+/* ---- judging ---- */
+
 static const char *judge(struct truth *truth, size_t index, const struct truth_reader *reader)
 {
     struct truth_point *point = &truth->points[index];
     const struct truth_write *best = truth_known(truth, index, reader);
     if (!point->seen) {
-        return best ? "an acknowledged value is missing" : NULL;
+        bool is_missing = best && !may_be_hidden(truth, index, best);
+        return is_missing ? "an acknowledged value is missing" : NULL;
     }
     for (size_t i = point->n; i-- > 0;) {
         struct truth_write *write = &point->writes[i];
@@ -114,6 +190,9 @@ static const char *judge(struct truth *truth, size_t index, const struct truth_r
         }
         if (best && rank(truth, write) < rank(truth, best)) {
             return "an older value than one that was acknowledged";
+        }
+        if (must_be_hidden(truth, index, write, reader)) {
+            return "a value that is deleted";
         }
         if (!write->is_acknowledged && write->node == reader->node) {
             write->is_acknowledged = true; /* it is there, so it has to stay */

@@ -25,6 +25,18 @@ struct truth_write {
     uint64_t order;          /* among all acknowledgements */
 };
 
+/* Something was deleted: values with a lower stamp are hidden. */
+struct truth_deletion {
+    vv_stamp stamp;
+    uint32_t node;
+    uint32_t sources; /* bits: those that the node knew */
+    size_t field;     /* TRUTH_FIELDS: all */
+    int64_t from_ns;
+    int64_t to_ns;
+    bool is_acknowledged; /* else it holds, or not */
+    int64_t acknowledged_ns;
+};
+
 struct truth_point {
     struct truth_write *writes;
     size_t n;
@@ -34,6 +46,10 @@ struct truth_point {
 
 struct truth {
     struct truth_point points[TRUTH_POINTS];
+    struct truth_deletion *deletions;
+    size_t n_deletions;
+    size_t deletions_capacity;
+    int64_t base_ns;
     uint64_t acknowledgements;
     bool forgets_nodes; /* stamps of the same µs are equal, as where each value is a row */
 };
@@ -56,6 +72,10 @@ size_t truth_time_index(int64_t time_ns, int64_t base_ns);
 /* One that is not acknowledged yet, and perhaps never. */
 void truth_write(struct truth *truth, size_t point, vv_stamp stamp, uint64_t value, uint32_t node);
 void truth_acknowledge(struct truth *truth, size_t point, vv_stamp stamp, int64_t now_ns);
+
+void truth_delete(struct truth *truth, const struct truth_deletion *deletion);
+/* Whether the value must be gone for whoever knows of all that was acknowledged. */
+bool truth_is_deleted(const struct truth *truth, size_t point, uint64_t value);
 
 /* A check: begin, see each answered point, end. NULL, or what is wrong. */
 void truth_begin(struct truth *truth);

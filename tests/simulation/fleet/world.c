@@ -146,6 +146,7 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->next_value = 1;
     world->truth.forgets_nodes = vv_random_below(&world->random, 4) == 0;
     world->turns = vv_random_below(&world->random, 2) == 0;
+    world->truth.base_ns = START;
     vv_sim_clock_init(&world->time, START);
     world->cassandra = vv_sim_cassandra_create(NAME, seed, &world->time.clock);
     for (uint32_t i = 0; i < n_nodes; i++) {
@@ -307,6 +308,7 @@ enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task)
         [VV_TASK_COMMIT] = "commit",     [VV_TASK_FLUSH] = "flush",   [VV_TASK_SEAL] = "seal",
         [VV_TASK_SEAL_ALL] = "seal all", [VV_TASK_EXPIRE] = "expire", [VV_TASK_LEARN] = "learn",
         [VV_TASK_BEAT] = "beat",         [VV_TASK_PLANS] = "plans",   [VV_TASK_DELIVER] = "deliver",
+        [VV_TASK_SWEEP] = "sweep",
     };
     struct vv_error error = {0};
     if (!node->engine || !fleet_is_free(node)) {
@@ -479,9 +481,8 @@ void fleet_write(struct fleet_node *node)
     if (!batch) {
         return;
     }
-    int64_t now = now_of(node);
     submission->is_waiting = true;
-    submission->stamp = vv_stamp_next(node->engine->last_stamp, now, vv_engine_node(node->engine));
+    submission->stamp = vv_engine_next_stamp(node->engine);
     vv_engine_submit(node->engine, batch, done, submission);
     if (submission->is_waiting) {
         (void)fleet_step(node, VV_TASK_COMMIT);

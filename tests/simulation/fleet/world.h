@@ -64,6 +64,7 @@ struct fleet_world {
     bool interleaves;
     bool crashes;
     bool turns;   /* retentions, layouts and plans change */
+    bool deletes; /* something is deleted now and then */
     bool is_calm; /* Cassandra has no faults any more */
     bool story;
     char failure[512];
@@ -94,6 +95,8 @@ void fleet_set_retention(struct fleet_node *node);
 void fleet_change_plan(struct fleet_node *node);
 /* Writes some points and commits them. */
 void fleet_write(struct fleet_node *node);
+/* Deletes something. */
+void fleet_delete(struct fleet_node *node);
 /* The node's clock is set. */
 void fleet_set_clock(struct fleet_node *node, int64_t wall_ns);
 /* All replicas are there again. */
@@ -105,6 +108,8 @@ void fleet_advance(struct fleet_world *world, int64_t duration_ns);
 
 /* Asks the node for all points; `all`: it must know of everything that was acknowledged. */
 void fleet_check(struct fleet_node *node, bool all);
+/* Asks the node without what it knows to be deleted: nothing of that is stored any more. */
+void fleet_check_bare(struct fleet_node *node);
 /* Looks at the ledger, as sealing begins; returns how many marks there are for the node. */
 size_t fleet_look(struct fleet_node *node);
 /* Without faults: everything is flushed, told, learnt and sealed. No mark is left, and what runs

@@ -138,6 +138,15 @@ static void markers_are_bounded_by_source_and_in_all(void **state)
     vv_deletions_destroy(deletions);
 }
 
+static void note_swept(struct vv_deletions *deletions, uint32_t source, struct vv_marker *markers,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        markers[i].is_swept = true;
+    }
+    vv_deletions_note_done(deletions, source, markers, n);
+}
+
 static void records_bring_back_what_was_known_in_any_order(void **state)
 {
     (void)state;
@@ -147,8 +156,8 @@ static void records_bring_back_what_was_known_in_any_order(void **state)
     put(deletions, order_of(2000, 1, 3, VV_TIME_MIN, VV_TIME_MAX + 1), 5);
     put(deletions, order_of(2000, 1, 0, 100, 200), 9);
     struct vv_marker markers[8];
-    assert_int_equal(vv_deletions_read(deletions, 2000, markers, 8), 4);
-    vv_deletions_note_swept(deletions, 2000, markers, 2);
+    assert_int_equal(vv_deletions_read(deletions, 2000, VV_MARKER_UNSWEPT, markers, 8), 4);
+    note_swept(deletions, 2000, markers, 2);
     assert_true(vv_deletions_encode(deletions, 2000, &record));
     assert_false(vv_deletions_encode(deletions, 2001, &record));
     struct vv_str text = {(const char *)record.data, record.size};
@@ -156,7 +165,7 @@ static void records_bring_back_what_was_known_in_any_order(void **state)
     assert_int_equal(vv_deletions_apply(other, 2000, text, NULL), VV_OK);
     assert_int_equal(vv_deletions_apply(other, 2000, text, NULL), VV_OK);
     struct vv_marker again[8];
-    assert_int_equal(vv_deletions_read(other, 2000, again, 8), 4);
+    assert_int_equal(vv_deletions_read(other, 2000, VV_MARKER_UNSWEPT, again, 8), 4);
     for (size_t i = 0; i < text.size; i++) { /* cut short */
         struct vv_str shorter = {text.data, i};
         assert_int_equal(vv_deletions_apply(other, 1, shorter, NULL), VV_CORRUPT);
@@ -175,28 +184,124 @@ static void what_is_swept_is_not_asked_for_again(void **state)
     struct vv_marker marker;
     put(deletions, order_of(5, 1, 0, 0, 10), 5);
     put(deletions, order_of(3000, 1, 0, 0, 10), 6);
-    assert_int_equal(vv_deletions_next(deletions, 0, true), 5);
-    assert_int_equal(vv_deletions_read(deletions, 5, &marker, 1), 1);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), 5);
+    assert_int_equal(vv_deletions_read(deletions, 5, VV_MARKER_UNSWEPT, &marker, 1), 1);
     assert_true(vv_deletions_overlap(deletions, 5, MEASUREMENT, 9, 20));
     assert_false(vv_deletions_overlap(deletions, 5, MEASUREMENT, 10, 20));
     assert_false(vv_deletions_overlap(deletions, 6, MEASUREMENT, 0, 10));
     put(deletions, order_of(5, 1, 0, 20, 30), 7); /* while it was swept */
-    vv_deletions_note_swept(deletions, 5, &marker, 1);
-    assert_int_equal(vv_deletions_next(deletions, 0, true), 5);
+    note_swept(deletions, 5, &marker, 1);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), 5);
     assert_false(vv_deletions_overlap(deletions, 5, MEASUREMENT, 0, 10));
     assert_true(vv_deletions_overlap(deletions, 5, MEASUREMENT, 0, 21));
     struct vv_marker both[2];
-    assert_int_equal(vv_deletions_read(deletions, 5, both, 2), 2);
-    vv_deletions_note_swept(deletions, 5, both, 2);
-    assert_int_equal(vv_deletions_next(deletions, 0, true), 3000);
+    assert_int_equal(vv_deletions_read(deletions, 5, VV_MARKER_UNSWEPT, both, 2), 2);
+    note_swept(deletions, 5, both, 2);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), 3000);
     put(deletions, order_of(5, 1, 0, 40, 50), 8); /* is read before what is swept */
-    assert_int_equal(vv_deletions_read(deletions, 5, &marker, 1), 3);
+    assert_int_equal(vv_deletions_read(deletions, 5, VV_MARKER_UNSWEPT, &marker, 1), 3);
     assert_int_equal(marker.from, 40);
-    vv_deletions_note_swept(deletions, 5, &marker, 1);
-    assert_int_equal(vv_deletions_next(deletions, 0, true), 3000);
-    assert_int_equal(vv_deletions_next(deletions, 0, false), 5);
-    assert_int_equal(vv_deletions_next(deletions, 6, false), 3000);
-    assert_int_equal(vv_deletions_next(deletions, 3001, false), UINT32_MAX);
+    note_swept(deletions, 5, &marker, 1);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), 3000);
+    assert_int_equal(vv_deletions_next(deletions, 0, 0), 5);
+    assert_int_equal(vv_deletions_next(deletions, 6, 0), 3000);
+    assert_int_equal(vv_deletions_next(deletions, 3001, 0), UINT32_MAX);
+    vv_deletions_destroy(deletions);
+}
+
+/* ---- what nodes tell each other ---- */
+
+static struct vv_marker learnt_marker(int64_t from, int64_t to, vv_stamp stamp)
+{
+    return (struct vv_marker){
+        .from = from, .to = to, .stamp = stamp, .scope = VV_DELETION_SOURCE, .is_told = true};
+}
+
+static void what_is_learnt_holds_beyond_the_bounds(void **state)
+{
+    (void)state;
+    struct vv_deletions *deletions = create(1);
+    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX + 8];
+    size_t n = sizeof markers / sizeof *markers;
+    for (size_t i = 0; i < n; i++) {
+        int64_t from = (int64_t)i * 10;
+        markers[i] = learnt_marker(from, from + 5, 7);
+    }
+    assert_int_equal(vv_deletions_newest(deletions), 0);
+    assert_int_equal(vv_deletions_learn(deletions, 5, markers, n), VV_OK);
+    assert_int_equal(vv_deletions_learn(deletions, 5, markers, n), VV_OK); /* changes nothing */
+    assert_int_equal(count(deletions, 5), n);
+    assert_int_equal(vv_deletions_newest(deletions), 7);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), UINT32_MAX);
+    vv_deletions_destroy(deletions);
+}
+
+static void what_is_learnt_while_an_order_is_prepared_holds_behind_it(void **state)
+{
+    (void)state;
+    struct vv_deletions *deletions = create(1000);
+    struct vv_marker marker = learnt_marker(100, 200, 9);
+    struct vv_deletion_order *order = order_of(5, 1, 0, 0, 10);
+    assert_int_equal(vv_deletions_prepare(deletions, order, 12), VV_OK);
+    assert_int_equal(vv_deletions_learn(deletions, 5, &marker, 1), VV_OK);
+    assert_int_equal(count(deletions, 5), 1); /* at once */
+    vv_deletions_publish(deletions);
+    assert_int_equal(count(deletions, 5), 2);
+    free(order);
+    vv_deletions_destroy(deletions);
+}
+
+static void what_was_swept_is_told_again_and_then_not(void **state)
+{
+    (void)state;
+    struct vv_deletions *deletions = create(1000);
+    struct vv_marker told = learnt_marker(0, 10, 5);
+    assert_int_equal(vv_deletions_learn(deletions, 5, &told, 1), VV_OK);
+    struct vv_marker swept = told;
+    note_swept(deletions, 5, &swept, 1);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), 5);
+    vv_deletions_note_told(deletions, 5, &told, 1); /* as it was before */
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), 5);
+    assert_int_equal(vv_deletions_learn(deletions, 5, &told, 1), VV_OK); /* others don't know */
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), 5);
+    vv_deletions_note_told(deletions, 5, &swept, 1);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), UINT32_MAX);
+    vv_deletions_note_untold(deletions, 5);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), 5);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), UINT32_MAX);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNCLEARED), 5);
+    vv_deletions_destroy(deletions);
+}
+
+static void what_others_swept_need_not_be_swept(void **state)
+{
+    (void)state;
+    struct vv_deletions *deletions = create(1000);
+    put(deletions, order_of(5, 1, 0, 0, 100), 5);
+    struct vv_marker part = {.from = 20, .to = 30, .stamp = 5, .scope = VV_DELETION_SOURCE};
+    struct vv_marker whole = {.from = 0, .to = 100, .stamp = 5, .scope = VV_DELETION_SOURCE};
+    part.is_swept = true;
+    whole.is_swept = true;
+    struct vv_marker own;
+    assert_int_equal(vv_deletions_read(deletions, 5, 0, &own, 1), 1);
+    part.scope = own.scope;
+    part.number = own.number;
+    whole.scope = own.scope;
+    whole.number = own.number;
+    assert_int_equal(vv_deletions_learn(deletions, 5, &part, 1), VV_OK);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), 5);
+    assert_int_equal(vv_deletions_learn(deletions, 5, &whole, 1), VV_OK);
+    assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNSWEPT), UINT32_MAX);
+    vv_deletions_destroy(deletions);
+}
+
+static void a_marker_stays_while_a_journal_may_have_something_older(void **state)
+{
+    (void)state;
+    struct vv_deletions *deletions = create(1000);
+    put(deletions, order_of(5, 1, 0, 0, 10), 5);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, 5), 0);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, 6), 1);
     vv_deletions_destroy(deletions);
 }
 
@@ -206,10 +311,10 @@ static void markers_that_end_early_enough_are_retired(void **state)
     struct vv_deletions *deletions = create(1000);
     put(deletions, order_of(5, 1, 0, 0, 10), 5);
     put(deletions, order_of(5, 1, 0, 20, 30), 6);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 9), 0);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 10), 1);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 9, UINT64_MAX), 0);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, UINT64_MAX), 1);
     assert_int_equal(count(deletions, 5), 1);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 30), 1);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 30, UINT64_MAX), 1);
     assert_false(vv_deletions_has(deletions, 5));
     struct vv_deletions_figures figures;
     vv_deletions_read_figures(deletions, &figures);
@@ -253,6 +358,11 @@ int main(void)
         cmocka_unit_test(records_bring_back_what_was_known_in_any_order),
         cmocka_unit_test(what_is_swept_is_not_asked_for_again),
         cmocka_unit_test(without_memory_an_order_leaves_no_trace),
+        cmocka_unit_test(what_is_learnt_holds_beyond_the_bounds),
+        cmocka_unit_test(what_is_learnt_while_an_order_is_prepared_holds_behind_it),
+        cmocka_unit_test(what_was_swept_is_told_again_and_then_not),
+        cmocka_unit_test(what_others_swept_need_not_be_swept),
+        cmocka_unit_test(a_marker_stays_while_a_journal_may_have_something_older),
         cmocka_unit_test(markers_that_end_early_enough_are_retired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

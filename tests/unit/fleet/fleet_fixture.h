@@ -27,6 +27,7 @@ struct node {
     struct vv_registry_options options;
     struct vv_registry *registry;
     struct vv_store *store;
+    struct vv_deletions *deletions;
     struct vv_fleet *fleet;
     struct vv_sim_clock clock;
     struct touched touched[4096];
@@ -37,13 +38,16 @@ __attribute__((unused)) static void node_open_fleet(struct node *node)
 {
     assert_int_equal(vv_registry_create(&node->options, &node->registry), VV_OK);
     hub.nodes[node->number].registry = node->registry;
-    assert_int_equal(vv_fleet_create(node->registry, node->store, &node->clock.clock, &node->fleet),
+    assert_int_equal(vv_deletions_create(1000, &node->deletions), VV_OK);
+    assert_int_equal(vv_fleet_create(node->registry, node->deletions, node->store,
+                                     &node->clock.clock, &node->fleet),
                      VV_OK);
 }
 
 static void node_close_fleet(struct node *node)
 {
     vv_fleet_destroy(node->fleet);
+    vv_deletions_destroy(node->deletions);
     vv_registry_destroy(node->registry);
 }
 

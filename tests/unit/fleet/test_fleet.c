@@ -213,6 +213,7 @@ static void a_store_that_was_not_shared_is_told_of(void **state)
     node_close_fleet(pair.a); /* as a single node would fill it */
     assert_int_equal(vv_registry_create(&pair.a->options, &pair.a->registry), VV_OK);
     pair.a->fleet = NULL;
+    pair.a->deletions = NULL;
     node_metric(pair.a, "t", "pump", "temp", VV_INT64);
     for (int i = 0; i < 30; i++) {
         char text[32];

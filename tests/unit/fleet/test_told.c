@@ -161,12 +161,59 @@ static void plans_come_back(void **state)
     vv_buffer_deinit(&buffer);
 }
 
+static void markers_come_back(void **state)
+{
+    (void)state;
+    struct vv_buffer buffer = {0};
+    content = (struct vv_told_content){.kind = VV_TOLD_MARKERS, .canonical = true, .n = 3};
+    content.markers[0].marker = (struct vv_marker){.from = VV_TIME_MIN,
+                                                   .to = VV_TIME_MAX + 1,
+                                                   .stamp = 77,
+                                                   .scope = VV_DELETION_SOURCE,
+                                                   .is_swept = true};
+    content.markers[1] = (struct vv_told_marker){
+        .marker = {.from = -5, .to = 5, .stamp = 78, .scope = VV_DELETION_MEASUREMENT},
+        .measurement = TEXT("pump.house")};
+    content.markers[2] = (struct vv_told_marker){
+        .marker = {.from = 10, .to = 11, .stamp = 79, .scope = VV_DELETION_METRIC},
+        .measurement = TEXT("pump"),
+        .field = TEXT("in.temp"),
+        .type = VV_INT64};
+    struct vv_told told = told_of(&buffer, "host=a", 0);
+    assert_exact(told, &buffer);
+    assert_int_equal(again.n, 3);
+    assert_true(again.canonical);
+    assert_true(again.markers[0].marker.is_swept);
+    assert_int_equal(again.markers[0].marker.to, VV_TIME_MAX + 1);
+    assert_false(again.markers[1].marker.is_swept);
+    assert_int_equal(again.markers[1].marker.from, -5);
+    assert_int_equal(again.markers[1].marker.stamp, 78);
+    assert_true(vv_str_equal(again.markers[1].measurement, TEXT("pump.house")));
+    assert_true(vv_str_equal(again.markers[2].field, TEXT("in.temp")));
+    assert_int_equal(again.markers[2].type, VV_INT64);
+    told.item = 1; /* another part */
+    assert_int_equal(decode(&told), VV_OK);
+    told.item = -1;
+    assert_int_equal(decode(&told), VV_CORRUPT);
+    told.item = 0;
+    told.name = TEXT("");
+    assert_int_equal(decode(&told), VV_CORRUPT);
+    content.markers[1].marker.to = -5; /* nothing */
+    told = told_of(&buffer, "host=a", 0);
+    assert_int_equal(decode(&told), VV_CORRUPT);
+    content.markers[1].marker.to = 5;
+    content.markers[1].marker.stamp = UINT64_MAX;
+    told = told_of(&buffer, "host=a", 0);
+    assert_int_equal(decode(&told), VV_CORRUPT);
+    vv_buffer_deinit(&buffer);
+}
+
 static void unknown_kinds_are_newer_and_sizes_are_bounded(void **state)
 {
     (void)state;
     static char large[VV_TOLD_VALUE_MAX + 1];
     large[0] = 1;
-    struct vv_told told = {.kind = VV_TOLD_PLAN + 1, .name = TEXT("x"), .value = {large, 1}};
+    struct vv_told told = {.kind = VV_TOLD_MARKERS + 1, .name = TEXT("x"), .value = {large, 1}};
     assert_int_equal(decode(&told), VV_NEWER);
     told.kind = 0;
     assert_int_equal(decode(&told), VV_CORRUPT);
@@ -193,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_metric_comes_back),
         cmocka_unit_test(sources_come_back),
         cmocka_unit_test(plans_come_back),
+        cmocka_unit_test(markers_come_back),
         cmocka_unit_test(unknown_kinds_are_newer_and_sizes_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

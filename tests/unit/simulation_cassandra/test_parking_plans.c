@@ -44,7 +44,7 @@ static enum vv_status put_run(struct node *node, uint32_t source, vv_stamp run, 
                                  .run = run,
                                  .bytes = encode(&encoder, first, first + 4)};
         piece.key.span_start = time;
-        const struct vv_mark mark = {time + 2 * VV_HOUR, piece.key, VV_HOUR, run};
+        const struct vv_mark mark = {time + 2 * VV_HOUR, piece.key, VV_HOUR, run, false};
         status = node->store->ops->put_run(node->store, &piece, &error);
         if (status == VV_OK) {
             status = node->store->ops->put_mark(node->store, &mark, &error);

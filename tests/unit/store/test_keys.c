@@ -99,7 +99,7 @@ static void pieces_and_marks_come_back(void **state)
         vv_key_from_block(&run, key);
         vv_key_to_block(key, &back);
         assert_true(back.kind == VV_PIECE_BLOCK && back.run == 0 && back.part == run.part);
-        struct vv_mark mark = {random_i64(&random), run.key, random_i64(&random), run.run};
+        struct vv_mark mark = {random_i64(&random), run.key, random_i64(&random), run.run, false};
         struct vv_mark mark_back;
         uint8_t value[VV_MARK_VALUE_SIZE];
         vv_key_from_mark(&mark, key);
@@ -146,8 +146,8 @@ static void read_bounds_hold_exactly_the_range(void **state)
     struct vv_random random = {SEED + 2};
     for (int round = 0; round < 20000; round++) {
         struct vv_span_key key = random_key(&random);
-        struct vv_store_read read = {key.partition, key.measurement, random_i64(&random),
-                                     random_i64(&random), 0};
+        struct vv_store_read read = {
+            key.partition, key.measurement, random_i64(&random), random_i64(&random), 0, false};
         uint8_t from[VV_KEY_SPAN_SIZE];
         uint8_t to[VV_KEY_SPAN_SIZE];
         uint8_t run_key[VV_KEY_RUN_SIZE];
