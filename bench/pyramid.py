@@ -180,6 +180,39 @@ def query_rows(asking, arguments):
     return rows
 
 
+COHORT = 64  # hosts whose hours and days are kept together, too
+
+
+def without_cohorts(server):
+    """A tag that leaves out one host of each cohort, so that each other host is asked by itself."""
+    status, body = common.request(server.port, "GET", "/api/v1/sources?tenant=tiered&limit=100000")
+    if status != 200:
+        raise RuntimeError(f"sources: {status} {body[:300]}")
+    hosts = [source["tags"]["hostname"] for source in json.loads(body)["sources"]]
+    return "hostname!=" + "|".join(hosts[::COHORT])
+
+
+def fleet_rows(server, asking, arguments):
+    """One metric over all hosts: hosts together, beside one host after the other."""
+    rows = []
+    apart = without_cohorts(server)
+    for step, agg in (("1h", "mean"), ("1h", "p99"), ("1d", "max")):
+        text = f"month, {agg} of {step}, all {arguments.hosts} hosts as one"
+        took = {"together": [], "apart": []}
+        with common.Step(text):
+            for _ in range(arguments.repeats):
+                for words, way in (({}, "together"), ({"tag": apart}, "apart")):
+                    answer, ms, _ = asking.ask(metric="cpu.usage_user", step=step, agg=agg,
+                                               group_by="all", **words, **range_of(arguments, 30))
+                    parts = sum(tier.get("cohorts", 0) for tier in answer["facts"]["tiers"])
+                    if (parts > 0) != (way == "together"):
+                        raise RuntimeError(f"{way}: {parts} parts of several hosts")
+                    took[way].append(ms)
+        rows.append(common.row(text, "ms", statistics.median(took["together"]), "host by host",
+                               statistics.median(took["apart"]), 1, higher_is_better=False))
+    return rows
+
+
 def bytes_by_tier(asking, arguments, points):
     """What a point of one host takes in each tier, as it is read."""
     figures = {}
@@ -276,6 +309,7 @@ def run(arguments):
             rows += [common.row(f"{tier} tier, as read", "bytes/point of raw data", value)
                      for tier, value in bytes_by_tier(asking, arguments, points).items()]
             rows += query_rows(asking, arguments)
+            rows += fleet_rows(server, asking, arguments)
             rows += late_rows(server, arguments)
             rows += live_rows(server, arguments)
         finally:
