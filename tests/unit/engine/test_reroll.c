@@ -106,8 +106,8 @@ static void write_text(struct place *place, struct vv_str text)
     assert_int_equal(outcome, VV_OK);
 }
 
-/* Some days of two sources and measurements, sealed, with all tiers for ever. */
-static void begin(struct place *place)
+/* Some days of two sources and measurements, over and flushed, with all tiers for ever. */
+static void begin_unsealed(struct place *place)
 {
     vv_log_level_set(VV_LOG_OFF);
     place->disk = vv_sim_disk_create(1);
@@ -128,6 +128,11 @@ static void begin(struct place *place)
     vv_buffer_deinit(&text);
     assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
     vv_sim_clock_advance(&place->clock, 40 * VV_DAY);
+}
+
+static void begin(struct place *place)
+{
+    begin_unsealed(place);
     step_all(place, VV_TASK_SEAL_ALL);
     expire(place);
 }
@@ -217,7 +222,7 @@ static void test_what_has_expired_once_is_never_whole_again(void **state)
     struct place place;
     (void)state;
     begin(&place);
-    set_retention(&place, 38 * VV_DAY); /* of which the first days are beyond */
+    set_retention(&place, 41 * VV_DAY); /* of which the first two days are beyond */
     expire(&place);
     set_retention(&place, 0);
     expire(&place);
@@ -227,6 +232,7 @@ static void test_what_has_expired_once_is_never_whole_again(void **state)
         assert_int_equal(rerolled.repaired, 0);
         assert_int_equal(rerolled.units[VV_REROLL_MISSING], 0);
         assert_true(rerolled.units[VV_REROLL_EXPIRED] > 0);
+        assert_true(rerolled.units[VV_REROLL_SAME] > 0); /* what came later is */
         vv_engine_close(place.engine);
         open_engine(&place);
     }
@@ -258,9 +264,48 @@ static void test_a_reroll_can_be_ended(void **state)
     end(&place); /* in the middle of it */
 }
 
+static struct vv_sealing sealing_of(struct place *place, int64_t from, int64_t to)
+{
+    struct vv_sealing sealing;
+    assert_int_equal(vv_engine_read_sealing(place->engine, TENANT, from, to, &sealing, NULL),
+                     VV_OK);
+    assert_int_equal(sealing.damaged, 0);
+    return sealing;
+}
+
+static void test_what_waits_to_be_sealed_and_built_is_counted(void **state)
+{
+    struct place place;
+    (void)state;
+    begin_unsealed(&place);
+    struct vv_sealing sealing = sealing_of(&place, VV_TIME_MIN, INT64_MAX);
+    assert_int_equal(sealing.spans, 4 * 24 * DAYS);
+    assert_int_equal(sealing.units[VV_SPACE_MINUTE], 4 * 24 * DAYS);
+    assert_true(sealing.units[VV_SPACE_HOUR] >= 4 * DAYS); /* and of the sources together */
+    assert_int_equal(sealing_of(&place, start, start + VV_DAY).spans, 4 * 24);
+    assert_int_equal(sealing_of(&place, start, start + VV_DAY).units[VV_SPACE_MINUTE], 4 * 24);
+    assert_int_equal(sealing_of(&place, start + DAYS * VV_DAY, INT64_MAX).spans, 0);
+    bool only_tiers = false; /* at some time raw spans are all sealed, and tiers are not built */
+    while (step(&place, VV_TASK_SEAL_ALL) == VV_OK) {
+        sealing = sealing_of(&place, VV_TIME_MIN, INT64_MAX);
+        only_tiers = only_tiers || (sealing.spans == 0 && sealing.units[VV_SPACE_HOUR] > 0);
+    }
+    assert_true(only_tiers);
+    sealing = sealing_of(&place, VV_TIME_MIN, INT64_MAX);
+    assert_int_equal(sealing.spans + sealing.open, 0);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        assert_int_equal(sealing.units[tier], 0);
+    }
+    assert_int_equal(
+        vv_engine_read_sealing(place.engine, VV_STR_LITERAL("nobody"), 0, 1, &sealing, NULL),
+        VV_NOT_FOUND);
+    end(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_waits_to_be_sealed_and_built_is_counted),
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
         cmocka_unit_test(test_a_reroll_can_be_ended),
