@@ -89,6 +89,8 @@ void world_check(struct world *world);
 /* Asks for aggregates of all steps and tiers that there are, and compares with those of the model,
  * which must be free of open values: after the comparison of all points it is. */
 void world_check_tiers(struct world *world, bool all);
+/* Builds all tiers again, which must find none wrong; `repair`: and what is missing. */
+void world_reroll(struct world *world, bool repair);
 /* Asks a query. VV_DONE: the answer is complete; VV_NOT_FOUND: nothing was ever written. */
 VV_MUST_CHECK enum vv_status world_ask(struct world *world, const struct vv_parameter *parameters,
                                        size_t n, struct vv_buffer *answer,

@@ -118,9 +118,18 @@ static void expire(struct world *world)
     }
 }
 
-void world_settle(struct world *world)
+static enum vv_status seal_all(struct world *world)
 {
     struct vv_error error = {0};
+    enum vv_status status;
+    do {
+        status = vv_engine_step(world->engine, VV_TASK_SEAL_ALL, &error);
+    } while (status == VV_OK);
+    return status;
+}
+
+void world_settle(struct world *world)
+{
     vv_sim_disk_heal(world->disk);
     vv_store_memory_fail(world->store, VV_OK, 0);
     vv_sim_clock_advance(&world->clock, VV_HOUR);
@@ -128,9 +137,7 @@ void world_settle(struct world *world)
     world_sweep_all(world);
     move_past_all(world);
     expire(world);
-    enum vv_status status;
-    while ((status = vv_engine_step(world->engine, VV_TASK_SEAL_ALL, &error)) == VV_OK) {
-    }
+    enum vv_status status = seal_all(world);
     size_t marks = 0;
     vv_invariant(world->store->ops->scan_marks(world->store, INT64_MAX, NULL, find_mark, &marks,
                                                NULL) == VV_OK);
@@ -152,6 +159,12 @@ void world_settle(struct world *world)
     world->bare = !world->hides; /* what is frozen keeps its bytes until they expire */
     world_check(world);
     if (!world->failure[0] && world->has_tiers) {
+        world_check_tiers(world, true);
+    }
+    if (!world->failure[0] && world->has_tiers && !world->hides) {
+        world_reroll(world, false);
+        world_reroll(world, true);
+        (void)!seal_all(world); /* of what was missing, what several sources have together */
         world_check_tiers(world, true);
     }
     world->bare = false;
