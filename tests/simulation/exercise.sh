@@ -56,7 +56,7 @@ try "the older value wins" src/model/merge_buffer.c \
 try "remove runs before the block is durable" src/seal/sealer.c \
   's.replace("status = store->ops->put_blocks(store,", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : store->ops->put_blocks(store,")'
 try "forget what is deleted when sealing" src/seal/span.c \
-  's.replace("vv_merge_set_deletions(sealer->merge, &sealer->deletions);", "vv_merge_set_deletions(sealer->merge, NULL);")'
+  's.replace("vv_deletions_begin_merge(sealer->options.deletions,", "vv_deletions_begin_merge(NULL,")'
 try "forget what is deleted when flushing" $commit \
   's.replace("!vv_definitions_add(&engine->definitions, VV_META_DELETION, order->sources[i])", "false")'
 try "leave a block whose rows are all deleted" src/seal/span.c \
@@ -79,8 +79,6 @@ try "expire what is still to be built of" src/engine/storage.c \
   's.replace("*now_out = is_held ? backlog.since_ns : now;", "*now_out = now;")'
 try "drop raw runs that have expired, tiers or not" src/seal/span.c \
   's.replace("if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers", "if (false && vv_registry_tiers")'
-try "forget what is deleted when building" src/seal/pyramid.c \
-  's.replace("vv_merge_set_deletions(pyramid->merge, &pyramid->deletions);", "vv_merge_set_deletions(pyramid->merge, NULL);")'
 try "forget the tiers when sweeping what is deleted" src/engine/sweep.c \
   's.replace("vv_stale_range(marking->stale,", "true ? VV_OK : vv_stale_range(marking->stale,")'
 try "a step in two units" src/seal/pyramid.c \

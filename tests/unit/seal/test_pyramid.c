@@ -4,6 +4,7 @@
  * points that were flushed, whatever came late, and whatever failed in between.
  */
 #include "base/random.h"
+#include "seal/stale.h"
 #include "support/pipeline.h"
 #include "tier/chunk.h"
 #include "tier/cover.h"
@@ -640,6 +641,33 @@ static void what_is_deleted_is_in_no_step(void **state)
     world_deinit(&world);
 }
 
+/* Also where the unit's turn comes before that of the raw span, whose block still has it. */
+static void what_is_deleted_is_in_no_step_before_its_span_is_sealed_again(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world);
+    all_tiers(&world);
+    struct pipeline *p = &world.p;
+    uint32_t source = pipeline_source(p, "a");
+    fill(&world, source, midnight, midnight + VV_HOUR, VV_SECOND);
+    advance_to(&world, midnight + 40 * VV_DAY);
+    seal_all(&world);
+    const struct vv_stale_options options = {p->registry, p->store, p->flush.ledger};
+    struct vv_stale stale;
+    vv_stamp before = p->stamp;
+    vv_stale_begin(&stale, &options, source, p->measurement, before);
+    assert_int_equal(vv_stale_range(&stale, midnight, midnight + VV_HOUR, INT64_MAX, NULL), VV_OK);
+    delete_hour(&world, source, 0, midnight);
+    while (vv_sealer_step(p->sealer, before, 64, NULL) == VV_OK) {
+    }
+    assert_int_equal(pipeline_marks(p), 1); /* of the raw span */
+    assert_complete(&world, 1);
+    seal_all(&world);
+    assert_complete(&world, 1);
+    world_deinit(&world);
+}
+
 static void tiers_are_right_whichever_write_fails(void **state)
 {
     (void)state;
@@ -882,6 +910,7 @@ int main(void)
         cmocka_unit_test(late_points_make_all_tiers_stale_until_they_are_built_again),
         cmocka_unit_test(nothing_is_built_of_a_stale_record_that_has_expired),
         cmocka_unit_test(what_is_deleted_is_in_no_step),
+        cmocka_unit_test(what_is_deleted_is_in_no_step_before_its_span_is_sealed_again),
         cmocka_unit_test(tiers_are_right_whichever_write_fails),
         cmocka_unit_test(a_group_is_of_one_kind),
         cmocka_unit_test(nothing_is_built_twice),
