@@ -29,8 +29,9 @@
 #define IDLE_WAIT_NS    VV_SECOND
 #define RETIRE_EVERY_NS VV_HOUR
 #define SOURCES_LOOK    1024 /* at a step */
-#define OTHERS_STEPS    8 /* others sweep what a node deleted one after the other, by their numbers \
-                           */
+#define OTHERS_STEPS                                                                               \
+    8 /* others sweep what a node deleted one after the other, by their numbers                    \
+       */
 
 static int64_t now_of(const struct vv_engine *engine)
 {
@@ -366,7 +367,8 @@ static bool is_mine(const struct vv_engine *engine, const struct vv_marker *mark
 static unsigned todo_of(const struct vv_engine *engine, const struct vv_marker *marker)
 {
     bool clears = engine->store->ops->remove_values && !marker->is_cleared;
-    bool marks = !marker->is_swept && is_mine(engine, marker);
+    bool is_known = !engine->fleet || marker->is_told; /* else others may seal without it */
+    bool marks = !marker->is_swept && is_known && is_mine(engine, marker);
     return (clears ? VV_MARKER_UNCLEARED : 0u) | (marks ? VV_MARKER_UNSWEPT : 0u);
 }
 
@@ -456,11 +458,16 @@ enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
             return status;
         }
     }
-    if (!sweep->active && begin_source(engine) == VV_DONE) {
+    bool begins = !sweep->active;
+    if (begins && begin_source(engine) == VV_DONE) {
         return VV_DONE;
     }
     sweep->step_at_ns = now_of(engine) + STEP_WAIT_NS;
-    enum vv_status status = sweep_some(engine, error);
+    /* What was told of it must have landed before spans are read. */
+    enum vv_status status = begins && engine->fleet ? vv_engine_confirm(engine, error) : VV_OK;
+    if (status == VV_OK) {
+        status = sweep_some(engine, error);
+    }
     if (status != VV_OK) {
         sweep->active = false; /* the next source; this one comes again */
     }
