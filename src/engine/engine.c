@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+static enum vv_status confirm(void *context, struct vv_error *error)
+{
+    return vv_engine_confirm(context, error);
+}
+
 static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *error)
 {
     const struct vv_settings *settings = &engine->settings;
@@ -17,7 +22,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
         .cache_bytes = (size_t)settings->series_cache_bytes,
         .retention_ns = vv_settings_raw_ns(settings),
         .late = vv_engine_late_of(settings),
-        .has_spaces = settings->tiers_default && !engine->store->ops->shared,
+        .has_spaces = settings->tiers_default,
     };
     enum vv_status status = vv_registry_create(&registry_options, &engine->registry);
     if (status == VV_OK) {
@@ -49,11 +54,17 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .block_bytes_max = (size_t)settings->block_bytes_max,
             .zstd_level = (int)settings->zstd_level,
             .percentile_error = (double)settings->tiers_percentile_error / 10000,
+            .confirm = confirm,
+            .confirm_context = engine,
+            .lead_ns = vv_settings_lead_ns(settings),
         };
         status = vv_sealer_create(&sealer_options, &engine->sealer);
     }
     if (status == VV_OK) {
         status = vv_load_create(&engine->load);
+    }
+    if (status == VV_OK && engine->fleet) {
+        status = vv_open_units_create(&engine->open_units);
     }
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory while starting");
@@ -121,6 +132,7 @@ static void destroy(struct vv_engine *engine)
     free(engine->whole);
     free(engine->retentions);
     vv_load_destroy(engine->load);
+    vv_open_units_destroy(engine->open_units);
     pthread_cond_destroy(&engine->committer_wakes);
     pthread_cond_destroy(&engine->storage_wakes);
     pthread_cond_destroy(&engine->waiters_wake);

@@ -256,6 +256,7 @@ struct vv_engine {
     uint32_t n_whole;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
+    struct vv_open_units *open_units; /* NULL: there are no other nodes. The storage thread's */
 };
 
 /* This node's number, in the stamps that it gives out. Any thread. */

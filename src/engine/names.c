@@ -198,18 +198,27 @@ static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
     return vv_registry_space_named(names->registry, name, false, tenant_out, NULL) == VV_OK;
 }
 
+/* Of a space, too, sources and measurements are its tenant's. */
+static uint32_t owner_of(const struct vv_names *names, uint32_t number)
+{
+    uint32_t tenant;
+    enum vv_space space;
+    return vv_registry_space_of(names->registry, number, &tenant, &space) ? tenant : number;
+}
+
 static bool find_source(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out)
 {
     struct vv_names *names = context;
-    return vv_registry_source_by_id(names->registry, tenant, id, source_out) == VV_OK;
+    return vv_registry_source_by_id(names->registry, owner_of(names, tenant), id, source_out) ==
+           VV_OK;
 }
 
 static bool find_measurement(void *context, uint32_t tenant, struct vv_str name,
                              uint32_t *measurement_out)
 {
     struct vv_names *names = context;
-    return vv_registry_measurement(names->registry, tenant, name, false, measurement_out, NULL) ==
-           VV_OK;
+    return vv_registry_measurement(names->registry, owner_of(names, tenant), name, false,
+                                   measurement_out, NULL) == VV_OK;
 }
 
 static enum vv_status find_deletions(void *context, uint32_t source, uint32_t measurement,

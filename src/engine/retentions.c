@@ -73,20 +73,70 @@ static bool is_gone(struct vv_engine *engine)
     return gone;
 }
 
+static bool is_switched_on(const struct change *change, enum vv_space tier)
+{
+    return !is_on(&change->before, tier) && is_on(&change->after, tier);
+}
+
+/* What nodes share expires by itself: what a tier had is there until then, and nothing says what of
+ * it was overtaken while it was off. */
+static enum vv_status check_shared_tier(struct vv_engine *engine, const struct change *change,
+                                        enum vv_space tier, struct vv_error *error)
+{
+    struct vv_str word = vv_space_word(tier);
+    uint32_t space = change->spaces[tier];
+    if (is_switched_on(change, tier) && space != VV_REGISTRY_NONE &&
+        vv_registry_settled(engine->registry, VV_REGISTRY_TENANT, space)) {
+        return vv_error_set(error, VV_INVALID,
+                            "the %.*s tier was switched off; where nodes share a store that is "
+                            "final, since what it had is still there: load the points into a new "
+                            "tenant to have it again",
+                            VV_STR_ARG(word));
+    }
+    int64_t classes_ns[VV_SETTINGS_CLASSES_MAX];
+    size_t n;
+    int64_t kept_ns = change->after.tiers_ns[tier];
+    enum vv_status status = vv_settings_classes(&engine->settings, classes_ns, &n, error);
+    if (status != VV_OK || !is_on(&change->after, tier) || kept_ns == 0 ||
+        kept_ns == change->before.tiers_ns[tier] || (n > 0 && kept_ns <= classes_ns[n - 1])) {
+        return status;
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "the %.*s tier would be kept for %d days, and no class of "
+                        "cassandra.classes is as long: add one on all nodes and run 'varve schema "
+                        "--apply', keep the tier for less, or for ever",
+                        VV_STR_ARG(word), (int)(kept_ns / VV_DAY));
+}
+
+/* Others may have changed the same meanwhile. */
+static enum vv_status check_shared(struct vv_engine *engine, const struct change *change,
+                                   struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    bool changes =
+        memcmp(change->before.tiers_ns, change->after.tiers_ns, sizeof change->after.tiers_ns) != 0;
+    if (changes && !vv_fleet_is_current(engine->fleet, vv_settings_lead_ns(&engine->settings))) {
+        return vv_error_set(error, VV_OVERLOAD,
+                            "other nodes could not be heard for a while, and may have changed the "
+                            "tiers: try again in some seconds");
+    }
+    for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
+        status = check_shared_tier(engine, change, (enum vv_space)i, error);
+    }
+    return status;
+}
+
 static enum vv_status check_tiers(struct vv_engine *engine, const struct change *change,
                                   struct vv_error *error)
 {
-    bool begins = false;
     bool begins_again = false;
     for (int i = 0; i < VV_SPACES; i++) {
-        bool switched_on =
-            !is_on(&change->before, (enum vv_space)i) && is_on(&change->after, (enum vv_space)i);
-        begins |= switched_on;
-        begins_again |= switched_on && change->spaces[i] != VV_REGISTRY_NONE;
+        begins_again |=
+            is_switched_on(change, (enum vv_space)i) && change->spaces[i] != VV_REGISTRY_NONE;
     }
-    if (begins && engine->store->ops->shared) {
-        return vv_error_set(error, VV_INVALID,
-                            "tiers are kept by the embedded store only, for now");
+    enum vv_status status = engine->fleet ? check_shared(engine, change, error) : VV_OK;
+    if (status != VV_OK) {
+        return status;
     }
     if (begins_again && !is_gone(engine)) {
         return vv_error_set(error, VV_OVERLOAD,

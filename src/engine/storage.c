@@ -40,6 +40,7 @@ static void note_failure(struct vv_engine *engine, const char *event, enum vv_st
     engine->retry_wait_ns = wait < RETRY_LAST_NS ? wait : RETRY_LAST_NS;
     engine->retry_at_ns = now_of(engine) + engine->retry_wait_ns;
     atomic_store(&engine->store_failed, true);
+    vv_open_units_clear(engine->open_units);
     pthread_mutex_lock(&engine->lock);
     pthread_cond_broadcast(&engine->waiters_wake); /* who waits for a flush learns of it */
     pthread_mutex_unlock(&engine->lock);

@@ -157,6 +157,21 @@ static enum vv_status make_values_stale(struct vv_engine *engine, const struct v
     return has_values && from < to ? vv_stale_range(stale, from, to, INT64_MAX, error) : VV_OK;
 }
 
+static enum vv_status confirm(void *context, struct vv_error *error)
+{
+    return vv_engine_confirm(context, error);
+}
+
+/* Units that were listed, in the order that others rely on. */
+static enum vv_status put_listed(struct vv_engine *engine, const struct vv_stale_options *options,
+                                 struct vv_stale_list *list, struct vv_error *error)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t latest = vv_sealer_latest_ns(engine->sealer);
+    return list->n > 0 ? vv_stale_put_list(options, list, now > latest ? now : latest, error)
+                       : VV_OK;
+}
+
 static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
                                   size_t *reads, struct vv_error *error)
 {
@@ -176,10 +191,15 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
         .registry = engine->registry,
         .store = engine->store,
         .ledger = vv_engine_ledger_rule(&engine->settings),
+        .confirm = confirm,
+        .confirm_context = engine,
     };
     struct vv_stale stale;
+    struct vv_stale_list later = {0};
     enum vv_status status = VV_OK;
     vv_stale_begin(&stale, &options, sweep->source, sweep->measurement, stale_run(engine, marker));
+    stale.later = engine->fleet ? &later : NULL;
+    stale.marks_open = engine->fleet != NULL;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
         struct marking marking = {.engine = engine,
                                   .marker = marker,
@@ -191,7 +211,14 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
         status = engine->store->ops->read(engine->store, &read, mark_span, &marking, error);
         *reads += 1;
     }
-    return status == VV_OK ? make_values_stale(engine, bucket, &stale, error) : status;
+    if (status == VV_OK) {
+        status = make_values_stale(engine, bucket, &stale, error);
+    }
+    if (status == VV_OK) {
+        status = put_listed(engine, &options, &later, error);
+    }
+    vv_stale_list_deinit(&later);
+    return status;
 }
 
 static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,

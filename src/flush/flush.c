@@ -297,6 +297,18 @@ static void count(struct flush *flush, const struct vv_bucket *bucket,
     }
 }
 
+/* Single values have no marks of their own: nothing else would say that an open unit is to be built
+ * when it is over. */
+static void begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
+{
+    struct vv_store *store = flush->options->store;
+    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
+    vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
+    flush->stale.later = flush->options->fleet ? &flush->later : NULL;
+    flush->stale.marks_open = flush->options->fleet && store->ops->values_max &&
+                              store->ops->values_max(store, tenant) > 0;
+}
+
 /* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes. */
 static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t measurement,
                                  const struct vv_rows *rows)
@@ -324,8 +336,9 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         status = write_run(flush, &key, bucket.span_ns, rows, first, end);
         count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);
         if (status == VV_OK && flush->stale.tiers.any) {
-            status = vv_stale_times(&flush->stale, rows->times + first, end - first, flush->over_at,
-                                    flush->error);
+            status =
+                vv_stale_times(&flush->stale, rows->times + first, end - first,
+                               flush->stale.marks_open ? INT64_MAX : flush->over_at, flush->error);
         }
         first = end;
     }
@@ -418,8 +431,7 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
         status = begin_source(flush, source, rows);
     }
     if (status == VV_OK) { /* the source has a plan now */
-        vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
-        flush->stale.later = flush->options->fleet ? &flush->later : NULL;
+        begin_stale(flush, source, measurement);
         status = is_ascending(rows) ? write_rows(flush, source, measurement, rows)
                                     : write_merged(flush, source, measurement, rows);
     }
@@ -438,6 +450,11 @@ static int64_t over_at(const struct flush *flush)
     int64_t now_ns = clock->wall_ns(clock);
     now_ns = now_ns > flush->options->over_at_ns ? now_ns : flush->options->over_at_ns;
     return now_ns > run_ns ? now_ns : run_ns;
+}
+
+static enum vv_status confirm_fleet(void *context, struct vv_error *error)
+{
+    return vv_fleet_confirm(context, error);
 }
 
 /* Where other nodes build units, too, only what has landed makes one stale: else they could build
@@ -461,8 +478,12 @@ enum vv_status vv_flush_generation(const struct vv_flush_options *options,
                           .figures = figures_out,
                           .error = error};
     flush.over_at = over_at(&flush) + (options->fleet ? SOON_NS : 0);
-    flush.stale_options =
-        (struct vv_stale_options){options->registry, options->store, options->ledger};
+    flush.stale_options = (struct vv_stale_options){.registry = options->registry,
+                                                    .store = options->store,
+                                                    .ledger = options->ledger,
+                                                    .confirm = confirm_fleet,
+                                                    .confirm_context = options->fleet,
+                                                    .open_units = options->open_units};
     flush.encoder.rows_max = RUN_ROWS_MAX;
     flush.encoder.bytes_max = RUN_BYTES_MAX;
     enum vv_status status = agree_on_plans(&flush, generation);

@@ -17,6 +17,7 @@
 #include "head/head.h"
 #include "registry/registry.h"
 #include "seal/ledger.h"
+#include "seal/open_units.h"
 #include "store/store.h"
 
 struct vv_flush_options {
@@ -35,6 +36,8 @@ struct vv_flush_options {
     struct vv_clock *clock; /* by its wall time, what is over is stale in the tiers above … */
     int64_t over_at_ns;     /* … and by this one: what has been built by then */
     struct vv_load *load;   /* counts what is written; NULL: nothing does */
+    /* Of tiers; what a flush that failed has noted is to be forgotten. NULL: all are marked. */
+    struct vv_open_units *open_units;
 };
 
 struct vv_flush_figures {

@@ -46,12 +46,20 @@ bool vv_space_is_name(struct vv_str name)
     return vv_space_tenant_name(name).size < name.size;
 }
 
-bool vv_space_has_good_suffix(struct vv_str name)
+bool vv_space_of_name(struct vv_str name, enum vv_space *space_out)
 {
     size_t at = vv_space_tenant_name(name).size;
-    bool good = at == name.size;
-    for (size_t i = 0; i < VV_SPACES && !good; i++) {
-        good = vv_str_equal(suffixes[i], (struct vv_str){name.data + at, name.size - at});
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (vv_str_equal(suffixes[i], (struct vv_str){name.data + at, name.size - at})) {
+            *space_out = (enum vv_space)i;
+            return true;
+        }
     }
-    return good;
+    return false;
+}
+
+bool vv_space_has_good_suffix(struct vv_str name)
+{
+    enum vv_space space;
+    return !vv_space_is_name(name) || vv_space_of_name(name, &space);
 }

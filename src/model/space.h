@@ -25,6 +25,8 @@ int64_t vv_space_retention_ns_default(enum vv_space space);
 struct vv_str vv_space_suffix(enum vv_space space);
 /* The name of the tenant that a space, or a tenant, of this name belongs to. */
 struct vv_str vv_space_tenant_name(struct vv_str name);
+/* Whether a name is a space's; which one then. */
+bool vv_space_of_name(struct vv_str name, enum vv_space *space_out);
 /* Whether the name is one of a space; that it is well-formed is not looked at. */
 bool vv_space_is_name(struct vv_str name);
 /* Whether what follows a tenant's name, if anything does, is a suffix. */

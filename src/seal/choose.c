@@ -58,18 +58,57 @@ static int kind_of(const struct vv_sealer *sealer, const struct vv_mark *mark)
     return (vv_cohort_is(mark->key.partition.source) ? VV_SEAL_COHORTS : 0) + (int)tier;
 }
 
+static struct vv_tier_seen *find_tier(const struct vv_sealer *sealer, uint32_t space)
+{
+    for (size_t i = 0; i < sealer->n_tiers_seen; i++) {
+        if (sealer->tiers_seen[i].space == space) {
+            return &sealer->tiers_seen[i];
+        }
+    }
+    return NULL;
+}
+
+/* Until all nodes know of a tier, what one of them flushes may make no unit of it stale. Who puts a
+ * mark has told of the tier before. */
+static bool is_known_to_all(struct vv_sealer *sealer, uint32_t space)
+{
+    struct vv_store *store = sealer->options.store;
+    if (!store->ops->shared || store->ops->shared->peers(store, NULL, 0) == 0) {
+        return true;
+    }
+    struct vv_tier_seen *seen = find_tier(sealer, space);
+    if (!seen) {
+        seen = realloc(sealer->tiers_seen, (sealer->n_tiers_seen + 1) * sizeof *seen);
+        if (!seen) {
+            return false;
+        }
+        sealer->tiers_seen = seen;
+        seen = &seen[sealer->n_tiers_seen++];
+        *seen = (struct vv_tier_seen){space, vv_seal_monotonic(sealer)};
+    }
+    return vv_seal_monotonic(sealer) - seen->since_ns >= sealer->options.lead_ns;
+}
+
+static bool is_over(const struct choice *choice, const struct vv_mark *mark, int kind)
+{
+    int64_t unit_ns =
+        mark->span_ns > 0 ? mark->span_ns : vv_tier_unit_ns_max((enum vv_space)(kind % VV_SPACES));
+    return mark->key.span_start + unit_ns <= vv_seal_over_ns(choice->sealer, choice->now_ns);
+}
+
 /* On request raw spans are sealed before they are over; of a unit nothing can be built before. */
 static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, int kind)
 {
-    if (choice->until == VV_SEAL_DUE) {
-        return vv_ledger_quiet(&choice->sealer->options.ledger, mark, choice->now_ns);
+    bool is_asked = choice->until == VV_SEAL_DUE
+                        ? vv_ledger_quiet(&choice->sealer->options.ledger, mark, choice->now_ns)
+                        : mark->run <= choice->until;
+    if (!is_asked || kind == VV_SEAL_RAW) {
+        return is_asked;
     }
-    if (kind == VV_SEAL_RAW) {
-        return mark->run <= choice->until;
-    }
-    int64_t unit_ns =
-        mark->span_ns > 0 ? mark->span_ns : vv_tier_unit_ns_max((enum vv_space)(kind % VV_SPACES));
-    return mark->run <= choice->until && mark->key.span_start + unit_ns <= choice->now_ns;
+    bool is_shared = choice->sealer->options.store->ops->shared != NULL;
+    bool must_be_over = is_shared || choice->until != VV_SEAL_DUE;
+    return (!must_be_over || is_over(choice, mark, kind)) &&
+           is_known_to_all(choice->sealer, mark->key.partition.tenant);
 }
 
 /* Not what is damaged, away for now, or in the group by another mark. */

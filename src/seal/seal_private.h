@@ -16,6 +16,14 @@
 #define VV_SEAL_AHEAD   16 /* spans that are asked for before their turn */
 #define VV_SEAL_RAW     (-1)
 #define VV_SEAL_COHORTS VV_SPACES /* and from there on: cohorts' units, by tier */
+/* Beside other nodes nothing is built that may be open by the clock of one of them. */
+#define VV_SEAL_CLOCKS_DIFFER_NS (5 * VV_MINUTE)
+
+/* A space of which a mark was seen. */
+struct vv_tier_seen {
+    uint32_t space;
+    int64_t since_ns; /* monotonic */
+};
 
 struct vv_sealer {
     struct vv_sealer_options options;
@@ -45,8 +53,10 @@ struct vv_sealer {
     int64_t latest_ns;  /* the latest wall time at which spans were chosen */
     int kind;           /* of the group's spans: a tier's, its cohorts', or VV_SEAL_RAW */
     vv_stamp stale_run; /* the last one of stale_run() */
-    bool made_stale;    /* units of tiers, which is not confirmed yet */
     size_t alone;       /* so many next groups have one span: it can't be told which one failed */
+    struct vv_stale_list later; /* units to be made stale, beside other nodes */
+    struct vv_tier_seen *tiers_seen;
+    size_t n_tiers_seen;
 };
 
 static inline int64_t vv_seal_monotonic(const struct vv_sealer *sealer)
@@ -58,6 +68,12 @@ static inline int64_t vv_seal_monotonic(const struct vv_sealer *sealer)
 static inline bool vv_seal_is_away(const struct vv_sealer *sealer, enum vv_status status)
 {
     return status == VV_OVERLOAD && sealer->options.store->ops->shared;
+}
+
+/* Up to when units are over, by the clocks of all nodes. */
+static inline int64_t vv_seal_over_ns(const struct vv_sealer *sealer, int64_t now_ns)
+{
+    return sealer->options.store->ops->shared ? now_ns - VV_SEAL_CLOCKS_DIFFER_NS : now_ns;
 }
 
 /* A span is not tried again for some seconds. */

@@ -37,7 +37,11 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
         return status;
     }
     sealer->options = *options;
-    sealer->stale = (struct vv_stale_options){options->registry, options->store, options->ledger};
+    sealer->stale = (struct vv_stale_options){.registry = options->registry,
+                                              .store = options->store,
+                                              .ledger = options->ledger,
+                                              .confirm = options->confirm,
+                                              .confirm_context = options->confirm_context};
     /* Without statistics of columns: whoever reads a column's block decodes the column. */
     sealer->encoder.options = (struct vv_block_options){.zstd_level = options->zstd_level};
     sealer->encoder.rows_max = BLOCK_ROWS_MAX;
@@ -53,6 +57,8 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     }
     vv_piece_list_deinit(&sealer->blocks);
     vv_piece_list_deinit(&sealer->runs);
+    vv_stale_list_deinit(&sealer->later);
+    free(sealer->tiers_seen);
     free(sealer->marks);
     free(sealer->settled);
     free(sealer->is_mine);
@@ -77,6 +83,22 @@ static int compare_pieces(const void *a, const void *b)
     return x->part < y->part ? -1 : x->part > y->part;
 }
 
+/* Beside other nodes: what is open now has been built by nobody, and who builds it will read the
+ * blocks that follow. */
+static enum vv_status put_stale(struct vv_sealer *sealer, struct vv_error *error)
+{
+    struct vv_clock *clock = sealer->options.clock;
+    int64_t now = clock->wall_ns(clock);
+    int64_t over_at = now > sealer->latest_ns ? now : sealer->latest_ns;
+    enum vv_status status = vv_stale_put_list(&sealer->stale, &sealer->later, over_at, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    return sealer->options.confirm
+               ? sealer->options.confirm(sealer->options.confirm_context, error)
+               : sealer->options.store->ops->confirm(sealer->options.store, error);
+}
+
 /* What was made stale, then blocks, durably; then the runs; then the marks. An embedded store keeps
  * the order of what is not durable yet, so that what is stale cannot be lost before the runs are.
  */
@@ -84,10 +106,9 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
 {
     struct vv_store *store = sealer->options.store;
     enum vv_status status = VV_OK;
-    if (sealer->made_stale && store->ops->shared) {
-        status = store->ops->confirm(store, error);
+    if (sealer->later.n > 0) {
+        status = put_stale(sealer, error);
     }
-    sealer->made_stale = false;
     if (status == VV_OK && sealer->blocks.n > 0) {
         qsort(sealer->blocks.items, sealer->blocks.n, sizeof *sealer->blocks.items, compare_pieces);
         status = store->ops->put_blocks(store, sealer->blocks.items, sealer->blocks.n, error);
@@ -213,6 +234,7 @@ static enum vv_status seal_marks(struct vv_sealer *sealer, struct vv_error *erro
     }
     vv_piece_list_truncate(&sealer->blocks, 0);
     vv_piece_list_truncate(&sealer->runs, 0);
+    sealer->later.n = 0;
     return status;
 }
 

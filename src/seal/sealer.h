@@ -31,6 +31,11 @@ struct vv_sealer_options {
     size_t block_bytes_max; /* of a block's rows before encoding */
     int zstd_level;
     double percentile_error; /* of tiers: relative, as of vv_sketch_init */
+    /* Where nodes share the store: confirms it (NULL: its own confirm), and how long it takes until
+     * all nodes know what one has told. */
+    enum vv_status (*confirm)(void *context, struct vv_error *error);
+    void *confirm_context;
+    int64_t lead_ns;
 };
 
 struct vv_seal_figures {

@@ -177,9 +177,11 @@ static enum vv_status make_stale(struct vv_sealer *sealer, const struct vv_mark 
     if (!stale.tiers.any) {
         return VV_OK;
     }
+    bool is_shared = sealer->options.store->ops->shared != NULL;
     stale.run = stale_run(sealer, mark);
-    stale.open_at = sealer->options.store->ops->shared ? INT64_MAX : sealer->latest_ns;
-    sealer->made_stale = true;
+    stale.open_at = is_shared ? INT64_MAX : sealer->latest_ns;
+    stale.later = is_shared ? &sealer->later : NULL;
+    stale.marks_open = is_shared;
     return vv_stale_range(&stale, reading->first, reading->last + 1, INT64_MAX, reading->error);
 }
 
@@ -240,7 +242,6 @@ static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark
     if (!vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort)) {
         return VV_OK;
     }
-    sealer->made_stale = true;
     return vv_stale_put(&sealer->stale, &cohort, error);
 }
 
@@ -254,12 +255,44 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
         status =
             vv_cohorts_build(sealer->cohorts, mark, is_expired, &sealer->blocks, reading->error);
     } else {
-        status = vv_pyramid_build(sealer->pyramid, mark, reading->last, sealer->latest_ns,
-                                  reading->made_from, is_expired, &sealer->blocks, reading->error);
+        int64_t marked = mark->key.span_start + mark->span_ns;
+        int64_t to = reading->last > marked ? reading->last : marked;
+        status =
+            vv_pyramid_build(sealer->pyramid, mark, to, vv_seal_over_ns(sealer, sealer->latest_ns),
+                             reading->made_from, is_expired, &sealer->blocks, reading->error);
         status = status == VV_OK ? tell_cohort(sealer, mark, reading->error) : status;
     }
     sealer->figures.units += status == VV_OK && !is_expired;
     return status;
+}
+
+/* Another node's mark may be seen before all is learnt that the node has told: which tiers are
+ * above, and the source's plans, which say where units end and where raw data lies. */
+static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct vv_span_key *key,
+                                   struct vv_error *error)
+{
+    struct vv_registry *registry = sealer->options.registry;
+    uint32_t source = key->partition.source;
+    uint32_t tenant = vv_registry_source_tenant(registry, source);
+    uint32_t unsettled[VV_SPACES + 1];
+    if (!sealer->options.store->ops->shared) {
+        return VV_OK;
+    }
+    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, tenant).any;
+    bool lacks_plans = has_tiers && vv_registry_source_plans(registry, source).n == 0;
+    size_t n = vv_registry_unsettled(registry, tenant, unsettled);
+    bool lacks_tiers = n > 0 && unsettled[0] != tenant; /* which comes last */
+    return lacks_plans || lacks_tiers
+               ? vv_error_set(error, VV_OVERLOAD, "what another node told is not learnt yet")
+               : VV_OK;
+}
+
+/* Beside other nodes a unit that was open then was only marked (stale.h), and nothing tells whether
+ * it was built since. */
+static bool is_only_marked(const struct vv_sealer *sealer, const struct reading *reading)
+{
+    return reading->is_unit && sealer->options.store->ops->shared &&
+           (reading->keep_bytes || reading->had_block);
 }
 
 enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error *error)
@@ -273,10 +306,12 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
                               .made_from = VV_VERSION_NONE,
                               .error = error};
     size_t runs_before = sealer->runs.n;
+    enum vv_status status = check_learnt(sealer, &mark->key, error);
     /* What is deleted is durable before it can be asked for, so that bytes may go by it. */
-    enum vv_status status =
-        vv_deletions_begin_merge(sealer->options.deletions, mark->key.partition.source,
-                                 mark->key.measurement, sealer->merge, &sealer->deletions);
+    if (status == VV_OK) {
+        status = vv_deletions_begin_merge(sealer->options.deletions, mark->key.partition.source,
+                                          mark->key.measurement, sealer->merge, &sealer->deletions);
+    }
     if (status == VV_OK) {
         status = read_span(sealer, at, &reading, error);
     }
@@ -286,7 +321,7 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
     }
     bool has_runs = sealer->runs.n > runs_before;
     bool may_hide = !reading.is_unit && reading.had_block && sealer->deletions.n > 0;
-    if (!has_runs && !may_hide) {
+    if (!has_runs && !may_hide && !is_only_marked(sealer, &reading)) {
         return VV_OK; /* sealed before a crash: only the mark is left */
     }
     if (reading.is_unit) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/stale.h"
 
+#include "base/clock.h"
 #include "tier/cohort.h"
 
 #include <stdlib.h>
 
 #define OPEN_RUN 1 /* of what is stale anyway until its unit is over */
-
-/* Sources are spread over so much time at most: a longer unit need not wait longer. */
-static const int64_t spread_ns_max[VV_SPACES] = {VV_DAY, 4 * VV_HOUR, 2 * VV_DAY};
 
 void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
                     uint32_t measurement, vv_stamp run)
@@ -37,7 +35,8 @@ static int64_t due_of(const struct vv_stale *stale, enum vv_space tier,
     raw.span_start = unit->to - raw_span_ns;
     int64_t raw_due = vv_ledger_mark(&rule, &raw, raw_span_ns, 0).due_ns;
     int64_t spread = rule.spread_ns ? rule.spread_ns : length;
-    rule.spread_ns = spread < spread_ns_max[tier] ? spread : spread_ns_max[tier];
+    int64_t most = vv_tier_spread_ns_max(tier);
+    rule.spread_ns = spread < most ? spread : most;
     int64_t due = vv_ledger_mark(&rule, key, length, 0).due_ns;
     return (due > raw_due ? due : raw_due) + 1 + (int64_t)tier;
 }
@@ -47,12 +46,13 @@ static int64_t due_of_cohort(const struct vv_ledger_rule *rule, enum vv_space ti
                              const struct vv_unit *unit)
 {
     int64_t raw_spread_ns = rule->spread_ns ? rule->spread_ns : VV_DAY;
-    int64_t spread_ns = spread_ns_max[tier] > raw_spread_ns ? spread_ns_max[tier] : raw_spread_ns;
+    int64_t most = vv_tier_spread_ns_max(tier);
+    int64_t spread_ns = most > raw_spread_ns ? most : raw_spread_ns;
     return unit->to + rule->lateness_ns + spread_ns + 1 + VV_SPACES + (int64_t)tier;
 }
 
-enum vv_status vv_stale_put(const struct vv_stale_options *options,
-                            const struct vv_stale_unit *stale, struct vv_error *error)
+static enum vv_status put_run(const struct vv_stale_options *options,
+                              const struct vv_stale_unit *stale, struct vv_error *error)
 {
     struct vv_store *store = options->store;
     const struct vv_unit unit = {stale->key.span_start, stale->to};
@@ -66,15 +66,25 @@ enum vv_status vv_stale_put(const struct vv_stale_options *options,
                                      .bytes = {(char *)bytes.data, bytes.size}};
         status = store->ops->put_run(store, &run, error);
     }
-    if (status == VV_OK) {
-        const struct vv_mark mark = {.due_ns = stale->due_ns,
-                                     .key = stale->key,
-                                     .span_ns = unit.to - unit.from,
-                                     .run = stale->run};
-        status = store->ops->put_mark(store, &mark, error);
-    }
     vv_buffer_deinit(&bytes);
     return status;
+}
+
+static enum vv_status put_mark(const struct vv_stale_options *options,
+                               const struct vv_stale_unit *stale, struct vv_error *error)
+{
+    const struct vv_mark mark = {.due_ns = stale->due_ns,
+                                 .key = stale->key,
+                                 .span_ns = stale->to - stale->key.span_start,
+                                 .run = stale->run};
+    return options->store->ops->put_mark(options->store, &mark, error);
+}
+
+enum vv_status vv_stale_put(const struct vv_stale_options *options,
+                            const struct vv_stale_unit *stale, struct vv_error *error)
+{
+    enum vv_status status = put_run(options, stale, error);
+    return status == VV_OK ? put_mark(options, stale, error) : status;
 }
 
 /* ---- later ---- */
@@ -101,14 +111,73 @@ void vv_stale_list_deinit(struct vv_stale_list *list)
     *list = (struct vv_stale_list){0};
 }
 
+/* By which plans what is parked will lie is known when it is delivered, and only then: a unit of
+ * minutes may be longer by those, but not longer than a day. */
+static void widen(const struct vv_stale_options *options, struct vv_stale_unit *stale)
+{
+    struct vv_store *store = options->store;
+    uint32_t tenant = vv_registry_source_tenant(options->registry, stale->key.partition.source);
+    if (stale->tier != VV_SPACE_MINUTE || !store->ops->shared->has_parked(store, tenant)) {
+        return;
+    }
+    int64_t from = vv_time_floor(stale->key.span_start, VV_DAY);
+    from = from > VV_TIME_MIN ? from : VV_TIME_MIN;
+    int64_t to = vv_time_floor(stale->to - 1, VV_DAY) + VV_DAY;
+    stale->key = vv_unit_key(stale->tier, stale->key.partition.tenant, stale->key.partition.source,
+                             stale->key.measurement, from);
+    stale->due_ns += to - stale->to;
+    stale->to = to;
+}
+
+static enum vv_status mark_open(const struct vv_stale_options *options,
+                                const struct vv_stale_unit *stale, int64_t now_ns,
+                                struct vv_error *error)
+{
+    return vv_open_units_has(options->open_units, &stale->key, stale->to, now_ns)
+               ? VV_OK
+               : put_mark(options, stale, error);
+}
+
+static enum vv_status confirm(const struct vv_stale_options *options, struct vv_error *error)
+{
+    return options->confirm ? options->confirm(options->confirm_context, error)
+                            : options->store->ops->confirm(options->store, error);
+}
+
+/* Those of a tier; *any: some were made stale before, which must have landed. */
+static enum vv_status put_tier(const struct vv_stale_options *options, struct vv_stale_list *list,
+                               enum vv_space tier, int64_t over_at, bool *any,
+                               struct vv_error *error)
+{
+    bool is_first = true;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < list->n && status == VV_OK; i++) {
+        struct vv_stale_unit *stale = &list->items[i];
+        if (stale->tier != tier) {
+            continue;
+        }
+        if (stale->to > over_at) {
+            status = stale->is_marked_open ? mark_open(options, stale, over_at, error) : VV_OK;
+            continue;
+        }
+        if (is_first && *any) {
+            status = confirm(options, error);
+        }
+        is_first = false;
+        *any = true;
+        widen(options, stale);
+        status = status == VV_OK ? vv_stale_put(options, stale, error) : status;
+    }
+    return status;
+}
+
 enum vv_status vv_stale_put_list(const struct vv_stale_options *options, struct vv_stale_list *list,
                                  int64_t over_at, struct vv_error *error)
 {
     enum vv_status status = VV_OK;
-    for (size_t i = 0; i < list->n && status == VV_OK; i++) {
-        if (list->items[i].to <= over_at) {
-            status = vv_stale_put(options, &list->items[i], error);
-        }
+    bool any = false;
+    for (int tier = 0; tier < VV_SPACES && status == VV_OK; tier++) {
+        status = put_tier(options, list, (enum vv_space)tier, over_at, &any, error);
     }
     list->n = 0;
     return status;
@@ -169,7 +238,9 @@ static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t t
                            unit.from),
         .to = unit.to,
         .run = stale->run,
+        .tier = tier,
         .is_open = unit.to > stale->open_at,
+        .is_marked_open = stale->marks_open,
     };
     item.due_ns = due_of(stale, tier, &item.key, &unit);
     enum vv_status status = put_or_list(stale, &item, error);

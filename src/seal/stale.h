@@ -7,12 +7,18 @@
  * Who calls it: the flush, for units that are over (before that nothing can have been built of
  * them); and the sealer, for all units, before the raw runs go. So a unit that has a record is
  * stale from before the head lets go of a point until it is built again. Storage thread only.
+ *
+ * Beside other nodes, who may build at any moment, units are listed first. What is put of them goes
+ * in an order: what makes them stale has landed; finer ones land before coarser ones, which may be
+ * built of them. And what is open then is not stale, but only marked, where somebody has to:
+ * nothing is built of it anywhere before it is over by this node's clock.
  */
 #ifndef VV_SEAL_STALE_H
 #define VV_SEAL_STALE_H
 
 #include "registry/registry.h"
 #include "seal/ledger.h"
+#include "seal/open_units.h"
 #include "store/store.h"
 #include "tier/unit.h"
 
@@ -20,6 +26,10 @@ struct vv_stale_options {
     struct vv_registry *registry;
     struct vv_store *store;
     struct vv_ledger_rule ledger;
+    /* Where nodes share the store; NULL: the store's own. */
+    enum vv_status (*confirm)(void *context, struct vv_error *error);
+    void *confirm_context;
+    struct vv_open_units *open_units; /* that need not be marked again; NULL: all are */
 };
 
 /* Units to be made stale later. Zero-initialised is empty. */
@@ -28,7 +38,9 @@ struct vv_stale_unit {
     int64_t to; /* the unit's end */
     int64_t due_ns;
     vv_stamp run;
+    enum vv_space tier;
     bool is_open;
+    bool is_marked_open; /* marked, if it is not over by then */
 };
 struct vv_stale_list {
     struct vv_stale_unit *items;
@@ -59,6 +71,7 @@ struct vv_stale {
     /* Set after vv_stale_begin: units that end later get one and the same run, not one each time;
      * for an embedded store only, where a run that was removed may come again. */
     int64_t open_at;
+    bool marks_open; /* set after vv_stale_begin: of units that are listed */
     bool has_last[VV_SPACES];
     struct vv_unit last[VV_SPACES]; /* that was made stale */
 };
@@ -73,7 +86,9 @@ VV_MUST_CHECK enum vv_status vv_stale_times(struct vv_stale *stale, const int64_
 /* The same for all units that meet [from, to). */
 VV_MUST_CHECK enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to,
                                             int64_t over_at, struct vv_error *error);
-/* Makes those of the list stale that end at `over_at` or before, and empties it. */
+/* Makes those of the list stale that end at `over_at` or before, marks the others that are to be
+ * marked, and empties it. Durable with the next confirm; beside other nodes it confirms in between,
+ * and over_at is to be read when what makes them stale has landed. */
 VV_MUST_CHECK enum vv_status vv_stale_put_list(const struct vv_stale_options *options,
                                                struct vv_stale_list *list, int64_t over_at,
                                                struct vv_error *error);

@@ -83,22 +83,33 @@ static enum vv_status check_late(const struct vv_settings *settings, struct vv_e
                : vv_error_set(error, VV_INVALID, "late.limit must be whole seconds, such as 90s");
 }
 
+/* What is kept for a time needs a table of its own. */
+static enum vv_status check_tier_classes(const struct vv_settings *settings, struct vv_error *error)
+{
+    int64_t classes_ns[VV_SETTINGS_CLASSES_MAX];
+    size_t n;
+    enum vv_status status = vv_settings_classes(settings, classes_ns, &n, error);
+    if (status == VV_OK && (n == 0 || classes_ns[n - 1] < 365 * VV_DAY)) {
+        return vv_error_set(
+            error, VV_INVALID,
+            "tiers.default keeps hours for 365d, and cassandra.classes has no class "
+            "as long: add 365d, or leave out tiers.default");
+    }
+    return status;
+}
+
 static enum vv_status check_tiers(const struct vv_settings *settings, struct vv_error *error)
 {
     if (!settings->tiers_default) {
         return VV_OK;
-    }
-    if (strcmp(settings->store_kind, "cassandra") == 0) {
-        return vv_error_set(error, VV_INVALID,
-                            "tiers.default is set, but tiers are kept by the embedded store only: "
-                            "leave it out with store: cassandra");
     }
     if (settings->retention_raw_ns > 0 && settings->retention_raw_ns < 2 * VV_DAY) {
         return vv_error_set(error, VV_INVALID,
                             "retention.raw is shorter than 2d, too short for tiers to be built: "
                             "set 2d or more, or leave out tiers.default");
     }
-    return VV_OK;
+    return strcmp(settings->store_kind, "cassandra") == 0 ? check_tier_classes(settings, error)
+                                                          : VV_OK;
 }
 
 int64_t vv_settings_hearing_ns(const struct vv_settings *settings)

@@ -107,6 +107,7 @@ void vv_key_to_mark(const uint8_t *key, const uint8_t *value, struct vv_mark *ma
 {
     mark_out->due_ns = vv_key_get_i64(key);
     vv_key_to_span(key + 8, &mark_out->key);
+    mark_out->is_of_block = false; /* of no meaning to who finds it */
     mark_out->run = vv_key_get_u64(value);
     mark_out->span_ns = vv_key_get_i64(value + 8);
 }

@@ -103,4 +103,9 @@ VV_MUST_CHECK enum vv_status vv_chunk_sketches(const struct vv_chunk *chunk, uin
                                                struct vv_sketch *sketches_out,
                                                struct vv_error *error);
 
+/* Appends the chunk with other numbers for its n_metrics metrics, in their order; nothing else
+ * changes, and no step is decoded. VV_CORRUPT, VV_NEWER, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_chunk_renumber(struct vv_str bytes, const uint32_t *metrics,
+                                               struct vv_buffer *out, struct vv_error *error);
+
 #endif

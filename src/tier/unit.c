@@ -10,10 +10,11 @@ static const struct tier {
     int64_t step_ns;
     int64_t unit_ns; /* of minutes: the shorter one */
     int64_t bucket_ns;
+    int64_t spread_ns_max; /* sources are spread over so much time: a longer unit need not wait */
 } tiers[VV_SPACES] = {
-    [VV_SPACE_MINUTE] = {VV_MINUTE, VV_HOUR, 2 * VV_DAY},
-    [VV_SPACE_HOUR] = {VV_HOUR, VV_DAY, 28 * VV_DAY},
-    [VV_SPACE_DAY] = {VV_DAY, 28 * VV_DAY, 364 * VV_DAY},
+    [VV_SPACE_MINUTE] = {VV_MINUTE, VV_HOUR, 2 * VV_DAY, VV_DAY},
+    [VV_SPACE_HOUR] = {VV_HOUR, VV_DAY, 28 * VV_DAY, 4 * VV_HOUR},
+    [VV_SPACE_DAY] = {VV_DAY, 28 * VV_DAY, 364 * VV_DAY, 2 * VV_DAY},
 };
 
 int64_t vv_tier_step_ns(enum vv_space tier)
@@ -24,6 +25,11 @@ int64_t vv_tier_step_ns(enum vv_space tier)
 int64_t vv_tier_unit_ns_max(enum vv_space tier)
 {
     return tier == VV_SPACE_MINUTE ? VV_DAY : tiers[tier].unit_ns;
+}
+
+int64_t vv_tier_spread_ns_max(enum vv_space tier)
+{
+    return tiers[tier].spread_ns_max;
 }
 
 struct vv_plan vv_tier_plan(enum vv_space tier)

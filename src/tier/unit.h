@@ -15,7 +15,8 @@
  *            content: kind steps a chunk (chunk.h), rows a block (lib/codec), stale nothing
  *
  * A record may have several parts, each with the unit: rows that follow, or steps of other metrics.
- * Pure functions, any thread.
+ * Metrics go by the numbers of the node that wrote them; where nodes share a store,
+ * record_metrics.h gives them others. Pure functions, any thread.
  */
 #ifndef VV_TIER_UNIT_H
 #define VV_TIER_UNIT_H
@@ -29,6 +30,10 @@ int64_t vv_tier_step_ns(enum vv_space tier);
 int64_t vv_tier_unit_ns_max(enum vv_space tier);
 /* How its spaces are divided. */
 struct vv_plan vv_tier_plan(enum vv_space tier);
+
+/* A unit is due to be built so long after its end at most, but for lateness (src/seal/stale.c). */
+int64_t vv_tier_spread_ns_max(enum vv_space tier);
+#define VV_TIER_DUE_NS_MAX (3 * VV_DAY)
 
 struct vv_unit {
     int64_t from; /* [from, to) */

@@ -683,7 +683,7 @@ class LimitTest(VarveTest):
         self.assertEqual(old.json()["refused"], {"retention": 1})
         server.stop()
 
-    @embedded_only("tiers are kept by the embedded store only")
+    @embedded_only("a tier that was switched off stays off where nodes share a store")
     def test_tiers(self):
         server = self.server().start()
 

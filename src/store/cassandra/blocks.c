@@ -97,12 +97,13 @@ static struct vvcql_statement *cover_question(struct vv_cassandra *store,
 
 /* Runs that have expired by now are left out, so that a span that is sealed again and again has no
  * longer and longer list. */
-static void take_cover(struct vv_cassandra *store, struct vvcql_result *row, int64_t bucket_ns,
-                       struct vv_buffer *list)
+static void take_cover(struct vv_cassandra *store, struct vvcql_result *row,
+                       const struct vv_span_key *key, struct vv_buffer *list)
 {
     struct vvcql_bytes entries;
     int64_t now = store->clock->wall_ns(store->clock);
-    int64_t oldest_us = (now - store->slack_ns - bucket_ns - VV_DAY) / 1000;
+    int64_t life_ns = vv_cassandra_runs_end(store, key) - key->partition.bucket_start;
+    int64_t oldest_us = (now - store->slack_ns - life_ns - VV_DAY) / 1000;
     if (!vvcql_next_row(row) || !vvcql_get_bytes(row, 0, &entries)) {
         return;
     }
@@ -137,8 +138,7 @@ static enum vv_status read_covers(struct vv_cassandra *store, struct replaced *s
     status = asked > 0 ? vv_cassandra_ask(store, statements, asked, results, error) : VV_OK;
     for (size_t i = 0, at = 0; i < n && status == VV_OK; i++) {
         if (spans[i].made_from != 0) {
-            take_cover(store, results[at], spans[i].pieces->key.partition.bucket_ns,
-                       &spans[i].list);
+            take_cover(store, results[at], &spans[i].pieces->key, &spans[i].list);
             vvcql_result_destroy(results[at++]);
         }
     }
@@ -171,9 +171,7 @@ static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span
     vvcql_add_null(statement);
     vvcql_add_bytes(statement, list->data, list->size);
     vvcql_add_bigint(statement, us);
-    vvcql_add_int(
-        statement,
-        vv_cassandra_run_ttl(store, key->partition.bucket_start + key->partition.bucket_ns, now));
+    vvcql_add_int(statement, vv_cassandra_run_ttl(store, vv_cassandra_runs_end(store, key), now));
     vvcql_add_bigint(statement, us);
     vvcql_set_idempotent(statement, true);
     return vv_flight_send(&store->flight, statement, error);

@@ -274,7 +274,8 @@ VV_MUST_CHECK enum vv_status vv_cassandra_shard(const struct vv_cassandra *store
                                                 uint8_t *shard_out, struct vv_error *error);
 /* The shard of a definition. false: no memory. */
 bool vv_cassandra_definition_shard(struct vv_str tenant, struct vv_str name, uint8_t *shard_out);
-/* The ids of a piece's columns, 8 bytes each; empty for bytes that are no block. */
+/* The ids of a piece's columns, or of the metrics of a tier's record, 8 bytes each; empty for bytes
+ * that are neither. */
 VV_MUST_CHECK enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store,
                                                   struct vv_str piece, struct vv_buffer *out);
 /* What a piece's columns are here: appends a number for each id, or nothing when the bytes say the
@@ -324,8 +325,10 @@ struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uin
 /* Seconds to live; 0: without an end. */
 int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
                                int64_t retention_ns, int64_t now_ns);
-int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
-                             int64_t now_ns);
+int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t end_ns, int64_t now_ns);
+/* By when what a span's runs say is due to be sealed, or built into a unit of a tier, as a rule:
+ * they live until then, and the slack. */
+int64_t vv_cassandra_runs_end(const struct vv_cassandra *store, const struct vv_span_key *key);
 VV_MUST_CHECK enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store,
                                                        struct vv_error *error);
 /* Another node has told which classes and layouts a tenant has. VV_NOT_FOUND: this one doesn't know

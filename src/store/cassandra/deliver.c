@@ -375,7 +375,7 @@ static enum vv_status add_partition(struct delivering *delivering, const uint8_t
     struct vv_partition partition = vv_key_to_partition(key);
     uint64_t set = vv_cassandra_partition_set(store, &partition);
     if (vv_parking_is_tentative(&store->parking, partition.tenant, partition.source) ||
-        !may_send(delivering, set)) {
+        vv_parked_below(store, &partition) || !may_send(delivering, set)) {
         return VV_OK;
     }
     bool is_tried = vv_dead_any(&store->dead) && vv_dead_is(&store->dead, set, VV_DEAD_BY_WRITE);
@@ -472,14 +472,13 @@ static enum vv_status settle_marks(struct delivering *delivering)
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < delivery->n_items && status == VV_OK; i++) {
         const struct vv_mark_out *out = &delivering->marks[i];
-        const struct vv_partition *partition = &out->mark.key.partition;
         if (delivery->items[i].failed) {
             continue;
         }
         const struct vv_slot_out slot = {
             .shard = vv_cassandra_shard_of(out->source),
             .slot_ms = out->slot_ms,
-            .end_ns = partition->bucket_start + partition->bucket_ns,
+            .end_ns = vv_cassandra_runs_end(store, &out->mark.key),
         };
         status = vv_park_slot(store, &slot, delivering->error);
         if (status == VV_OK && store->shared.shards[slot.shard].is_owned) {

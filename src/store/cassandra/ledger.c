@@ -139,11 +139,12 @@ static int compare_out(const void *a, const void *b)
 }
 
 /* A slot may stand in the list twice; it is touched twice then. */
-static enum vv_status note_slot(struct vv_cassandra_shared *shared, const struct vv_mark_out *out,
+static enum vv_status note_slot(struct vv_cassandra *store, const struct vv_mark_out *out,
                                 struct vv_error *error)
 {
+    struct vv_cassandra_shared *shared = &store->shared;
     uint8_t shard = vv_cassandra_shard_of(out->source);
-    int64_t end_ns = vv_ledger_end_of(&out->mark);
+    int64_t end_ns = vv_ledger_end_of(store, &out->mark);
     struct vv_slot_out *last = shared->n_slots > 0 ? &shared->slots[shared->n_slots - 1] : NULL;
     if (last && last->shard == shard && last->slot_ms == out->slot_ms) {
         last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
@@ -227,12 +228,12 @@ static enum vv_status send_noted(struct vv_cassandra *store, size_t at, size_t *
                                  struct vv_error *error)
 {
     struct vv_cassandra_shared *shared = &store->shared;
-    enum vv_status status = note_slot(shared, &shared->marks[at], error);
+    enum vv_status status = note_slot(store, &shared->marks[at], error);
     if (status == VV_OK) {
         status = send_some(store, at, n_out, error);
     }
     for (size_t i = at; i < at + *n_out && status == VV_OK; i++) {
-        status = note_slot(shared, &shared->marks[i], error); /* of a later bucket, perhaps */
+        status = note_slot(store, &shared->marks[i], error); /* of a later bucket, perhaps */
     }
     return status;
 }

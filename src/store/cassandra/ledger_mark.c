@@ -26,9 +26,9 @@ int64_t vv_ledger_slot_ms(int64_t due_ns)
     return vv_time_floor(due, VV_HOUR) / VV_MILLISECOND;
 }
 
-int64_t vv_ledger_end_of(const struct vv_mark *mark)
+int64_t vv_ledger_end_of(const struct vv_cassandra *store, const struct vv_mark *mark)
 {
-    return mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
+    return vv_cassandra_runs_end(store, &mark->key);
 }
 
 /* ---- the text ---- */
@@ -165,7 +165,7 @@ struct vvcql_statement *vv_ledger_mark_statement(const struct vv_cassandra *stor
 {
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_ledger);
     int64_t now = store->clock->wall_ns(store->clock);
-    vvcql_add_int(statement, vv_cassandra_run_ttl(store, vv_ledger_end_of(&out->mark), now));
+    vvcql_add_int(statement, vv_cassandra_run_ttl(store, vv_ledger_end_of(store, &out->mark), now));
     vvcql_add_bigint(statement, out->put_us);
     add_newest(statement, out);
     add_row(store, statement, &out->mark, vv_cassandra_shard_of(out->source), store->shared.node);
@@ -179,7 +179,7 @@ struct vvcql_statement *vv_ledger_retire_statement(const struct vv_cassandra *st
 {
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.retire_ledger);
     int64_t now = store->clock->wall_ns(store->clock);
-    vvcql_add_int(statement, vv_cassandra_run_ttl(store, vv_ledger_end_of(mark), now));
+    vvcql_add_int(statement, vv_cassandra_run_ttl(store, vv_ledger_end_of(store, mark), now));
     vvcql_add_bigint(statement, put_us);
     vvcql_add_bigint(statement, put_us);
     add_row(store, statement, mark, shard, node);

@@ -16,6 +16,7 @@
 #include "codec/block.h"
 #include "model/space.h"
 #include "store/keys.h"
+#include "tier/record_metrics.h"
 
 #include <openssl/evp.h>
 
@@ -101,11 +102,12 @@ static enum vv_status id_of(const struct vv_cassandra *store, uint32_t metric, i
     return vv_cassandra_metric_id(name, field, id_out) ? VV_OK : VV_NO_MEMORY;
 }
 
-enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store, struct vv_str piece,
-                                    struct vv_buffer *out)
+/* Appends the number of each of a block's columns, a uint32_t; of bytes that are no block none: who
+ * decodes them says what is wrong. */
+static enum vv_status add_columns(struct vv_str bytes, struct vv_buffer *out)
 {
     struct vv_block block;
-    if (vv_block_open((const uint8_t *)piece.data, piece.size, &block) != VV_BLOCK_OK) {
+    if (vv_block_open((const uint8_t *)bytes.data, bytes.size, &block) != VV_BLOCK_OK) {
         return VV_OK;
     }
     for (uint32_t i = 0; i < block.n_columns; i++) {
@@ -113,12 +115,47 @@ enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store, struct vv_
         if (vv_block_column_info(&block, i, &column) != VV_BLOCK_OK) {
             return VV_CORRUPT;
         }
+        vv_buffer_append(out, &column.metric, sizeof column.metric);
+    }
+    return vv_buffer_status(out);
+}
+
+/* The numbers in a piece, in the order in which their ids stand beside it. */
+static enum vv_status numbers_in(struct vv_str piece, struct vv_buffer *out)
+{
+    if (!vv_record_is(piece)) {
+        return add_columns(piece, out);
+    }
+    enum vv_status status = vv_record_metrics(piece, out);
+    if (status == VV_NO_MEMORY || status == VV_OK) {
+        return status;
+    }
+    vv_buffer_clear(out);
+    return VV_OK;
+}
+
+static uint32_t number_at(const struct vv_buffer *numbers, size_t index)
+{
+    uint32_t number;
+    memcpy(&number, numbers->data + index * sizeof number, sizeof number);
+    return number;
+}
+
+enum vv_status vv_cassandra_metrics(const struct vv_cassandra *store, struct vv_str piece,
+                                    struct vv_buffer *out)
+{
+    struct vv_buffer numbers = {0};
+    enum vv_status status = numbers_in(piece, &numbers);
+    for (size_t i = 0; i < numbers.size / sizeof(uint32_t) && status == VV_OK; i++) {
         int64_t id;
-        enum vv_status status = id_of(store, column.metric, &id);
-        if (status != VV_OK) {
-            return status == VV_NOT_FOUND ? VV_INVALID : status;
+        status = id_of(store, number_at(&numbers, i), &id);
+        if (status == VV_OK) {
+            vv_buffer_be64(out, (uint64_t)id);
         }
-        vv_buffer_be64(out, (uint64_t)id);
+    }
+    vv_buffer_deinit(&numbers);
+    if (status != VV_OK) {
+        return status == VV_NOT_FOUND ? VV_INVALID : status;
     }
     return vv_buffer_status(out);
 }
@@ -141,43 +178,52 @@ static uint32_t number_of(const struct vv_cassandra *store, uint32_t measurement
                                                                                : UINT32_MAX;
 }
 
-enum vv_status vv_cassandra_numbers(const struct vv_cassandra *store, uint32_t measurement,
-                                    struct vvcql_bytes ids, struct vvcql_bytes piece,
-                                    struct vv_buffer *out)
+/* The numbers here of a piece's ids; *same_out: they are those in its bytes. */
+static enum vv_status find_numbers(const struct vv_cassandra *store, uint32_t measurement,
+                                   struct vvcql_bytes ids, const struct vv_buffer *theirs,
+                                   struct vv_buffer *out, bool *same_out)
 {
-    struct vv_block block;
-    if (ids.size == 0 || vv_block_open(piece.data, piece.size, &block) != VV_BLOCK_OK) {
-        return VV_OK; /* who decodes it says what is wrong with it */
-    }
-    if (ids.size / 8 != block.n_columns || ids.size % 8 != 0) {
-        return VV_CORRUPT;
-    }
-    size_t before = out->size;
-    bool same = true;
-    for (uint32_t i = 0; i < block.n_columns; i++) {
-        struct vv_block_column column;
-        if (vv_block_column_info(&block, i, &column) != VV_BLOCK_OK) {
-            return VV_CORRUPT;
-        }
-        uint32_t number = number_of(store, measurement, column.metric,
-                                    (int64_t)vv_key_get_u64(ids.data + (size_t)i * 8));
+    *same_out = true;
+    for (size_t i = 0; i < theirs->size / sizeof(uint32_t); i++) {
+        uint32_t before = number_at(theirs, i);
+        uint32_t number =
+            number_of(store, measurement, before, (int64_t)vv_key_get_u64(ids.data + i * 8));
         if (number == UINT32_MAX) {
             return VV_NOT_FOUND;
         }
-        same = same && number == column.metric;
+        *same_out = *same_out && number == before;
         vv_buffer_append(out, &number, sizeof number);
-    }
-    if (same && !out->failed) {
-        out->size = before;
     }
     return vv_buffer_status(out);
 }
 
-enum vv_status vv_cassandra_renumber(struct vvcql_bytes piece, const struct vv_buffer *numbers,
+enum vv_status vv_cassandra_numbers(const struct vv_cassandra *store, uint32_t measurement,
+                                    struct vvcql_bytes ids, struct vvcql_bytes piece,
+                                    struct vv_buffer *out)
+{
+    struct vv_buffer theirs = {0};
+    size_t before = out->size;
+    bool same = true;
+    if (ids.size == 0) {
+        return VV_OK;
+    }
+    enum vv_status status =
+        numbers_in((struct vv_str){(const char *)piece.data, piece.size}, &theirs);
+    if (status == VV_OK && theirs.size > 0) {
+        bool fits = ids.size % 8 == 0 && ids.size / 8 == theirs.size / sizeof(uint32_t);
+        status = fits ? find_numbers(store, measurement, ids, &theirs, out, &same) : VV_CORRUPT;
+    }
+    vv_buffer_deinit(&theirs);
+    if (status == VV_OK && same) {
+        out->size = before;
+    }
+    return status;
+}
+
+static enum vv_status renumber_block(struct vvcql_bytes piece, const struct vv_buffer *numbers,
                                      struct vv_buffer *out)
 {
     struct vv_block block;
-    vv_buffer_clear(out);
     if (vv_block_open(piece.data, piece.size, &block) != VV_BLOCK_OK ||
         numbers->size != block.n_columns * sizeof(uint32_t)) {
         return VV_CORRUPT;
@@ -192,4 +238,16 @@ enum vv_status vv_cassandra_renumber(struct vvcql_bytes piece, const struct vv_b
         piece.data, piece.size, (const uint32_t *)(const void *)numbers->data, room, bound, &size);
     out->size = size;
     return status == VV_BLOCK_OK ? VV_OK : status == VV_BLOCK_NO_MEMORY ? VV_NO_MEMORY : VV_CORRUPT;
+}
+
+enum vv_status vv_cassandra_renumber(struct vvcql_bytes piece, const struct vv_buffer *numbers,
+                                     struct vv_buffer *out)
+{
+    struct vv_str bytes = {(const char *)piece.data, piece.size};
+    vv_buffer_clear(out);
+    if (!vv_record_is(bytes)) {
+        return renumber_block(piece, numbers, out);
+    }
+    return vv_record_renumber(bytes, (const uint32_t *)(const void *)numbers->data,
+                              numbers->size / sizeof(uint32_t), out);
 }

@@ -468,6 +468,7 @@ uint64_t vv_cassandra_partition_set(struct vv_cassandra *store,
 bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *partition)
 {
     return vv_parking_is_tentative(&store->parking, partition->tenant, partition->source) ||
+           vv_parked_below(store, partition) ||
            (vv_dead_any(&store->dead) &&
             vv_dead_is(&store->dead, vv_cassandra_partition_set(store, partition),
                        VV_DEAD_BY_WRITE));
@@ -481,18 +482,24 @@ static enum vv_status find_any(void *context, struct vv_str key, struct vv_str v
     return VV_DONE;
 }
 
+enum vv_status vv_parked_has_runs(struct vv_cassandra *store, const uint8_t *key, size_t size,
+                                  struct vv_error *error)
+{
+    bool found = false;
+    enum vv_status status = vv_parked_scan(
+        store, VV_PARKED_RUN, (struct vv_str){(const char *)key, size}, find_any, &found, error);
+    return status == VV_OK && !found ? VV_NOT_FOUND : status;
+}
+
 enum vv_status vv_parked_has_span(struct vv_cassandra *store, const struct vv_span_key *span,
                                   struct vv_error *error)
 {
     uint8_t key[VV_KEY_SPAN_SIZE];
-    bool found = false;
     if (!vv_parking_has_partition(&store->parking, &span->partition)) {
         return VV_NOT_FOUND;
     }
     vv_key_from_span(span, key);
-    enum vv_status status = vv_parked_scan(
-        store, VV_PARKED_RUN, (struct vv_str){(char *)key, sizeof key}, find_any, &found, error);
-    return status == VV_OK && !found ? VV_NOT_FOUND : status;
+    return vv_parked_has_runs(store, key, sizeof key, error);
 }
 
 bool vv_parking_has_any(struct vv_parking *parking)

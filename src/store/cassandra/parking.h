@@ -219,14 +219,21 @@ VV_MUST_CHECK enum vv_status vv_parking_load_plan(struct vv_parking *parking, st
 /* ---- park.c: asking ---- */
 
 bool vv_parking_has_any(struct vv_parking *parking);
-/* Whether a run of the partition is to be parked: its set is noted, or its source's plan is
- * tentative. */
+/* Whether a run of the partition is to be parked: its set is noted, its source's plan is tentative,
+ * or it says of a unit of a tier that it is stale, and something below waits. */
 bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *partition);
+/* Of a tier's partition: whether runs of the source's raw data, or of a finer tier, are parked. A
+ * unit that is built before they are delivered lacks them, so what makes it stale comes after them.
+ * Storage thread. */
+bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *partition);
 /* Any thread. */
 bool vv_parking_is_tentative(struct vv_parking *parking, uint32_t tenant, uint32_t source);
 /* Any thread: false when no run of it is parked. */
 bool vv_parking_has_partition(struct vv_parking *parking, const struct vv_partition *partition);
-/* VV_OK: a run of the span is parked; VV_NOT_FOUND: none. */
+/* VV_OK: a run is parked whose key begins so; VV_NOT_FOUND: none. */
+VV_MUST_CHECK enum vv_status vv_parked_has_runs(struct vv_cassandra *store, const uint8_t *key,
+                                                size_t size, struct vv_error *error);
+/* The same for the runs of a span. */
 VV_MUST_CHECK enum vv_status vv_parked_has_span(struct vv_cassandra *store,
                                                 const struct vv_span_key *span,
                                                 struct vv_error *error);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that are still not sealed at half of their slack are written again, so that they do not
- * expire before they are in a block: a pass over the marks that were due so long ago, every quarter
- * of the slack. A mark tells of its span's newest run only, so each run is judged by its own stamp.
- * The bytes and the key are the same; the TTL is new.
+ * Runs that are still not sealed at half of their slack are written again with their marks, so that
+ * they do not expire before they are in a block: a pass over the marks that were due so long ago,
+ * every quarter of the slack. A mark tells of its span's newest run only, so each run is judged by
+ * its own stamp. The bytes and the key are the same; the TTL is new.
  */
+#include "model/space.h"
 #include "store/cassandra/cassandra.h"
+#include "store/keys.h"
 
 #include <stdlib.h>
 
@@ -71,6 +73,11 @@ static enum vv_status write_again(struct vv_cassandra *store, struct copying *co
     return status;
 }
 
+static bool is_unit(const struct vv_cassandra *store, const struct vv_mark *mark)
+{
+    return vv_space_is_name(vv_cassandra_tenant(store, mark->key.partition.tenant));
+}
+
 static enum vv_status refresh_span(struct vv_cassandra *store, const struct vv_mark *mark,
                                    int64_t before_ns, uint64_t *work_out, struct vv_error *error)
 {
@@ -82,6 +89,14 @@ static enum vv_status refresh_span(struct vv_cassandra *store, const struct vv_m
     enum vv_status status = vv_cassandra_read(&store->base, &read, keep_run, &copying, error);
     if (status == VV_OK) {
         status = write_again(store, &copying, error);
+    }
+    /* The mark, too, which tells the next owner of the shard; of an open unit there is only that.
+     */
+    if (status == VV_OK && (copying.n > 0 || is_unit(store, mark))) {
+        struct vv_mark again = *mark;
+        again.is_of_block = true; /* it stood in the ledger, however the tenant is kept now */
+        status = vv_cassandra_put_mark(&store->base, &again, error);
+        *work_out += VV_KEY_MARK_SIZE;
     }
     *work_out += copying.bytes.size;
     atomic_fetch_add_explicit(&store->runs_refreshed, copying.n, memory_order_relaxed);

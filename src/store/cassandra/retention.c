@@ -7,6 +7,7 @@
 #include "store/cassandra/rows.h"
 
 #include "store/keys.h"
+#include "tier/unit.h"
 
 #include <stdlib.h>
 
@@ -44,10 +45,20 @@ int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_
     return ttl_of(later(later(bucket_end_ns, retention_ns), store->slack_ns), now_ns);
 }
 
-int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
-                             int64_t now_ns)
+int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t end_ns, int64_t now_ns)
 {
-    return ttl_of(later(bucket_end_ns > now_ns ? bucket_end_ns : now_ns, store->slack_ns), now_ns);
+    return ttl_of(later(end_ns > now_ns ? end_ns : now_ns, store->slack_ns), now_ns);
+}
+
+/* A tier's bucket is longer than a unit by far, and what lives as long as it would keep Cassandra
+ * from dropping the runs of raw data that expire beside it. */
+int64_t vv_cassandra_runs_end(const struct vv_cassandra *store, const struct vv_span_key *key)
+{
+    enum vv_space tier;
+    const struct vv_partition *partition = &key->partition;
+    return vv_space_of_name(vv_cassandra_tenant(store, partition->tenant), &tier)
+               ? later(key->span_start, vv_tier_unit_ns_max(tier) + VV_TIER_DUE_NS_MAX)
+               : partition->bucket_start + partition->bucket_ns;
 }
 
 /* ---- classes ---- */

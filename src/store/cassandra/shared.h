@@ -239,7 +239,8 @@ VV_MUST_CHECK enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t 
 
 int32_t vv_ledger_part_of(uint8_t shard);
 int64_t vv_ledger_slot_ms(int64_t due_ns);
-int64_t vv_ledger_end_of(const struct vv_mark *mark); /* of its bucket */
+/* A mark lives as long as the runs that it tells of. */
+int64_t vv_ledger_end_of(const struct vv_cassandra *store, const struct vv_mark *mark);
 
 /* Which span a row of the ledger marks, by names; borrowed. */
 struct vv_ledger_name {

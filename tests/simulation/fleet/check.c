@@ -35,23 +35,15 @@ static bool see_line(struct fleet_world *world, const struct fleet_node *node, c
     return !wrong;
 }
 
-static enum vv_status ask(struct fleet_node *node, bool bare, struct vv_buffer *answer,
-                          struct vv_error *error)
+static enum vv_status ask_with(struct fleet_node *node, bool bare,
+                               const struct vv_parameter *parameters, size_t n,
+                               struct vv_buffer *answer, struct vv_error *error)
 {
-    const struct vv_parameter parameters[] = {
-        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
-        {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
-        {VV_STR_LITERAL("to"),
-         VV_STR_LITERAL("2100-01-01T00:00:00Z")}, /* whatever the clock says */
-        {VV_STR_LITERAL("order"),
-         vv_random_below(&node->world->random, 2) ? VV_STR_LITERAL("desc") : VV_STR_LITERAL("asc")},
-    };
     struct vv_request *request;
     struct vv_result *result;
     struct vv_query_limits limits;
     enum vv_status status =
-        vv_request_parse(VV_REQUEST_QUERY, parameters, 5,
+        vv_request_parse(VV_REQUEST_QUERY, parameters, n,
                          node->clock.clock.wall_ns(&node->clock.clock), &request, error);
     if (status != VV_OK) {
         return status;
@@ -71,8 +63,29 @@ static enum vv_status ask(struct fleet_node *node, bool bare, struct vv_buffer *
     return status;
 }
 
-/* Up to when the node says that it knows what each other one acknowledged: before it asks. */
-static struct truth_reader reader_of(struct fleet_node *node, bool all)
+enum vv_status fleet_ask(struct fleet_node *node, const struct vv_parameter *parameters, size_t n,
+                         struct vv_buffer *answer, struct vv_error *error)
+{
+    return ask_with(node, false, parameters, n, answer, error);
+}
+
+static enum vv_status ask(struct fleet_node *node, bool bare, struct vv_buffer *answer,
+                          struct vv_error *error)
+{
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
+        {VV_STR_LITERAL("to"),
+         VV_STR_LITERAL("2100-01-01T00:00:00Z")}, /* whatever the clock says */
+        {VV_STR_LITERAL("order"),
+         vv_random_below(&node->world->random, 2) ? VV_STR_LITERAL("desc") : VV_STR_LITERAL("asc")},
+    };
+    return ask_with(node, bare, parameters, sizeof parameters / sizeof parameters[0], answer,
+                    error);
+}
+
+struct truth_reader fleet_reader_of(struct fleet_node *node, bool all)
 {
     const struct vv_shared_ops *shared = node->engine->store->ops->shared;
     struct truth_reader reader = {.node = node->number,
@@ -95,8 +108,7 @@ static struct truth_reader reader_of(struct fleet_node *node, bool all)
     return reader;
 }
 
-/* What the answer says of itself: up to when it has what any node acknowledged. */
-static void take_claim(const char *line, struct truth_reader *reader)
+void fleet_take_claim(const char *line, struct truth_reader *reader)
 {
     long long until;
     if (sscanf(line, "# complete until %lld", &until) != 1) {
@@ -117,7 +129,7 @@ static void compare(struct fleet_node *node, struct vv_buffer *answer, struct tr
     char *line = strtok_r((char *)answer->data, "\r\n", &rest);
     for (bool header = true; line; line = strtok_r(NULL, "\r\n", &rest)) {
         if (line[0] == '#') {
-            take_claim(line, reader);
+            fleet_take_claim(line, reader);
         } else if (!header && !see_line(world, node, line)) {
             return;
         }
@@ -145,7 +157,7 @@ void fleet_check(struct fleet_node *node, bool all)
         return;
     }
     fleet_tell(node->world, node, "check");
-    struct truth_reader reader = reader_of(node, all);
+    struct truth_reader reader = fleet_reader_of(node, all);
     fleet_enter(node);
     enum vv_status status = ask(node, false, &answer, &error);
     /* Who could not hear the others for long may not know where to look. */
@@ -251,17 +263,14 @@ static void check_all(struct fleet_world *world)
 {
     for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
         fleet_check(&world->nodes[i], true);
+        fleet_check_tiers(&world->nodes[i], true);
     }
 }
 
-void fleet_settle(struct fleet_world *world)
+static void come_to_rest(struct fleet_world *world)
 {
     size_t idle = 0;
     size_t rounds = 0;
-    world->interleaves = false;
-    world->crashes = false;
-    vv_sim_cassandra_set_faults(world->cassandra, NULL);
-    fleet_heal(world);
     for (; idle < IDLE_ROUNDS && rounds < ROUNDS_MAX && !world->failure[0]; rounds++) {
         bool worked = false;
         /* Past any wait after a failure; then so little that nodes are not gone for each other. */
@@ -275,7 +284,25 @@ void fleet_settle(struct fleet_world *world)
     if (rounds == ROUNDS_MAX) {
         fleet_fail(world, "the nodes do not come to rest");
     }
+}
+
+void fleet_settle(struct fleet_world *world)
+{
+    world->interleaves = false;
+    world->crashes = false;
+    vv_sim_cassandra_set_faults(world->cassandra, NULL);
+    fleet_heal(world);
+    come_to_rest(world);
     check_all(world);
+    if (world->has_tiers && !world->failure[0]) {
+        fleet_tell(world, NULL, "all units are over");
+        fleet_advance(world, 29 * VV_DAY);
+        come_to_rest(world);
+        check_all(world);
+        for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
+            fleet_check_units(&world->nodes[i]);
+        }
+    }
     for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
         expect_no_marks(&world->nodes[i]);
     }

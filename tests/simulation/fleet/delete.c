@@ -23,9 +23,10 @@ static struct wish choose(struct fleet_world *world)
     wish.field = vv_random_below(&world->random, TRUTH_FIELDS + 2);
     wish.field = wish.field < TRUTH_FIELDS ? wish.field : TRUTH_FIELDS;
     wish.is_measurement = vv_random_below(&world->random, 3) == 0;
-    size_t a = vv_random_below(&world->random, TRUTH_TIMES);
-    size_t b = vv_random_below(&world->random, 3) ? vv_random_below(&world->random, TRUTH_TIMES)
-                                                  : a; /* one point often */
+    size_t a = vv_random_below(&world->random, fleet_times(world));
+    size_t b = vv_random_below(&world->random, 3)
+                   ? vv_random_below(&world->random, fleet_times(world))
+                   : a; /* one point often */
     int64_t x = truth_time(a, world->base_ns);
     int64_t y = truth_time(b, world->base_ns);
     wish.from_ns = x < y ? x : y;

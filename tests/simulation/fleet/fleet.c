@@ -20,7 +20,8 @@ static void move_time(struct fleet_world *world, struct fleet_node *node)
     fleet_advance(world, (int64_t)vv_random_below(&world->random, 20) * length);
     if (vv_random_below(&world->random, 4) == 0) {
         int64_t now = world->time.clock.wall_ns(&world->time.clock);
-        int64_t most = world->turns ? 140 : 300; /* s; plans allow for 5 min between two nodes */
+        /* s; plans and tiers allow for 5 min between two nodes */
+        int64_t most = world->turns || world->has_tiers ? 140 : 300;
         int64_t by =
             ((int64_t)vv_random_below(&world->random, 2 * (uint64_t)most) - most) * VV_SECOND;
         fleet_tell(world, node, "the clock is %" PRId64 " s off now", by / VV_SECOND);
@@ -112,8 +113,11 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         fleet_set_retention(node);
     } else if (dice < 97 && world->turns) {
         fleet_change_plan(node);
+    } else if (dice < 98 && world->has_tiers) {
+        fleet_set_tiers(node);
     } else {
         fleet_check(node, false);
+        fleet_check_tiers(node, false);
     }
 }
 
@@ -151,6 +155,7 @@ static void pass_long_time(struct fleet_world *world)
         for (size_t n = 0; n < world->n_nodes; n++) {
             (void)fleet_step(&world->nodes[n], VV_TASK_EXPIRE);
             fleet_check(&world->nodes[n], false);
+            fleet_check_tiers(&world->nodes[n], false);
         }
     }
 }

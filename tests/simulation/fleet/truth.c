@@ -17,10 +17,10 @@ void truth_deinit(struct truth *truth)
 int64_t truth_time(size_t index, int64_t base_ns)
 {
     int64_t i = (int64_t)index;
-    if (index < TRUTH_TIMES / 2) { /* around the start, some of them to come */
+    if (index < TRUTH_FAR * 2 / 3) { /* around the start, some of them to come */
         return base_ns + ((int64_t)TRUTH_NOW - i) * 7 * VV_MINUTE;
     }
-    if (index < TRUTH_TIMES * 3 / 4) { /* the days before */
+    if (index < TRUTH_FAR) { /* the days before */
         return base_ns - VV_DAY - i * 5 * VV_HOUR;
     }
     return base_ns - 400 * VV_DAY - i * 11 * VV_SECOND;

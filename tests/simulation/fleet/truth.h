@@ -9,12 +9,14 @@
 #include "base/clock.h"
 #include "model/stamp.h"
 
-#define TRUTH_SOURCES 4
-#define TRUTH_FIELDS  2
-#define TRUTH_TIMES   48
-#define TRUTH_NOW     12 /* the time of this index is the start's; those before are later */
-#define TRUTH_POINTS  (TRUTH_SOURCES * TRUTH_FIELDS * TRUTH_TIMES)
-#define TRUTH_NODES   4
+#define TRUTH_SOURCES     4
+#define TRUTH_FIELDS      2
+#define TRUTH_TIMES       72
+#define TRUTH_TIMES_APART 48
+#define TRUTH_FAR         36 /* those from this index on lie close together, long ago */
+#define TRUTH_NOW         12 /* the time of this index is the start's; those before are later */
+#define TRUTH_POINTS      (TRUTH_SOURCES * TRUTH_FIELDS * TRUTH_TIMES)
+#define TRUTH_NODES       4
 
 struct truth_write {
     vv_stamp stamp;

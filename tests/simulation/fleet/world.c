@@ -13,6 +13,7 @@
 
 #define START (INT64_C(1767225600) * VV_SECOND) /* 2026-01-01 */
 #define NAME  "fleet"
+#define BURST 28 /* points of one source */
 
 void fleet_fail(struct fleet_world *world, const char *format, ...)
 {
@@ -67,6 +68,8 @@ static void init_settings(struct fleet_world *world, struct fleet_node *node)
     settings->seal_quiet_ns = VV_SECOND;
     settings->block_bytes_max = 512; /* several parts a span */
     settings->disk_reserve_bytes = 0;
+    settings->tiers_default = world->begins_with_tiers;
+    settings->retention_raw_ns = world->begins_with_tiers ? 500 * VV_DAY : 0;
 }
 
 static void close_nothing(struct vv_store *store)
@@ -147,6 +150,8 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->truth.forgets_nodes = vv_random_below(&world->random, 4) == 0;
     world->turns = vv_random_below(&world->random, 2) == 0;
     world->truth.base_ns = START;
+    world->has_tiers = seed / 4 % 2 == 1;
+    world->begins_with_tiers = world->has_tiers && vv_random_below(&world->random, 2) == 0;
     vv_sim_clock_init(&world->time, START);
     world->cassandra = vv_sim_cassandra_create(NAME, seed, &world->time.clock);
     for (uint32_t i = 0; i < n_nodes; i++) {
@@ -379,18 +384,10 @@ static void done(void *context, enum vv_status status, const char *message)
     submission->status = submission->was_crashed ? VV_UNKNOWN : status;
 }
 
-static void add_line(struct fleet_node *node, struct vv_buffer *text)
+static void add_point(struct fleet_node *node, size_t source, size_t time, struct vv_buffer *text)
 {
     struct fleet_world *world = node->world;
     struct fleet_submission *submission = &node->submission;
-    size_t source = vv_random_below(&world->random, TRUTH_SOURCES);
-    size_t time = vv_random_below(&world->random, TRUTH_TIMES);
-    if (vv_random_below(&world->random, 2) == 0) { /* often the same points again */
-        time = TRUTH_NOW - 1 + vv_random_below(&world->random, 4);
-    }
-    while (truth_time(time, world->base_ns) > now_of(node) + node->settings.future_ns_max) {
-        time = vv_random_below(&world->random, TRUTH_TIMES); /* it would be refused */
-    }
     vv_buffer_format(text, "m,host=s%zu ", source);
     for (size_t field = 0; field < TRUTH_FIELDS; field++) {
         uint64_t value = world->next_value++;
@@ -399,6 +396,30 @@ static void add_line(struct fleet_node *node, struct vv_buffer *text)
         submission->values[submission->n++] = value;
     }
     vv_buffer_format(text, " %" PRId64 "\n", truth_time(time, world->base_ns));
+}
+
+/* So many of one step that a tier keeps the step instead. */
+static void add_burst(struct fleet_node *node, struct vv_buffer *text)
+{
+    size_t source = vv_random_below(&node->world->random, TRUTH_SOURCES);
+    size_t first = TRUTH_FAR + vv_random_below(&node->world->random, 8);
+    for (size_t i = 0; i < BURST; i++) {
+        add_point(node, source, first + i, text);
+    }
+}
+
+static void add_line(struct fleet_node *node, struct vv_buffer *text)
+{
+    struct fleet_world *world = node->world;
+    size_t source = vv_random_below(&world->random, TRUTH_SOURCES);
+    size_t time = vv_random_below(&world->random, fleet_times(world));
+    if (vv_random_below(&world->random, 2) == 0) { /* often the same points again */
+        time = TRUTH_NOW - 1 + vv_random_below(&world->random, 4);
+    }
+    while (truth_time(time, world->base_ns) > now_of(node) + node->settings.future_ns_max) {
+        time = vv_random_below(&world->random, fleet_times(world)); /* it would be refused */
+    }
+    add_point(node, source, time, text);
 }
 
 static struct vv_batch *parse(struct fleet_node *node, const struct vv_buffer *text)
@@ -472,6 +493,10 @@ void fleet_write(struct fleet_node *node)
     do {
         vv_buffer_clear(&text);
         *submission = (struct fleet_submission){.n = 0};
+        if (node->world->has_tiers && vv_random_below(&node->world->random, 8) == 0) {
+            add_burst(node, &text);
+            break;
+        }
         for (size_t lines = 1 + vv_random_below(&node->world->random, 6); lines > 0; lines--) {
             add_line(node, &text);
         }

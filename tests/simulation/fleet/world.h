@@ -63,13 +63,21 @@ struct fleet_world {
     uint32_t depth; /* nodes that are in a call, each waiting for the next */
     bool interleaves;
     bool crashes;
-    bool turns;   /* retentions, layouts and plans change */
-    bool deletes; /* something is deleted now and then */
-    bool is_calm; /* Cassandra has no faults any more */
+    bool has_tiers;         /* they are switched on at some time … */
+    bool begins_with_tiers; /* … or there from the beginning */
+    bool turns;             /* retentions, layouts and plans change */
+    bool deletes;           /* something is deleted now and then */
+    bool is_calm;           /* Cassandra has no faults any more */
     bool story;
     char failure[512];
     void (*work)(struct fleet_world *world, struct fleet_node *node); /* one action of a node */
 };
+
+/* Of how many times there are points: with tiers some lie close together. */
+static inline size_t fleet_times(const struct fleet_world *world)
+{
+    return world->has_tiers ? TRUTH_TIMES : TRUTH_TIMES_APART;
+}
 
 void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool story);
 void fleet_deinit(struct fleet_world *world);
@@ -104,8 +112,25 @@ void fleet_heal(struct fleet_world *world);
 /* Time goes on for all. */
 void fleet_advance(struct fleet_world *world, int64_t duration_ns);
 
+/* ---- tiers.c ---- */
+
+/* Switches tiers on, with what the seed says. */
+void fleet_set_tiers(struct fleet_node *node);
+/* Asks the node for aggregates of all tiers, and compares them with the points: after a check with
+ * `all`, with what the node answered then; else as far as it claims to know. */
+void fleet_check_tiers(struct fleet_node *node, bool all);
+/* All units that are over are built: where there were tiers from the beginning. */
+void fleet_check_units(struct fleet_node *node);
+
 /* ---- check.c ---- */
 
+/* The answer of one query, as CSV. */
+enum vv_status fleet_ask(struct fleet_node *node, const struct vv_parameter *parameters, size_t n,
+                         struct vv_buffer *answer, struct vv_error *error);
+/* Up to when the node says that it knows what each other one acknowledged: before it is asked. */
+struct truth_reader fleet_reader_of(struct fleet_node *node, bool all);
+/* What a line of the answer says of that, if it does. */
+void fleet_take_claim(const char *line, struct truth_reader *reader);
 /* Asks the node for all points; `all`: it must know of everything that was acknowledged. */
 void fleet_check(struct fleet_node *node, bool all);
 /* Asks the node without what it knows to be deleted: nothing of that is stored any more. */

@@ -653,7 +653,8 @@ static void what_is_deleted_is_in_no_step_before_its_span_is_sealed_again(void *
     fill(&world, source, midnight, midnight + VV_HOUR, VV_SECOND);
     advance_to(&world, midnight + 40 * VV_DAY);
     seal_all(&world);
-    const struct vv_stale_options options = {p->registry, p->store, p->flush.ledger};
+    const struct vv_stale_options options = {
+        .registry = p->registry, .store = p->store, .ledger = p->flush.ledger};
     struct vv_stale stale;
     vv_stamp before = p->stamp;
     vv_stale_begin(&stale, &options, source, p->measurement, before);

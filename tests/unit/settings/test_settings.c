@@ -199,8 +199,10 @@ static void default_tiers_need_points_that_live_long_enough(void **state)
     assert_non_null(strstr(error.message, "retention.raw"));
     settings.retention_raw_ns = 0;
     strcpy(settings.store_kind, "cassandra");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    strcpy(settings.cassandra_classes, "7d,90d");
     assert_int_equal(vv_settings_check(&settings, &error), VV_INVALID);
-    assert_non_null(strstr(error.message, "tiers.default"));
+    assert_non_null(strstr(error.message, "cassandra.classes"));
 }
 
 /* What vv_settings_print writes, for the caller to free. */

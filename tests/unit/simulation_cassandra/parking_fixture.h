@@ -49,12 +49,15 @@ static struct node b;
 /* ---- names ---- */
 
 static char source_names[SOURCES][8];
-static char tenant_names[4][8] = {"t0", "t1", "t2", "t3"};
+#define TENANTS 7
+#define SPACES  4 /* the tiers of TENANT from this number on */
+static const char *const tenant_names[TENANTS] = {"t0",        "t1",      "t2",    "t3",
+                                                  "t1/minute", "t1/hour", "t1/day"};
 
 static inline struct vv_str tenant_name(void *context, uint32_t tenant)
 {
     (void)context;
-    return vv_str_of(tenant_names[tenant % 4]);
+    return vv_str_of(tenant_names[tenant % TENANTS]);
 }
 
 static inline struct vv_str source_name(void *context, uint32_t source)
@@ -101,8 +104,12 @@ static inline bool find_named(void *context, uint32_t tenant, struct vv_str name
 static inline bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
 {
     (void)context;
-    *tenant_out = name.size == 2 ? (uint32_t)(name.data[1] - '0') : 0;
-    return name.size == 2 && name.data[0] == 't';
+    for (*tenant_out = 0; *tenant_out < TENANTS; ++*tenant_out) {
+        if (vv_str_equal(name, vv_str_of(tenant_names[*tenant_out]))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static inline bool find_source(void *context, uint32_t tenant, struct vv_str id,

@@ -3,6 +3,7 @@
 #include "store/cassandra/cassandra.h"
 
 #include "base/random.h"
+#include "tier/unit.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -87,6 +88,32 @@ static void it_never_ends_too_early(void **state)
     }
 }
 
+static struct vv_str name_of(void *context, uint32_t tenant)
+{
+    static const char *const all[] = {"plant", "plant/minute", "plant/hour", "plant/day"};
+    (void)context;
+    return vv_str_of(all[tenant]);
+}
+
+/* A day tier's buckets are a year long: what says that a unit is stale must outlive the unit, and
+ * not the bucket. */
+static void runs_of_tiers_live_until_their_unit_is_built(void **state)
+{
+    (void)state;
+    const struct vv_cassandra named = {.slack_ns = SLACK, .names = {.tenant = name_of}};
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        struct vv_span_key key = vv_unit_key((enum vv_space)tier, 1 + (uint32_t)tier, 0, 0,
+                                             vv_time_floor(NOW, 364 * VV_DAY));
+        int64_t end = vv_cassandra_runs_end(&named, &key);
+        int64_t unit_end = key.span_start + vv_tier_unit_ns_max((enum vv_space)tier);
+        assert_true(end >= unit_end + vv_tier_spread_ns_max((enum vv_space)tier));
+        assert_true(end <= unit_end + 3 * VV_DAY);
+    }
+    struct vv_span_key raw = {.partition = {.tenant = 0, .bucket_start = NOW, .bucket_ns = VV_DAY},
+                              .span_start = NOW};
+    assert_int_equal(vv_cassandra_runs_end(&named, &raw), NOW + VV_DAY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +121,7 @@ int main(void)
         cmocka_unit_test(around_zero_it_is_never_zero),
         cmocka_unit_test(only_what_cassandra_cannot_count_has_no_end),
         cmocka_unit_test(it_never_ends_too_early),
+        cmocka_unit_test(runs_of_tiers_live_until_their_unit_is_built),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

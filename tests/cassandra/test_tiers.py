@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiers on a real Cassandra: two nodes of Varve write the same sources, in both layouts; whichever is
+asked, minutes, hours and days say what the points do, also when points came late, and when the node
+that took them is killed."""
+import json
+
+from cassandra_process import ClusterTest, main
+from varve_process import wait_until
+
+SECOND = 10**9
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+START = 20_000 * DAY  # 2024-10-04
+
+STEPS = {"minute": ("1m", MINUTE), "hour": ("1h", HOUR), "day": ("1d", DAY)}
+TENANTS = ("b", "r")
+GONE_S = 120  # until a node that is silent counts as gone, with patience
+
+
+class TestTiers(ClusterTest):
+    CLUSTER = {"nodes": 1}
+    REPLICATION = "dc1:1"
+    STORE = {"cassandra.classes": "30d,365d"}
+    # What nodes tell each other is known to all after the longest query and request.
+    SETTINGS = {"cassandra.rows_tenants": "r", "fleet.beat": "500ms", "fleet.poll": "200ms",
+                "query.time_max": "5s", "cassandra.request_timeout": "5s", "seal.lateness": "1s",
+                "seal.quiet": "1s", "seal.interval": "1s"}
+
+    def setUp(self):
+        super().setUp()
+        self.points = {tenant: {} for tenant in TENANTS}
+
+    def write(self, server, tenant, points):
+        """points: {(source, time): value}"""
+        lines = [f"pump,host={source} v={value}i {time}"
+                 for (source, time), value in points.items()]
+        self.assertStatus(server.write(lines, tenant), 204)
+        self.points[tenant] |= points
+
+    def expected(self, tenant, length):
+        """{(source, step): [count, sum, min, max, first, last]}"""
+        steps = {}
+        for (source, time), value in sorted(self.points[tenant].items(), key=lambda one: one[0][1]):
+            steps.setdefault((f"host={source}", time // length * length), []).append(value)
+        return {key: [len(found), sum(found), min(found), max(found), found[0], found[-1]]
+                for key, found in steps.items()}
+
+    def ask(self, server, tenant, tier):
+        step, _ = STEPS[tier]
+        answer = server.get("/api/v1/query", tenant=tenant, metric="pump.v", tier=tier, step=step,
+                            agg="count,sum,min,max,first,last", time_format="ns",
+                            to=str(START + 400 * DAY))
+        self.assertStatus(answer, 200)
+        return answer.json()
+
+    def compare(self, servers):
+        for server in servers:
+            for tenant in TENANTS:
+                for tier, (_, length) in STEPS.items():
+                    found = {}
+                    answer = self.ask(server, tenant, tier)
+                    for series in answer["series"]:
+                        for row in series["points"]:
+                            found[series["source"], row[0]] = row[1:]
+                    self.assertEqual(found, self.expected(tenant, length), (tenant, tier))
+
+    def read_of(self, server, tenant, tier):
+        """How many steps of the answer were read of the tier."""
+        parts = self.ask(server, tenant, tier)["facts"]["tiers"]
+        found = [part for part in parts if part["tier"] == tier]
+        return sum(part.get("steps", 0) for part in found)
+
+    def are_built(self, server):
+        """Whether the tiers answer by themselves: each hour has an hour's or a minute's step."""
+        server.flush(True)
+        return all(self.read_of(server, tenant, tier) >= len(self.expected(tenant, length))
+                   for tenant in TENANTS for tier, (_, length) in STEPS.items())
+
+    def test_tiers_equal_raw_on_all_nodes_whoever_writes_and_dies(self):
+        first = self.server("first")
+        settings = {name: value for name, value in first.settings.items()
+                    if name.startswith("cassandra.") or name.startswith("store.")}
+        second = self.server("second", settings)
+        first.start()
+        second.start()
+        for tenant in TENANTS:
+            answer = first.request("PUT", "/api/v1/tenants",
+                                   json.dumps({"tenant": tenant, "tiers": {
+                                       "minute": "forever", "hour": "forever",
+                                       "day": "forever"}}))
+            self.assertStatus(answer, 200)
+        servers = (first, second)
+        # Dense, so that each tier keeps steps and not the points.
+        for n, tenant in enumerate(TENANTS):
+            for k, server in enumerate(servers):
+                self.write(server, tenant, {
+                    (source, START + 3 * HOUR + i * SECOND): 7 * i + source + n
+                    for source in range(3) for i in range(k, 2 * 3600, 2)})
+        for server in servers:
+            self.assertStatus(server.flush(), 204)
+        self.compare(servers)
+        wait_until(lambda: all(self.are_built(server) for server in servers), "all is built",
+                   GONE_S)
+        self.compare(servers)
+        # Late points, and others in the place of those that are there, by the second node, which
+        # is killed before it seals anything.
+        for tenant in TENANTS:
+            self.write(second, tenant, {(source, START + 3 * HOUR + i * 11 * SECOND): -i
+                                        for source in range(3) for i in range(1, 100)})
+            self.write(second, tenant, {(1, START + 5 * DAY + i * SECOND): i for i in range(200)})
+        self.assertStatus(second.flush(), 204)
+        second.kill()
+        self.compare([first])
+        wait_until(lambda: self.are_built(first), "the first has taken over", GONE_S)
+        self.compare([first])
+        second.start()
+        self.compare(servers)
+
+    def test_a_tier_needs_a_class_and_is_switched_off_for_good(self):
+        server = self.server().start()
+
+        def put(**tiers):
+            return server.request("PUT", "/api/v1/tenants",
+                                  json.dumps({"tenant": "t", "tiers": tiers}))
+        answer = put(hour="700d")
+        self.assertStatus(answer, 400, "invalid")
+        self.assertIn("cassandra.classes", answer.text)
+        self.assertStatus(put(minute="30d", hour="365d", day="forever"), 200)
+        self.assertStatus(put(minute="off"), 200)
+        self.assertStatus(put(minute="30d"), 400, "invalid")
+        server.kill().start()
+        self.assertStatus(put(minute="30d"), 400, "invalid")
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
