@@ -11,7 +11,8 @@
 
 #define CELLS_MAX                                                                                  \
     (1u << 20) /* steps of metrics, each of some 350 bytes: what memory may be taken */
-#define CELLS_KEPT (1u << 16) /* from one roll-up to the next */
+#define CELLS_KEPT  (1u << 16) /* from one roll-up to the next */
+#define STEPS_FIRST 64         /* room for so many is made at first, then twice as many */
 
 enum vv_status vv_rollup_no_memory(struct vv_error *error)
 {
@@ -66,6 +67,7 @@ void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns)
     }
     if (rollup->metrics_made * rollup->steps_capacity > CELLS_KEPT) {
         drop_metrics(rollup, 0);
+        rollup->steps_capacity = 0;
     }
     rollup->step_ns = step_ns;
     rollup->n_steps = 0;
@@ -118,6 +120,36 @@ static enum vv_status check_cells(size_t n_metrics, size_t n_steps, struct vv_er
                               "there are too many steps of too many metrics to roll up at once");
 }
 
+/* What so many steps have room for when nothing had more before them. */
+static size_t capacity_of(size_t n_steps)
+{
+    size_t capacity = STEPS_FIRST;
+    while (capacity < n_steps) {
+        capacity *= 2;
+    }
+    return capacity;
+}
+
+/* Gives back the room of an earlier roll-up that had more steps: what fits must not depend on what
+ * was rolled up before. */
+static enum vv_status shrink_steps(struct vv_rollup *rollup, struct vv_error *error)
+{
+    size_t capacity = capacity_of(rollup->n_steps);
+    bool done = true;
+    if (capacity >= rollup->steps_capacity) {
+        return VV_OK;
+    }
+    drop_metrics(rollup, rollup->n_metrics);
+    for (size_t i = 0; i < rollup->metrics_made && done; i++) {
+        done = fit_metric(&rollup->metrics[i], capacity, capacity, rollup->alpha > 0);
+    }
+    if (!done) {
+        return vv_rollup_no_memory(error);
+    }
+    rollup->steps_capacity = capacity;
+    return VV_OK;
+}
+
 static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error)
 {
     if (rollup->n_steps < rollup->steps_capacity) {
@@ -127,7 +159,7 @@ static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error
         return vv_error_set(error, VV_TOO_LARGE, "there are more than %u steps to roll up at once",
                             VV_CHUNK_STEPS_MAX);
     }
-    size_t capacity = rollup->steps_capacity ? rollup->steps_capacity * 2 : 64;
+    size_t capacity = capacity_of(rollup->n_steps + 1);
     bool done = true;
     enum vv_status status = check_cells(rollup->n_metrics, capacity, error);
     if (status != VV_OK) {
@@ -156,7 +188,13 @@ static enum vv_status make_metric(struct vv_rollup *rollup, struct vv_error *err
     if (rollup->n_metrics < rollup->metrics_made) {
         return VV_OK;
     }
-    enum vv_status status = check_cells(rollup->n_metrics + 1, rollup->steps_capacity, error);
+    enum vv_status status = VV_OK;
+    if ((rollup->n_metrics + 1) * rollup->steps_capacity > CELLS_MAX) {
+        status = shrink_steps(rollup, error);
+    }
+    if (status == VV_OK) {
+        status = check_cells(rollup->n_metrics + 1, rollup->steps_capacity, error);
+    }
     if (status != VV_OK) {
         return status;
     }

@@ -413,6 +413,58 @@ static void too_much_is_refused(void **state)
     vv_rollup_destroy(rollup);
 }
 
+/* Some 90 steps of 600 metrics, then as many again. */
+static void add_many(struct vv_rollup *rollup, struct vv_rows *rows, struct vv_buffer *out)
+{
+    struct vv_error error = {0};
+    vv_rollup_begin(rollup, 10 * VV_MINUTE);
+    for (int64_t turn = 0; turn < 2; turn++) {
+        for (uint32_t i = 0; i < 600; i++) {
+            rows->columns[0].metric = 1000 + i;
+            if (vv_rollup_add_rows(rollup, rows, &error) != VV_OK) {
+                fail_msg("%s", error.message);
+            }
+        }
+        for (size_t r = 0; r < rows->n_rows; r++) {
+            rows->times[r] += turn == 0 ? VV_DAY : -VV_DAY;
+        }
+    }
+    vv_buffer_clear(out);
+    assert_int_equal(vv_rollup_encode(rollup, 0, 1, out, &error), VV_OK);
+    assert_int_equal(vv_rollup_encode(rollup, VV_CHUNK_METRICS_MAX, 1, out, &error), VV_OK);
+}
+
+static void what_fits_does_not_depend_on_what_was_before(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 6};
+    struct vv_rollup *rollup = make_rollup();
+    struct vv_rollup *fresh = make_rollup();
+    struct vv_buffer bytes = {0};
+    struct vv_buffer wanted = {0};
+    struct vv_error error = {0};
+    struct vv_rows rows;
+    make_rows(&random, START, 10 * VV_MINUTE, &rows);
+    vv_rollup_begin(rollup, VV_SECOND);
+    for (int64_t i = 0; i < 2; i++) { /* more than 1,024 steps */
+        assert_int_equal(vv_rollup_add_rows(rollup, &rows, &error), VV_OK);
+        for (size_t r = 0; r < ROWS; r++) {
+            rows.times[r] += 10 * VV_SECOND;
+        }
+    }
+    rows.n_rows = 90;
+    add_many(rollup, &rows, &bytes);
+    add_many(fresh, &rows, &wanted);
+    assert_int_equal(bytes.size, wanted.size);
+    assert_memory_equal(bytes.data, wanted.data, wanted.size);
+    rows.n_rows = ROWS;
+    vv_rows_free(&rows);
+    vv_buffer_deinit(&bytes);
+    vv_buffer_deinit(&wanted);
+    vv_rollup_destroy(rollup);
+    vv_rollup_destroy(fresh);
+}
+
 static enum vv_status roll_up(struct vv_rollup *rollup, const struct vv_rows *rows,
                               struct vv_buffer *out, struct vv_error *error)
 {
@@ -465,6 +517,7 @@ int main(void)
         cmocka_unit_test(floats_beside_integers_make_floats),
         cmocka_unit_test(not_a_number_is_no_value),
         cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(what_fits_does_not_depend_on_what_was_before),
         cmocka_unit_test(without_memory_it_fails_and_can_go_on),
     };
     printf("seed %d\n", SEED);
