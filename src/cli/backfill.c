@@ -117,6 +117,14 @@ static enum vv_status check_inputs(const struct vv_backfill *backfill, struct vv
                                 "be read again: begin anew with --restart, and all of it");
         }
     }
+    for (size_t i = 0; i < arguments->n_words; i++) {
+        if (vv_backfill_holds(backfill, arguments->words[i])) {
+            return vv_error_set(error, VV_INVALID,
+                                "'%.200s' lies in the staging folder: move it elsewhere, or name "
+                                "another folder with --staging",
+                                arguments->words[i]);
+        }
+    }
     return vv_load_check_files(arguments, error);
 }
 
@@ -133,11 +141,13 @@ static enum vv_status begin(struct vv_backfill *backfill, struct vv_error *error
         vv_say_note("goes on with what is in '%s': %s", backfill->folder,
                     phases[backfill->state.phase]);
     }
-    if (backfill->state.phase != VV_BACKFILL_STAGING) {
-        return VV_OK;
+    if (backfill->state.phase == VV_BACKFILL_STAGING) {
+        status = check_inputs(backfill, error);
     }
-    status = check_inputs(backfill, error);
-    return status == VV_OK && !backfill->goes_on ? look_at_space(backfill, error) : status;
+    if (status == VV_OK && !backfill->goes_on) {
+        status = look_at_space(backfill, error);
+    }
+    return status == VV_OK ? vv_backfill_begin(backfill, error) : status;
 }
 
 /* ---- the end ---- */

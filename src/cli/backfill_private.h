@@ -6,6 +6,13 @@
 #include "cli/history.h"
 #include "cli/load_private.h"
 
+#include <jansson.h>
+
+#define VV_BACKFILL_STATE     "state.json"
+#define VV_BACKFILL_NEW_STATE "state.json.new" /* being written */
+#define VV_BACKFILL_PROGRAM   "varve backfill" /* which the state says, so that it is known as one \
+                                                */
+
 enum vv_backfill_phase {
     VV_BACKFILL_STAGING, /* files → sorted runs */
     VV_BACKFILL_LOADING, /* runs → the server */
@@ -21,7 +28,8 @@ struct vv_backfill_state {
     uint64_t points; /* in the runs */
     int64_t first;   /* the least and the greatest time in them; only with points */
     int64_t last;
-    uint64_t refused_bytes; /* of the file of refused lines */
+    char refused_name[32];  /* of the file of refused lines … */
+    uint64_t refused_bytes; /* … and how long it is */
 };
 
 struct vv_backfill {
@@ -48,12 +56,29 @@ struct vv_backfill {
 
 /* ---- backfill_state.c ---- */
 
-/* Makes the folder, locks it for this process, and reads what is there of the same command, if
- * anything (`goes_on`). VV_INVALID: it is another command's; VV_LOCKED; VV_CORRUPT; VV_IO. */
-VV_MUST_CHECK enum vv_status vv_backfill_open(struct vv_backfill *backfill, bool restart,
-                                              struct vv_error *error);
+/* Fills the state by what is stored. VV_INVALID: it is another command's; VV_NEWER; VV_CORRUPT. */
+VV_MUST_CHECK enum vv_status vv_backfill_read_state(struct vv_backfill *backfill,
+                                                    const json_t *root, struct vv_error *error);
 /* Writes the state and the report's counts, durably. VV_IO, VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_backfill_save(struct vv_backfill *backfill, struct vv_error *error);
+
+/* ---- backfill_folder.c ---- */
+
+/* The path of a name in the folder. */
+void vv_backfill_path(const struct vv_backfill *backfill, const char *name,
+                      char out[VV_HISTORY_PATH_SIZE]);
+/* Makes the folder, locks it for this process, and reads what is there of the same command, if
+ * anything (`goes_on`) and not with `restart`. VV_INVALID: it is another command's, or has other
+ * files; VV_LOCKED; VV_CORRUPT; VV_IO. */
+VV_MUST_CHECK enum vv_status vv_backfill_open(struct vv_backfill *backfill, bool restart,
+                                              struct vv_error *error);
+/* From here on the folder is this backfill's: opens its file of refused lines, writes the state,
+ * and removes runs of which the state does not know. After vv_backfill_open. VV_IO, VV_NO_MEMORY.
+ */
+VV_MUST_CHECK enum vv_status vv_backfill_begin(struct vv_backfill *backfill,
+                                               struct vv_error *error);
+/* Whether a file lies in the folder. */
+bool vv_backfill_holds(const struct vv_backfill *backfill, const char *input);
 /* Removes all but the refused lines, if there are any; and the folder if it is empty then. */
 void vv_backfill_remove(struct vv_backfill *backfill);
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/interrupt.h"
+#include "cli/pace.h"
 
 #include <time.h>
 
@@ -19,8 +20,7 @@ struct sending {
     struct vv_history_merge *merge;
     uint64_t bytes; /* of text, since the state was written */
     int64_t saved_ns;
-    uint64_t points;  /* given to the sender … */
-    int64_t begun_ns; /* … since then */
+    struct vv_pace pace;
 };
 
 static void draw(void *context)
@@ -74,12 +74,9 @@ static enum vv_status settle(struct sending *sending, struct vv_error *error)
 }
 
 /* Waits while more was sent than the rate allows. */
-static void hold_back(const struct sending *sending)
+static void hold_back(struct sending *sending)
 {
-    const struct vv_backfill *backfill = sending->backfill;
-    while (backfill->rate > 0 && !vv_interrupted() &&
-           (double)sending->points / (double)backfill->rate >
-               (double)(vv_load_now_ns() - sending->begun_ns) / 1e9) {
+    while (!vv_pace_may_go(&sending->pace, vv_load_now_ns()) && !vv_interrupted()) {
         nanosleep(&(struct timespec){.tv_nsec = 10 * VV_MILLISECOND}, NULL);
         draw(sending->backfill);
     }
@@ -95,7 +92,7 @@ static enum vv_status send_line(struct sending *sending, const struct vv_history
         .number = line->place,
     };
     sending->bytes += line->text.size;
-    sending->points += line->points;
+    vv_pace_take(&sending->pace, line->points);
     hold_back(sending);
     return vv_sender_add(sending->backfill->load.sender, &out);
 }
@@ -146,11 +143,12 @@ static enum vv_status end_sender(struct vv_backfill *backfill, enum vv_status st
 enum vv_status vv_backfill_send(struct vv_backfill *backfill, struct vv_error *error)
 {
     struct vv_load *load = &backfill->load;
-    struct sending sending = {
-        .backfill = backfill, .saved_ns = vv_load_now_ns(), .begun_ns = vv_load_now_ns()};
+    int64_t now = vv_load_now_ns();
+    struct sending sending = {.backfill = backfill,
+                              .saved_ns = now,
+                              .pace = {.rate = (double)backfill->rate, .at_ns = now}};
     load->report.files = load->arguments->words;
-    vv_progress_init(&load->progress, load->progress.on, bytes_of(&backfill->state.runs),
-                     sending.begun_ns);
+    vv_progress_init(&load->progress, load->progress.on, bytes_of(&backfill->state.runs), now);
     enum vv_status status = open_sender(backfill, error);
     if (status == VV_OK) {
         status = vv_sender_begin_file(load->sender, "", "ns");

@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The staging folder: who uses it, and how far a backfill is.
- *
- *   state.json    what `struct vv_backfill_state` has, the counts of the report, and the command
- *                 that it belongs to; replaced as a whole, durably
- *   run-…         sorted lines (history.h), as the state names them
- *   refused.lp    refused lines, each below a comment that says why; cut to what the state knows
- *   lock          held while a command uses the folder
- */
+/* How far a backfill is: state.json, replaced as a whole, durably. It has what `struct
+ * vv_backfill_state` has, the counts of the report, and the command that it belongs to. */
 #include "cli/backfill_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define STATE_VERSION 1
 
-static void path_of(const struct vv_backfill *backfill, const char *name,
-                    char out[VV_HISTORY_PATH_SIZE])
-{
-    snprintf(out, VV_HISTORY_PATH_SIZE, "%.1100s/%s", backfill->folder, name);
-}
-
 /* ---- the command ---- */
 
-/* What does not change what is loaded. */
+/* What does not change what is loaded, and what the state names by itself. */
 static bool is_of_no_matter(const char *option)
 {
     static const char *const names[] = {"connections", "batch-lines", "batch-bytes", "retry",
@@ -43,15 +27,34 @@ static bool is_of_no_matter(const char *option)
     return false;
 }
 
+/* JSON is UTF-8; names of files need not be. The caller's. */
+static json_t *describe_text(const char *text)
+{
+    json_t *plain = json_string(text);
+    struct vv_buffer hex = {0};
+    if (plain) {
+        return plain;
+    }
+    vv_buffer_text(&hex, "bytes ");
+    for (const char *at = text; *at; at++) {
+        vv_buffer_format(&hex, "%02x", (unsigned)(unsigned char)*at);
+    }
+    if (vv_buffer_status(&hex) == VV_OK) {
+        plain = json_stringn((const char *)hex.data, hex.size);
+    }
+    vv_buffer_deinit(&hex);
+    return plain;
+}
+
 static json_t *describe_file(const char *path)
 {
     struct stat info = {0};
     (void)!stat(path, &info);
-    return json_pack("[s, I, I]", path, (json_int_t)info.st_size,
+    return json_pack("[o, I, I]", describe_text(path), (json_int_t)info.st_size,
                      (json_int_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec);
 }
 
-/* The files, as they are now, and what they are read by; the caller's. */
+/* The server, the files as they are now, and what they are read by; the caller's. */
 static json_t *describe_command(const struct vv_backfill *backfill)
 {
     const struct vv_arguments *arguments = backfill->load.arguments;
@@ -63,11 +66,13 @@ static json_t *describe_command(const struct vv_backfill *backfill)
     for (size_t i = 0; i < arguments->n_given; i++) {
         const struct vv_given *given = &arguments->given[i];
         if (!is_of_no_matter(given->option->name)) {
-            json_array_append_new(options, json_pack("[s, s]", given->option->name,
-                                                     given->value ? given->value : ""));
+            json_array_append_new(options,
+                                  json_pack("[s, o]", given->option->name,
+                                            describe_text(given->value ? given->value : "")));
         }
     }
-    return json_pack("{s:s, s:o, s:o}", "tenant", backfill->load.client.tenant, "files", files,
+    return json_pack("{s:o, s:o, s:o, s:o}", "server", describe_text(backfill->load.client.server),
+                     "tenant", describe_text(backfill->load.client.tenant), "files", files,
                      "options", options);
 }
 
@@ -91,8 +96,7 @@ static json_t *describe_reasons(const struct vv_load_report *report)
         const struct vv_load_reason *reason = &report->reasons[i];
         json_t *examples = json_array();
         for (size_t j = 0; j < reason->n_examples; j++) {
-            json_array_append_new(
-                examples, json_stringn_nocheck(reason->examples[j], strlen(reason->examples[j])));
+            json_array_append_new(examples, json_string(reason->examples[j]));
         }
         json_array_append_new(
             list, json_pack("[s, I, o]", reason->name, (json_int_t)reason->points, examples));
@@ -115,12 +119,13 @@ static json_t *describe_report(struct vv_load_report *report)
 static json_t *describe_state(struct vv_backfill *backfill)
 {
     const struct vv_backfill_state *state = &backfill->state;
-    return json_pack("{s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "version",
-                     STATE_VERSION, "command", describe_command(backfill), "phase",
-                     (int)state->phase, "file", (json_int_t)state->file, "line",
-                     (json_int_t)state->line, "runs", describe_runs(&state->runs), "next",
-                     (json_int_t)state->runs.next, "points", (json_int_t)state->points, "first",
-                     (json_int_t)state->first, "last", (json_int_t)state->last, "refused_bytes",
+    return json_pack("{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:o}",
+                     "program", VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
+                     describe_command(backfill), "phase", (int)state->phase, "file",
+                     (json_int_t)state->file, "line", (json_int_t)state->line, "runs",
+                     describe_runs(&state->runs), "next", (json_int_t)state->runs.next, "points",
+                     (json_int_t)state->points, "first", (json_int_t)state->first, "last",
+                     (json_int_t)state->last, "refused", state->refused_name, "refused_bytes",
                      (json_int_t)state->refused_bytes, "report",
                      describe_report(&backfill->load.report));
 }
@@ -149,8 +154,8 @@ enum vv_status vv_backfill_save(struct vv_backfill *backfill, struct vv_error *e
 {
     char path[VV_HISTORY_PATH_SIZE];
     char new_path[VV_HISTORY_PATH_SIZE];
-    path_of(backfill, "state.json", path);
-    path_of(backfill, "state.new", new_path);
+    vv_backfill_path(backfill, VV_BACKFILL_STATE, path);
+    vv_backfill_path(backfill, VV_BACKFILL_NEW_STATE, new_path);
     bool good = settle_refused(backfill);
     json_t *root = describe_state(backfill);
     if (!root) {
@@ -216,9 +221,10 @@ static void read_report(struct vv_load_report *report, const json_t *root)
     }
 }
 
-static enum vv_status read_state(struct vv_backfill *backfill, const json_t *root,
-                                 struct vv_error *error)
+enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t *root,
+                                      struct vv_error *error)
 {
+    const char *refused = json_string_value(json_object_get(root, "refused"));
     struct vv_backfill_state *state = &backfill->state;
     json_int_t version = json_integer_value(json_object_get(root, "version"));
     uint64_t phase = number_of(root, "phase");
@@ -235,11 +241,12 @@ static enum vv_status read_state(struct vv_backfill *backfill, const json_t *roo
     bool is_same = command && json_equal(command, json_object_get(root, "command"));
     json_decref(command);
     if (!is_same) {
-        return vv_error_set(error, VV_INVALID,
-                            "in '%.200s' there is a backfill of other files, or with other options "
-                            "(or a file has changed since): finish that one first, name another "
-                            "folder with --staging, or begin anew with --restart",
-                            backfill->folder);
+        return vv_error_set(
+            error, VV_INVALID,
+            "in '%.200s' there is a backfill of other files, to another server or "
+            "with other options (or a file has changed since): finish that one first, name another "
+            "folder with --staging, or begin anew with --restart",
+            backfill->folder);
     }
     state->phase = (enum vv_backfill_phase)phase;
     state->file = number_of(root, "file");
@@ -248,94 +255,9 @@ static enum vv_status read_state(struct vv_backfill *backfill, const json_t *roo
     state->points = number_of(root, "points");
     state->first = (int64_t)number_of(root, "first");
     state->last = (int64_t)number_of(root, "last");
+    snprintf(state->refused_name, sizeof state->refused_name, "%s", refused ? refused : "");
     state->refused_bytes = number_of(root, "refused_bytes");
     read_report(&backfill->load.report, json_object_get(root, "report"));
     backfill->goes_on = true;
     return VV_OK;
-}
-
-/* ---- the folder ---- */
-
-static enum vv_status fail(const struct vv_backfill *backfill, struct vv_error *error)
-{
-    return vv_error_set(error, VV_IO,
-                        "the staging folder '%.200s' can't be used: %s; --staging names another",
-                        backfill->folder, strerror(errno));
-}
-
-/* Held until the process ends. */
-static enum vv_status lock_folder(const struct vv_backfill *backfill, struct vv_error *error)
-{
-    char path[VV_HISTORY_PATH_SIZE];
-    path_of(backfill, "lock", path);
-    if (mkdir(backfill->folder, 0777) != 0 && errno != EEXIST) {
-        return fail(backfill, error);
-    }
-    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0) {
-        return fail(backfill, error);
-    }
-    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-        close(descriptor);
-        return vv_error_set(error, VV_LOCKED,
-                            "another backfill is using '%.200s': wait for it, or name another "
-                            "folder with --staging",
-                            backfill->folder);
-    }
-    return VV_OK;
-}
-
-/* What came after the state was written comes again. */
-static enum vv_status open_refused(struct vv_backfill *backfill, struct vv_error *error)
-{
-    path_of(backfill, "refused.lp", backfill->refused_path);
-    FILE *file = fopen(backfill->refused_path, "abe");
-    if (!file || ftruncate(fileno(file), (off_t)backfill->state.refused_bytes) != 0 ||
-        fseeko(file, 0, SEEK_END) != 0) {
-        if (file) {
-            fclose(file);
-        }
-        return fail(backfill, error);
-    }
-    backfill->load.report.refused_file = file;
-    return VV_OK;
-}
-
-enum vv_status vv_backfill_open(struct vv_backfill *backfill, bool restart, struct vv_error *error)
-{
-    char path[VV_HISTORY_PATH_SIZE];
-    json_error_t problem;
-    enum vv_status status = lock_folder(backfill, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    path_of(backfill, "state.json", path);
-    if (restart) {
-        unlink(path);
-    }
-    if (access(path, F_OK) == 0) {
-        json_t *root = json_load_file(path, 0, &problem);
-        status = read_state(backfill, root, error);
-        json_decref(root);
-    }
-    if (status == VV_OK) {
-        vv_history_remove(backfill->folder, &backfill->state.runs);
-        status = open_refused(backfill, error);
-    }
-    return status;
-}
-
-void vv_backfill_remove(struct vv_backfill *backfill)
-{
-    static const char *const names[] = {"state.json", "state.new", "lock"};
-    char path[VV_HISTORY_PATH_SIZE];
-    vv_history_remove(backfill->folder, NULL);
-    if (backfill->state.refused_bytes == 0) {
-        unlink(backfill->refused_path);
-    }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        path_of(backfill, names[i], path);
-        unlink(path);
-    }
-    rmdir(backfill->folder); /* unless there is something in it */
 }

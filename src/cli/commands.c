@@ -67,7 +67,7 @@ static const struct vv_option backfill_options[] = {
     VV_LOAD_INPUT_OPTIONS,
     {"staging", 0, "DIR", false, NULL,
      "The folder for what is on its way; varve-backfill in the present one if not given"},
-    {"restart", 0, NULL, false, NULL, "Begin anew, whatever the folder has"},
+    {"restart", 0, NULL, false, NULL, "Begin anew, whatever backfill the folder has"},
     {"memory", 0, "SIZE", false, NULL, "What is sorted at once in memory; 64MiB if not given"},
     {"rate", 0, "N", false, NULL, "Points a second at most; as fast as it goes if not given"},
     {"ack", 0, "WHEN", false, "journal|store", "When a batch counts as stored; see `load`"},

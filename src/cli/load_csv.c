@@ -10,7 +10,8 @@ struct csv_load {
     struct vv_csv_lines *lines;
     struct vv_csv_reader csv;
     struct vv_buffer line;
-    bool begun; /* the columns are known */
+    struct vv_str record; /* being taken */
+    bool begun;           /* the columns are known */
 };
 
 /* The file's name without folders and endings. */
@@ -58,8 +59,16 @@ static enum vv_status send_record(struct csv_load *state, struct vv_error *error
     }
     vv_load_count_line(load, number);
     if (line.refused > 0) {
-        vv_load_refuse(load, line.timeless ? "no_time" : "syntax", line.refused, number,
-                       line.column, line.problem.message);
+        const struct vv_load_refusal refusal = {
+            .reason = line.timeless ? "no_time" : "syntax",
+            .detail = line.problem.message,
+            .points = line.refused,
+            .line = number,
+            .column = line.column,
+            .text = state->record,
+            .is_record = true,
+        };
+        vv_load_refuse(load, &refusal);
     }
     announce_left_out(state);
     if (line.fields == 0) {
@@ -100,11 +109,15 @@ static enum vv_status take_window(struct csv_load *state, struct vv_str window, 
         return status == VV_DONE ? VV_DONE : vv_error_set(error, status, "out of memory");
     }
     if (state->csv.next >= VV_RECORD_BYTES_MAX) {
-        vv_load_refuse(state->load, "limit", 1, state->reader->line, 0,
-                       "a record longer than 4 MiB");
+        const struct vv_load_refusal refusal = {.reason = "limit",
+                                                .detail = "a record longer than 4 MiB",
+                                                .points = 1,
+                                                .line = state->reader->line};
+        vv_load_refuse(state->load, &refusal);
         status = vv_text_reader_skip_line(state->reader, error);
         return status == VV_DONE ? VV_OK : status;
     }
+    state->record = (struct vv_str){window.data, state->csv.next};
     status = take_record(state, error);
     vv_text_reader_skip(state->reader, state->csv.next, state->csv.newlines);
     return status;

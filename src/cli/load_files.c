@@ -46,16 +46,22 @@ void vv_load_count_line(struct vv_load *load, uint64_t line)
     load->report.lines += line > load->skip_line;
 }
 
-void vv_load_refuse(struct vv_load *load, const char *reason, uint64_t points, uint64_t line,
-                    uint32_t column, const char *detail)
+void vv_load_refuse(struct vv_load *load, const struct vv_load_refusal *refusal)
 {
-    if (line <= load->skip_line) {
+    struct vv_str reason = vv_str_of(refusal->reason);
+    if (refusal->line <= load->skip_line) {
         return;
     }
-    vv_load_report_refuse(&load->report, vv_str_of(reason), points);
-    vv_load_report_keep(&load->report, vv_str_of(reason), load->file, line, detail,
-                        (struct vv_str){0});
-    vv_load_report_example(&load->report, vv_str_of(reason), load->file, line, column, detail);
+    vv_load_report_refuse(&load->report, reason, refusal->points);
+    if (refusal->is_record) {
+        vv_load_report_keep_record(&load->report, reason, load->file, refusal->line,
+                                   refusal->detail, refusal->text);
+    } else {
+        vv_load_report_keep(&load->report, reason, load->file, refusal->line, refusal->detail,
+                            refusal->text);
+    }
+    vv_load_report_example(&load->report, reason, load->file, refusal->line, refusal->column,
+                           refusal->detail);
 }
 
 void vv_load_note(struct vv_load *load, const char *format, ...)

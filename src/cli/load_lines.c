@@ -9,10 +9,16 @@ static enum vv_status send_line(struct vv_load *load, struct vv_str text,
 {
     bool timeless = scan->fields > 0 && !scan->timed;
     if (timeless && load->stamp[0] == '\0') {
-        vv_load_refuse(load, "no_time", scan->fields, number, 0,
-                       load->sender
-                           ? "a line without a timestamp; with --now it gets the present time"
-                           : "a line without a timestamp");
+        const struct vv_load_refusal refusal = {
+            .reason = "no_time",
+            .detail = load->sender
+                          ? "a line without a timestamp; with --now it gets the present time"
+                          : "a line without a timestamp",
+            .points = scan->fields,
+            .line = number,
+            .text = {text.data, scan->size},
+        };
+        vv_load_refuse(load, &refusal);
         return VV_OK;
     }
     const struct vv_sender_line line = {
@@ -35,7 +41,9 @@ static enum vv_status take_line(struct vv_load *load, struct vv_text_reader *rea
         vv_load_count_line(load, number);
     }
     if (scan->next >= VV_RECORD_BYTES_MAX) {
-        vv_load_refuse(load, "limit", 1, number, 0, "a line longer than 4 MiB");
+        const struct vv_load_refusal refusal = {
+            .reason = "limit", .detail = "a line longer than 4 MiB", .points = 1, .line = number};
+        vv_load_refuse(load, &refusal);
         return vv_text_reader_skip_line(reader, error);
     }
     enum vv_status status = scan->blank ? VV_OK : send_line(load, window, scan, number);

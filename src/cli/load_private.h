@@ -42,9 +42,18 @@ int64_t vv_load_now_ns(void); /* monotonic */
 void vv_load_tick(void *load);
 /* Counts a line that has something. */
 void vv_load_count_line(struct vv_load *load, uint64_t line);
-/* Counts points refused here, with an example. */
-void vv_load_refuse(struct vv_load *load, const char *reason, uint64_t points, uint64_t line,
-                    uint32_t column, const char *detail);
+/* Points that are refused here. */
+struct vv_load_refusal {
+    const char *reason;
+    const char *detail;
+    uint64_t points;
+    uint64_t line;
+    uint32_t column;    /* 0: none */
+    struct vv_str text; /* the line or record; empty: it is too long to be kept */
+    bool is_record;     /* of CSV */
+};
+/* Counts them, with an example, and keeps their text where refused lines are kept. */
+void vv_load_refuse(struct vv_load *load, const struct vv_load_refusal *refusal);
 /* A note above the progress. */
 void vv_load_note(struct vv_load *load, const char *format, ...) VV_PRINTF(2, 3);
 

@@ -24,6 +24,17 @@ void vv_load_report_accept(struct vv_load_report *report, uint64_t points)
     pthread_mutex_unlock(&report->lock);
 }
 
+/* Text from anywhere, cut anywhere: what is no UTF-8 in it becomes a sign. */
+static void make_utf8(char *text)
+{
+    while (*text) {
+        uint32_t point;
+        size_t length = vv_terminal_decode(vv_str_of(text), &point);
+        *text = point == UINT32_MAX ? '?' : *text;
+        text += length;
+    }
+}
+
 /* The row of a reason; the last row takes those for which there is no room. */
 static struct vv_load_reason *find_reason(struct vv_load_report *report, struct vv_str name)
 {
@@ -37,6 +48,7 @@ static struct vv_load_reason *find_reason(struct vv_load_report *report, struct 
     }
     struct vv_load_reason *reason = &report->reasons[report->n_reasons++];
     snprintf(reason->name, sizeof reason->name, "%.*s", VV_STR_ARG(name));
+    make_utf8(reason->name);
     return reason;
 }
 
@@ -58,8 +70,17 @@ static const char *file_of(const struct vv_load_report *report, const char *file
     return file;
 }
 
-void vv_load_report_keep(struct vv_load_report *report, struct vv_str reason, const char *file,
-                         uint64_t line, const char *detail, struct vv_str text)
+/* The rest of a comment, which ends with its line. */
+static void put_comment(FILE *file, struct vv_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        fputc(text.data[i] == '\n' || text.data[i] == '\r' ? ' ' : text.data[i], file);
+    }
+    fputc('\n', file);
+}
+
+static void keep(struct vv_load_report *report, struct vv_str reason, const char *file,
+                 uint64_t line, const char *detail, struct vv_str text, bool is_record)
 {
     if (!report->refused_file) {
         return;
@@ -67,15 +88,28 @@ void vv_load_report_keep(struct vv_load_report *report, struct vv_str reason, co
     pthread_mutex_lock(&report->lock);
     file = file_of(report, file, &line);
     fprintf(report->refused_file, "# %s:%" PRIu64 ": %.*s: ", file, line, VV_STR_ARG(reason));
-    for (const char *at = detail; *at; at++) { /* a comment ends with its line */
-        fputc(*at == '\n' || *at == '\r' ? ' ' : *at, report->refused_file);
-    }
-    fputc('\n', report->refused_file);
-    if (text.size > 0) {
+    put_comment(report->refused_file, vv_str_of(detail));
+    if (text.size > 0 && is_record) {
+        fputs("# the record: ", report->refused_file);
+        put_comment(report->refused_file, text);
+    } else if (text.size > 0) {
         fwrite(text.data, 1, text.size, report->refused_file);
         fputc('\n', report->refused_file);
     }
     pthread_mutex_unlock(&report->lock);
+}
+
+void vv_load_report_keep(struct vv_load_report *report, struct vv_str reason, const char *file,
+                         uint64_t line, const char *detail, struct vv_str text)
+{
+    keep(report, reason, file, line, detail, text, false);
+}
+
+void vv_load_report_keep_record(struct vv_load_report *report, struct vv_str reason,
+                                const char *file, uint64_t line, const char *detail,
+                                struct vv_str record)
+{
+    keep(report, reason, file, line, detail, record, true);
 }
 
 void vv_load_report_example(struct vv_load_report *report, struct vv_str reason, const char *file,
@@ -91,8 +125,9 @@ void vv_load_report_example(struct vv_load_report *report, struct vv_str reason,
         } else if (line > 0) {
             snprintf(place, sizeof place, ":%" PRIu64, line);
         }
-        snprintf(row->examples[row->n_examples++], sizeof row->examples[0], "%.90s%s: %.110s", file,
-                 place, detail);
+        char *example = row->examples[row->n_examples++];
+        snprintf(example, sizeof row->examples[0], "%.90s%s: %.110s", file, place, detail);
+        make_utf8(example);
     }
     pthread_mutex_unlock(&report->lock);
 }

@@ -46,7 +46,8 @@ void vv_load_report_deinit(struct vv_load_report *report);
 void vv_load_report_accept(struct vv_load_report *report, uint64_t points);
 /* Counts refused points. */
 void vv_load_report_refuse(struct vv_load_report *report, struct vv_str reason, uint64_t points);
-/* Keeps an example of a reason while there is room. line 0: not known; column 0: it has none. */
+/* Keeps an example of a reason while there is room; what is no UTF-8 in it becomes a sign. line 0:
+ * not known; column 0: it has none. */
 void vv_load_report_example(struct vv_load_report *report, struct vv_str reason, const char *file,
                             uint64_t line, uint32_t column, const char *detail);
 
@@ -54,6 +55,10 @@ void vv_load_report_example(struct vv_load_report *report, struct vv_str reason,
  * 0: it is not known). `line`, `column` as above. */
 void vv_load_report_keep(struct vv_load_report *report, struct vv_str reason, const char *file,
                          uint64_t line, const char *detail, struct vv_str text);
+/* The same of a record of CSV, which becomes a comment, too, as it is no line. */
+void vv_load_report_keep_record(struct vv_load_report *report, struct vv_str reason,
+                                const char *file, uint64_t line, const char *detail,
+                                struct vv_str record);
 
 /* The summary. */
 void vv_load_report_print(struct vv_load_report *report, size_t files, double seconds, FILE *file);

@@ -420,6 +420,7 @@ enum vv_status vv_sender_drain(struct vv_sender *sender)
         tick(sender);
         status = outcome(sender);
     }
+    status = status == VV_OK ? outcome(sender) : status; /* a parcel given up is not answered */
     pthread_mutex_unlock(&sender->lock);
     return status;
 }

@@ -258,5 +258,80 @@ class Interrupted(BackfillTest):
         server.stop()
 
 
+class Folder(BackfillTest):
+    """What is not this backfill's own stays as it is."""
+
+    def half(self, server, *arguments):
+        """Kills a backfill that is loading."""
+        process = self.backfill(server, *arguments, "--rate", "100")
+        wait_until(lambda: self.state().get("phase") == 1 or process.poll() is not None, "it loads")
+        process.kill()
+        process.communicate()
+        self.assertEqual(self.state().get("phase"), 1)
+
+    def test_refused_lines_of_an_earlier_backfill_stay(self):
+        server = self.start()
+        path = self.folder / "h.lp"
+        path.write_text("m,source=a v=1\nm,source=a v=1 1700000000000000000\n")
+        self.finish(self.backfill(server, path), REFUSED)
+        first = (self.staging / "refused.lp").read_text()
+        self.assertIn("\nm,source=a v=1\n", first)
+        other = self.folder / "other.lp"
+        other.write_text("m,source=b v=2\n")
+        self.finish(self.backfill(server, other), REFUSED, "refused-2.lp")
+        self.finish(self.backfill(server, self.history("good.lp", 9, points=10)), OK)
+        self.finish(self.backfill(server, self.staging / "refused.lp"), USAGE, "move it elsewhere")
+        self.assertEqual((self.staging / "refused.lp").read_text(), first)
+        self.assertIn("\nm,source=b v=2\n", (self.staging / "refused-2.lp").read_text())
+        self.assertEqual(sorted(item.name for item in self.staging.iterdir()
+                                if not item.name.endswith(".lock")),
+                         ["refused-2.lp", "refused.lp"])
+        server.stop()
+
+    def test_records_of_csv_that_are_refused_are_kept_as_comments(self):
+        server = self.start()
+        path = self.folder / "h.csv"
+        path.write_text("time,w\n2023-11-14T22:13:20Z,5\n2023-11-14T25:13:20Z,6\n")
+        self.finish(self.backfill(server, path), REFUSED)
+        kept = (self.staging / "refused.lp").read_text()
+        self.assertIn("\n# the record: 2023-11-14T25:13:20Z,6", kept)
+        self.assertTrue(all(line.startswith("#") for line in kept.splitlines()), kept)
+        server.stop()
+
+    def test_a_folder_with_other_files_is_refused_and_left_alone(self):
+        server = self.start()
+        path = self.history("h.lp", 10, points=10)
+        self.staging.mkdir()
+        for name in ("run-7", "state.json", "lock"):
+            (self.staging / name).write_text('{"version": 1, "mine": true}')
+            for options in ((), ("--restart",)):
+                self.finish(self.backfill(server, path, *options), USAGE, "--staging")
+            self.assertEqual([item.name for item in self.staging.iterdir()], [name])
+            (self.staging / name).unlink()
+        self.finish(self.backfill(server, path), OK, DONE)
+        server.stop()
+
+    def test_it_does_not_go_on_at_another_server(self):
+        server, other = self.start(), self.start("other")
+        path = self.history("h.lp", 11, points=2000)
+        self.half(server, path)
+        self.finish(self.backfill(other, path), USAGE, "to another server", "--restart")
+        self.finish(self.backfill(server, path), OK, DONE)
+        self.assertEqual(other.rows(metric="*"), [])
+        for each in (server, other):
+            each.stop()
+
+    def test_text_that_is_not_utf8_does_not_stop_it(self):
+        server = self.start()
+        path = self.folder / "h.csv"
+        long = b"\xc3\xa4" * 200
+        path.write_bytes(b"time,w\n2023-11-14T22:13:20Z,5\n\xff\xfe,6\nx" + long + b",7\n" +
+                         long + b",8\n")
+        name = self.folder.joinpath("h\udcff.lp")
+        name.write_text("m,source=a v=x\n")
+        self.finish(self.backfill(server, path, name), REFUSED)
+        server.stop()
+
+
 if __name__ == "__main__":
     unittest.main()
