@@ -225,6 +225,10 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
             status = nearest(engine, tiers.spaces[tier], source, from, &next, error);
         }
     }
+    if (status == VV_CORRUPT || status == VV_NEWER) { /* unit by unit, so that each is told */
+        error->message[0] = '\0';
+        return VV_OK;
+    }
     job->time = next > job->time ? next : job->time;
     return status;
 }
@@ -370,10 +374,12 @@ enum vv_status vv_reroll_step(struct vv_engine *engine, struct vv_error *error)
         end_job(engine, VV_REROLLED_DONE, error);
         return VV_OK;
     }
+    if (status == VV_OK || status == VV_IO || status == VV_FULL) {
+        return status; /* of the store: the same unit again when it is back */
+    }
     if (status == VV_NO_MEMORY) {
         (void)vv_error_set(error, status, "out of memory");
-        end_job(engine, VV_REROLLED_FAILED, error);
-        return VV_OK;
     }
-    return status; /* of the store: the same unit again when it is back */
+    end_job(engine, VV_REROLLED_FAILED, error); /* no reason to refuse what is written */
+    return VV_OK;
 }

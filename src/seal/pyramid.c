@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/pyramid.h"
 
-#include "base/log.h"
 #include "model/merge.h"
 #include "model/piece.h"
 #include "seal/few.h"
@@ -384,20 +383,6 @@ static enum vv_status write_steps(struct build *build, struct vv_piece *piece,
     return status;
 }
 
-/* It stays as it is, and goes with its retention. */
-static void note_too_large(const struct build *build)
-{
-    struct vv_str name =
-        vv_registry_measurement_name(build->pyramid->options.registry, build->measurement);
-    vv_log(VV_LOG_WARN, "tier_not_built",
-           "measurement=%.*s message=\"it has more than %u metrics, or steps, which no tier holds: "
-           "divide it, or keep its raw points\"",
-           VV_STR_ARG(name), (unsigned)VV_ROLLUP_METRICS_MAX);
-    if (build->error) {
-        build->error->message[0] = '\0';
-    }
-}
-
 static enum vv_status build_unit(struct build *build, enum vv_space tier,
                                  const struct vv_unit *unit, const struct vv_mark *mark,
                                  int64_t made_from, struct vv_piece_list *blocks_out)
@@ -412,8 +397,7 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
     if (status == VV_OK && !is_few) {
         status = make_steps(build);
     }
-    bool is_too_large = status == VV_TOO_LARGE; /* more metrics than can be: stays finer */
-    if (status != VV_OK && !is_too_large) {
+    if (status != VV_OK) {
         return status;
     }
     struct vv_piece piece = {
@@ -422,10 +406,7 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
                            unit->from),
         .version = made_from,
     };
-    if (is_too_large) {
-        note_too_large(build);
-    }
-    if (is_too_large || (!is_few && vv_rollup_steps(pyramid->rollup) == 0)) {
+    if (!is_few && vv_rollup_steps(pyramid->rollup) == 0) {
         return vv_piece_list_add(blocks_out, &piece, false) ? VV_OK : VV_NO_MEMORY;
     }
     return is_few ? write_rows(build, &piece, unit, blocks_out)

@@ -33,7 +33,8 @@ void vv_pyramid_destroy(struct vv_pyramid *pyramid); /* NULL is allowed */
  * have changed), if they are over by now_ns. made_from: of the first, the version of the record
  * that is there. A unit without any value gets an empty record: it has none; nor has one that has
  * expired, of which an older record may still be there. VV_CORRUPT, VV_NEWER: of what it is made
- * of; errors of the store; VV_NO_MEMORY. */
+ * of; VV_TOO_LARGE: it has more metrics or steps than a record can: what is there stays; errors of
+ * the store; VV_NO_MEMORY. After a failure blocks_out may have some of them. */
 VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
                                               const struct vv_mark *mark, int64_t to,
                                               int64_t now_ns, int64_t made_from, bool is_expired,

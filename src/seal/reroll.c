@@ -346,9 +346,9 @@ static enum vv_status read_steps(struct vv_reroll *reroll, enum vv_space tier,
     return status == VV_OK ? add_rolled_up(reroll, chunks, error) : status;
 }
 
-static bool is_of_stored(enum vv_status status)
+static bool is_damage(enum vv_status status)
 {
-    return status == VV_CORRUPT || status == VV_NEWER || status == VV_TOO_LARGE;
+    return status == VV_CORRUPT || status == VV_NEWER;
 }
 
 static enum vv_status compare_chunks(struct vv_reroll *reroll, enum vv_space tier,
@@ -358,7 +358,7 @@ static enum vv_status compare_chunks(struct vv_reroll *reroll, enum vv_space tie
 {
     *is_readable_out = true;
     enum vv_status status = read_steps(reroll, tier, &reroll->stored, stored, error);
-    if (is_of_stored(status)) {
+    if (is_damage(status)) {
         *is_readable_out = false;
         status = VV_OK;
     }
@@ -368,8 +368,8 @@ static enum vv_status compare_chunks(struct vv_reroll *reroll, enum vv_space tie
     if (status == VV_OK && *is_readable_out) {
         status =
             vv_chunk_compare(stored->items, stored->n, built->items, built->n, comparison, error);
-        *is_readable_out = !is_of_stored(status);
-        status = is_of_stored(status) ? VV_OK : status;
+        *is_readable_out = !is_damage(status);
+        status = is_damage(status) ? VV_OK : status;
     }
     return status;
 }
@@ -451,7 +451,8 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
                                   struct vv_reroll_result *result, struct vv_error *error)
 {
     struct vv_store *store = reroll->options.store;
-    if (reroll->built.n == 0) {
+    /* A record that nothing is below may be the only one that has what is in it. */
+    if (reroll->built.n == 0 || reroll->built.items[0].bytes.size == 0) {
         return VV_OK;
     }
     enum vv_status status = tell_cohort(reroll, tier, now_ns, result, error);
@@ -479,10 +480,6 @@ static enum vv_status look_at_unit(struct look *look, enum vv_space tier, int64_
         return status;
     }
     status = build(look, tier, now_ns, keeping.version, result);
-    if (status == VV_CORRUPT || status == VV_NEWER) { /* what opened well can't be decoded */
-        result->verdict = VV_REROLL_DAMAGED;
-        return VV_OK;
-    }
     if (status == VV_OK) {
         status = compare(reroll, tier, result, look->error);
     }
@@ -523,6 +520,13 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
         return VV_OK;
     }
     enum vv_status status = look_at_unit(&look, tier, now_ns, repair, result_out);
+    if (is_damage(status) || status == VV_TOO_LARGE) { /* it is the unit's, the store goes on */
+        result_out->verdict = VV_REROLL_DAMAGED;
+        status = VV_OK;
+        if (error) {
+            error->message[0] = '\0';
+        }
+    }
     vv_piece_list_truncate(&reroll->stored, 0);
     vv_piece_list_truncate(&reroll->built, 0);
     return status;

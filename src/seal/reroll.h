@@ -40,7 +40,7 @@ struct vv_reroll_bounds {
 enum vv_reroll_verdict {
     VV_REROLL_NOTHING,   /* it has no points, and no record */
     VV_REROLL_SAME,      /* the record is as it should be */
-    VV_REROLL_DIFFERENT, /* it is not, or there is one and no points */
+    VV_REROLL_DIFFERENT, /* it is not, or there is one and no points: that one is never removed */
     VV_REROLL_MISSING,   /* there are points, and no record */
     VV_REROLL_OPEN,      /* the unit is not over */
     VV_REROLL_WAITING,   /* it is to be built again by the sealer anyway */
@@ -48,7 +48,7 @@ enum vv_reroll_verdict {
     /* Refused: it can't be proved that what is below is whole. */
     VV_REROLL_EXPIRED,  /* some of it has expired, or is from before that tier was on */
     VV_REROLL_UNSEALED, /* some of it waits to be sealed or built */
-    VV_REROLL_DAMAGED,  /* some of it can't be read */
+    VV_REROLL_DAMAGED,  /* some of it, or the unit itself, can't be read, or is too large */
     VV_REROLL_VERDICTS,
 };
 
@@ -64,7 +64,8 @@ struct vv_reroll_result {
 };
 
 /* The unit of a tier that holds `time`, of a source that has a plan; `repair`: what is different or
- * missing is put right, durably. Errors of the store; VV_NO_MEMORY. */
+ * missing is put right, durably. Errors of the store but VV_CORRUPT and VV_NEWER, which are the
+ * unit's and a verdict; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier,
                                             uint32_t source, uint32_t measurement, int64_t time,
                                             const struct vv_reroll_bounds *bounds, int64_t now_ns,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is made of one span: a block of runs, or a tier's unit. */
+#include "base/log.h"
 #include "seal/seal_private.h"
+#include "tier/rollup.h"
 
 struct reading {
     struct vv_sealer *sealer;
@@ -245,11 +247,29 @@ static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark
     return vv_stale_put(&sealer->stale, &cohort, error);
 }
 
+/* A unit with more metrics or steps than a record can have. Its runs stay, so that it stays stale
+ * and what is finer answers; its record, if one was built of fewer, stays too, as the only one that
+ * has what has expired below. Only the mark goes: until more comes it would be the same again. */
+static void leave_too_large(struct vv_sealer *sealer, const struct vv_mark *mark,
+                            struct vv_error *error)
+{
+    struct vv_str name =
+        vv_registry_measurement_name(sealer->options.registry, mark->key.measurement);
+    vv_log(VV_LOG_WARN, "tier_not_built",
+           "measurement=%.*s message=\"it has more than %u metrics, or steps, which no tier holds: "
+           "divide it, or keep its raw points\"",
+           VV_STR_ARG(name), (unsigned)VV_ROLLUP_METRICS_MAX);
+    if (error) {
+        error->message[0] = '\0';
+    }
+}
+
 /* A tier's unit. One that has expired, too: what is coarser must not be built of it. */
 static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark *mark,
-                                 const struct reading *reading)
+                                 const struct reading *reading, size_t runs_before)
 {
     bool is_expired = !reading->keep_bytes;
+    size_t blocks_before = sealer->blocks.n;
     enum vv_status status;
     if (sealer->kind >= VV_SEAL_COHORTS) {
         status =
@@ -260,6 +280,12 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
         status =
             vv_pyramid_build(sealer->pyramid, mark, to, vv_seal_over_ns(sealer, sealer->latest_ns),
                              reading->made_from, is_expired, &sealer->blocks, reading->error);
+        if (status == VV_TOO_LARGE) {
+            leave_too_large(sealer, mark, reading->error);
+            vv_piece_list_truncate(&sealer->blocks, blocks_before);
+            vv_piece_list_truncate(&sealer->runs, runs_before);
+            return tell_cohort(sealer, mark, reading->error);
+        }
         status = status == VV_OK ? tell_cohort(sealer, mark, reading->error) : status;
     }
     sealer->figures.units += status == VV_OK && !is_expired;
@@ -325,7 +351,7 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
         return VV_OK; /* sealed before a crash: only the mark is left */
     }
     if (reading.is_unit) {
-        return build_unit(sealer, mark, &reading);
+        return build_unit(sealer, mark, &reading, runs_before);
     }
     return renew_span(sealer, mark, &reading, has_runs);
 }

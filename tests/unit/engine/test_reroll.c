@@ -239,6 +239,62 @@ static void test_what_has_expired_once_is_never_whole_again(void **state)
     end(&place);
 }
 
+static struct {
+    struct vv_store_ops ops;
+    const struct vv_store_ops *real;
+} bad;
+
+static enum vv_status read_badly(struct vv_store *store, const struct vv_store_read *read,
+                                 vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    (void)store;
+    (void)read;
+    (void)visit;
+    (void)context;
+    return vv_error_set(error, VV_CORRUPT, "the store is damaged");
+}
+
+static enum vv_status find_badly(struct vv_store *store, uint8_t region, uint32_t tenant,
+                                 uint32_t source, int64_t from, bool forward, int64_t *time_out,
+                                 struct vv_error *error)
+{
+    (void)store;
+    (void)region;
+    (void)tenant;
+    (void)source;
+    (void)from;
+    (void)forward;
+    (void)time_out;
+    return vv_error_set(error, VV_CORRUPT, "the store is damaged");
+}
+
+/* Each step would tell that the store failed, and nothing be written any more. */
+static void test_a_reroll_over_damage_ends_and_writing_goes_on(void **state)
+{
+    struct place place;
+    (void)state;
+    begin(&place);
+    write_text(&place, VV_STR_LITERAL("m,h=a v=1 1768953600000000000\n")); /* 20 days after */
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    bad.real = place.store->ops;
+    bad.ops = *bad.real;
+    place.store->ops = &bad.ops;
+    bad.ops.read = read_badly;
+    struct vv_rerolled rerolled = reroll(&place, "tier", "hour");
+    assert_int_equal(rerolled.units[VV_REROLL_DAMAGED], 2 * DAYS + 2 * 21);
+    assert_string_equal(rerolled.error.message, "");
+    bad.ops.read = bad.real->read;
+    bad.ops.nearest = find_badly;
+    rerolled = reroll(&place, "tier", "hour");
+    assert_int_equal(rerolled.units[VV_REROLL_SAME], 4 * DAYS + 1);
+    assert_string_equal(rerolled.error.message, "");
+    write_text(&place, VV_STR_LITERAL("m,h=a v=1 1767225600000000001\n"));
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    place.store->ops = bad.real;
+    end(&place);
+}
+
 static void test_a_reroll_can_be_ended(void **state)
 {
     struct place place;
@@ -308,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_what_waits_to_be_sealed_and_built_is_counted),
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
+        cmocka_unit_test(test_a_reroll_over_damage_ends_and_writing_goes_on),
         cmocka_unit_test(test_a_reroll_can_be_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,10 @@
  */
 #include "seal/reroll.h"
 
+#include "seal/pieces.h"
+#include "seal/stale.h"
 #include "support/pipeline.h"
+#include "tier/chunk.h"
 #include "tier/rollup.h"
 
 #include <stdlib.h>
@@ -206,9 +209,153 @@ static void test_a_record_that_is_missing_or_unreadable_is_made(void **state)
     assert_true(look(world, VV_SPACE_HOUR, midnight, true).is_repaired);
     assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_SAME);
     const struct vv_unit nothing = {midnight + 2 * VV_HOUR, midnight + 3 * VV_HOUR};
-    put_steps(world, VV_SPACE_MINUTE, &nothing, nothing.from, 5, 1); /* without any points */
-    assert_true(look(world, VV_SPACE_MINUTE, nothing.from, true).is_repaired);
     assert_verdict(world, VV_SPACE_MINUTE, nothing.from, VV_REROLL_NOTHING);
+}
+
+/* It may be all that is left of what was below it. */
+static void test_a_record_without_any_points_below_is_told_and_never_removed(void **state)
+{
+    struct world *world = *state;
+    const struct vv_unit nothing = {midnight + 2 * VV_HOUR, midnight + 3 * VV_HOUR};
+    put_steps(world, VV_SPACE_MINUTE, &nothing, nothing.from, 5, 1);
+    for (int turn = 0; turn < 2; turn++) {
+        struct vv_reroll_result result = look(world, VV_SPACE_MINUTE, nothing.from, true);
+        assert_int_equal(result.verdict, VV_REROLL_DIFFERENT);
+        assert_false(result.is_repaired);
+    }
+}
+
+/* ---- what is too large ---- */
+
+struct there {
+    size_t blocks;
+    size_t runs;
+};
+
+static enum vv_status count_piece(void *context, const struct vv_piece *piece)
+{
+    struct there *there = context;
+    there->blocks += piece->kind == VV_PIECE_BLOCK && piece->bytes.size > 0;
+    there->runs += piece->kind == VV_PIECE_RUN;
+    return VV_OK;
+}
+
+static struct there what_is_there(struct world *world, enum vv_space tier, int64_t from)
+{
+    struct there there = {0};
+    const struct vv_span_key key = key_of(world, tier, from);
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = key.measurement,
+                                       .span_from = from,
+                                       .span_to = from + 1};
+    assert_int_equal(world->p.store->ops->read(world->p.store, &read, count_piece, &there, NULL),
+                     VV_OK);
+    return there;
+}
+
+/* One step of the metrics from the first one on: a part of a record of minutes. */
+static void add_part(struct world *world, uint32_t first, uint32_t part,
+                     struct vv_piece_list *parts)
+{
+    struct vv_rollup *rollup;
+    uint64_t value = 3;
+    int64_t time = midnight;
+    struct vv_buffer bytes = {0};
+    const struct vv_unit unit = {midnight, midnight + VV_HOUR};
+    assert_int_equal(vv_rollup_create(0.01, &rollup), VV_OK);
+    vv_rollup_begin(rollup, VV_MINUTE);
+    for (uint32_t i = 0; i < VV_CHUNK_METRICS_MAX; i++) {
+        struct vv_column column = {.metric = first + i, .type = VV_INT64, .values = &value};
+        const struct vv_rows rows = {
+            .n_rows = 1, .n_columns = 1, .times = &time, .columns = &column};
+        assert_int_equal(vv_rollup_add_rows(rollup, &rows, NULL), VV_OK);
+    }
+    vv_unit_write(&bytes, VV_UNIT_STEPS, &unit);
+    assert_int_equal(vv_rollup_encode(rollup, 0, 0, &bytes, NULL), VV_OK);
+    const struct vv_piece piece = {.kind = VV_PIECE_BLOCK,
+                                   .key = key_of(world, VV_SPACE_MINUTE, midnight),
+                                   .part = part,
+                                   .bytes = {(char *)bytes.data, bytes.size}};
+    assert_true(vv_piece_list_add(parts, &piece, true));
+    vv_buffer_deinit(&bytes);
+    vv_rollup_destroy(rollup);
+}
+
+/* A record of the first hour with more metrics than can be rolled up together. */
+static void put_too_much(struct world *world)
+{
+    struct vv_piece_list parts = {0};
+    for (uint32_t part = 0; part * VV_CHUNK_METRICS_MAX <= VV_ROLLUP_METRICS_MAX; part++) {
+        add_part(world, part * VV_CHUNK_METRICS_MAX, part, &parts);
+    }
+    assert_int_equal(world->p.store->ops->put_blocks(world->p.store, parts.items, parts.n, NULL),
+                     VV_OK);
+    vv_piece_list_deinit(&parts);
+}
+
+static void test_the_record_of_a_unit_that_is_too_large_is_never_replaced(void **state)
+{
+    struct world *world = *state;
+    put_too_much(world);
+    for (int turn = 0; turn < 2; turn++) {
+        struct vv_reroll_result result = look(world, VV_SPACE_HOUR, midnight, true);
+        assert_int_equal(result.verdict, VV_REROLL_DAMAGED);
+        assert_false(result.is_repaired);
+        assert_int_equal(what_is_there(world, VV_SPACE_HOUR, midnight).blocks, 1);
+    }
+    assert_verdict(world, VV_SPACE_HOUR, midnight + VV_DAY, VV_REROLL_SAME);
+}
+
+static void test_the_sealer_keeps_the_record_of_a_unit_that_is_too_large(void **state)
+{
+    struct world *world = *state;
+    const struct vv_stale_options options = {.registry = world->p.registry,
+                                             .store = world->p.store};
+    const struct vv_stale_unit stale = {.key = key_of(world, VV_SPACE_HOUR, midnight),
+                                        .to = midnight + VV_DAY,
+                                        .due_ns = midnight,
+                                        .run = world->p.stamp};
+    put_too_much(world);
+    assert_int_equal(vv_stale_put(&options, &stale, NULL), VV_OK);
+    seal_all(world);
+    assert_int_equal(what_is_there(world, VV_SPACE_HOUR, midnight).blocks, 1);
+    assert_int_equal(what_is_there(world, VV_SPACE_HOUR, midnight).runs, 1); /* still stale */
+    assert_int_equal(pipeline_marks(&world->p), 0); /* and not tried again and again */
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_WAITING);
+}
+
+/* ---- what the store can't read ---- */
+
+static struct {
+    struct vv_store_ops ops;
+    const struct vv_store_ops *real;
+    uint32_t tenant; /* whose partitions can't be read */
+} bad;
+
+static enum vv_status read_badly(struct vv_store *store, const struct vv_store_read *read,
+                                 vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    return read->partition.tenant == bad.tenant
+               ? vv_error_set(error, VV_CORRUPT, "the store is damaged")
+               : bad.real->read(store, read, visit, context, error);
+}
+
+/* As where a checksum of the store's own is wrong: no piece comes. */
+static void test_what_the_store_cannot_read_is_damaged_and_fails_nothing(void **state)
+{
+    struct world *world = *state;
+    bad.real = world->p.store->ops;
+    bad.ops = *bad.real;
+    bad.ops.read = read_badly;
+    world->p.store->ops = &bad.ops;
+    bad.tenant = world->p.tenant; /* raw */
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_DAMAGED);
+    assert_verdict(world, VV_SPACE_HOUR, midnight + VV_DAY, VV_REROLL_SAME); /* all in records */
+    bad.tenant = world->spaces[VV_SPACE_MINUTE]; /* the record, and what is below one */
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_DAMAGED);
+    assert_verdict(world, VV_SPACE_HOUR, midnight, VV_REROLL_DAMAGED);
+    world->p.store->ops = bad.real;
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_SAME);
 }
 
 static void test_nothing_is_built_of_what_has_expired(void **state)
@@ -303,6 +450,10 @@ int main(void)
         reroll_test(test_a_damaged_record_is_found_and_repaired),
         reroll_test(test_each_part_of_a_step_is_compared),
         reroll_test(test_a_record_that_is_missing_or_unreadable_is_made),
+        reroll_test(test_a_record_without_any_points_below_is_told_and_never_removed),
+        reroll_test(test_the_record_of_a_unit_that_is_too_large_is_never_replaced),
+        reroll_test(test_the_sealer_keeps_the_record_of_a_unit_that_is_too_large),
+        reroll_test(test_what_the_store_cannot_read_is_damaged_and_fails_nothing),
         reroll_test(test_nothing_is_built_of_what_has_expired),
         reroll_test(test_a_stretch_without_a_record_is_empty_only_where_its_tier_was_on),
         reroll_test(test_what_waits_for_the_sealer_is_left_to_it),
