@@ -188,8 +188,8 @@ class SlowStore(VarveTest):
         faults = self.faults()
         server = self.server(settings={"ack.timeout": "60s"}, faults=faults).start()
         answers = []
+        rule = faults.rule("sync", "/data/store", waits=True)
         with Threads([lambda: answers.append(write(server, [f"m v=1 {START}"], "store"))]):
-            rule = faults.rule("sync", "/data/store", waits=True)
             wait_until(lambda: rule.waiting, "the store waits")
             for _ in range(3):
                 self.wait_idle(server)
