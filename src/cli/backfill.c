@@ -128,6 +128,44 @@ static enum vv_status check_inputs(const struct vv_backfill *backfill, struct vv
     return vv_load_check_files(arguments, error);
 }
 
+static void warn_of_tenant(const struct vv_backfill *backfill, const json_t *root)
+{
+    size_t i;
+    json_t *item;
+    const char *tenant = backfill->load.client.tenant;
+    json_array_foreach(json_object_get(root, "tenants"), i, item)
+    {
+        const char *name = json_string_value(json_object_get(item, "tenant"));
+        const char *policy = json_string_value(json_object_get(item, "late"));
+        const char *limit = json_string_value(json_object_get(item, "late_limit"));
+        if (name && strcmp(name, tenant) == 0 && policy && strcmp(policy, "refuse") == 0) {
+            vv_say_note(
+                "the tenant %s refuses what is older than %s when it comes: to take history, "
+                "`varve tenants set %s --late accept` first",
+                tenant, limit ? limit : "its limit", tenant);
+        }
+    }
+}
+
+/* A tenant that refuses late points refuses history; better said before hours of staging. */
+static void look_at_tenant(const struct vv_backfill *backfill)
+{
+    struct vv_client *client;
+    struct vv_response response = {0};
+    struct vv_error error = {0};
+    const struct vv_call call = {.method = "GET", .path = "/api/v1/tenants"};
+    if (backfill->load.quiet || vv_client_create(&backfill->load.client, &client) != VV_OK) {
+        return;
+    }
+    if (vv_client_call(client, &call, &response, &error) == VV_OK && response.code == 200) {
+        json_t *root = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
+        warn_of_tenant(backfill, root);
+        json_decref(root);
+    }
+    vv_response_deinit(&response);
+    vv_client_destroy(client);
+}
+
 static enum vv_status begin(struct vv_backfill *backfill, struct vv_error *error)
 {
     static const char *const phases[] = {"staging", "loading", "sealing"};
@@ -146,6 +184,7 @@ static enum vv_status begin(struct vv_backfill *backfill, struct vv_error *error
     }
     if (status == VV_OK && !backfill->goes_on) {
         status = look_at_space(backfill, error);
+        look_at_tenant(backfill);
     }
     return status == VV_OK ? vv_backfill_begin(backfill, error) : status;
 }
@@ -162,17 +201,20 @@ static void print_json(struct vv_backfill *backfill, double seconds)
         json_object_set_new(refused, report->reasons[i].name,
                             json_integer((json_int_t)report->reasons[i].points));
     }
-    if (backfill->state.points > 0) {
-        vv_time_format(backfill->state.first, first);
-        vv_time_format(backfill->state.last, last);
+    if (report->has_times) {
+        vv_time_format(report->first, first);
+        vv_time_format(report->last, last);
     }
+    json_t *sealed = backfill->is_shared
+                         ? json_null() /* not known */
+                         : json_boolean(backfill->damaged == 0 && backfill->later == 0);
     json_t *root = json_pack(
-        "{s:I, s:I, s:o, s:s?, s:s?, s:s?, s:b, s:I, s:I, s:b, s:f}", "lines",
+        "{s:I, s:I, s:o, s:s?, s:s?, s:s?, s:o, s:I, s:I, s:I, s:b, s:f}", "lines",
         (json_int_t)report->lines, "accepted", (json_int_t)report->accepted, "refused", refused,
         "refused_file", backfill->state.refused_bytes > 0 ? backfill->refused_path : NULL, "first",
-        first[0] ? first : NULL, "last", last[0] ? last : NULL, "sealed", backfill->damaged == 0,
-        "open", (json_int_t)backfill->open, "damaged", (json_int_t)backfill->damaged, "resumed",
-        (int)backfill->goes_on, "seconds", seconds);
+        first[0] ? first : NULL, "last", last[0] ? last : NULL, "sealed", sealed, "open",
+        (json_int_t)backfill->open, "later", (json_int_t)backfill->later, "damaged",
+        (json_int_t)backfill->damaged, "resumed", (int)backfill->goes_on, "seconds", seconds);
     if (root) {
         json_dumpf(root, stdout, JSON_PRESERVE_ORDER);
         fputc('\n', stdout);
@@ -190,16 +232,25 @@ static void print_text(struct vv_backfill *backfill, double seconds)
     if (backfill->state.refused_bytes > 0) {
         printf("refused lines, and why, are in %s\n", backfill->refused_path);
     }
-    if (backfill->state.points == 0) {
+    if (!report->has_times) {
         return;
     }
-    vv_time_format(backfill->state.first, first);
-    vv_time_format(backfill->state.last, last);
+    vv_time_format(report->first, first);
+    vv_time_format(report->last, last);
     if (backfill->damaged > 0) {
         printf(
             "from %s to %s: %s spans can't be sealed, since stored data is damaged; the server's "
             "log says more\n",
             first, last, vv_count_text(backfill->damaged, count));
+    } else if (backfill->is_shared) {
+        printf(
+            "from %s to %s: sealed by this server; others that share its store seal their part by "
+            "themselves\n",
+            first, last);
+    } else if (backfill->later > 0) {
+        printf("from %s to %s: sealed but for %s spans, which are hardly over: their turn comes in "
+               "some hours, and what they hold is answered all the same\n",
+               first, last, vv_count_text(backfill->later, count));
     } else {
         printf("from %s to %s: sealed, all tiers are built\n", first, last);
     }

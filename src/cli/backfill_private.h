@@ -10,8 +10,9 @@
 
 #define VV_BACKFILL_STATE     "state.json"
 #define VV_BACKFILL_NEW_STATE "state.json.new" /* being written */
-#define VV_BACKFILL_PROGRAM   "varve backfill" /* which the state says, so that it is known as one \
-                                                */
+#define VV_BACKFILL_PROGRAM                                                                        \
+    "varve backfill" /* which the state says, so that it is known as one                           \
+                      */
 
 enum vv_backfill_phase {
     VV_BACKFILL_STAGING, /* files → sorted runs */
@@ -25,9 +26,7 @@ struct vv_backfill_state {
     uint64_t file; /* staging: the file that is being read … */
     uint64_t line; /* … of which all lines up to this one are dealt with */
     struct vv_history_runs runs;
-    uint64_t points; /* in the runs */
-    int64_t first;   /* the least and the greatest time in them; only with points */
-    int64_t last;
+    uint64_t points;        /* in the runs */
     char refused_name[32];  /* of the file of refused lines … */
     uint64_t refused_bytes; /* … and how long it is */
 };
@@ -52,6 +51,8 @@ struct vv_backfill {
     struct vv_error staging_error; /* of a run that could not be written */
     uint64_t open;                 /* spans that are not over at the end */
     uint64_t damaged;              /* that can't be sealed */
+    uint64_t later;                /* whose turn to be sealed has not come at the end */
+    bool is_shared;                /* the server can't tell, as it shares its store */
 };
 
 /* ---- backfill_state.c ---- */

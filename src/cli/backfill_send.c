@@ -148,6 +148,7 @@ enum vv_status vv_backfill_send(struct vv_backfill *backfill, struct vv_error *e
                               .saved_ns = now,
                               .pace = {.rate = (double)backfill->rate, .at_ns = now}};
     load->report.files = load->arguments->words;
+    load->report.wants_times = true;
     vv_progress_init(&load->progress, load->progress.on, bytes_of(&backfill->state.runs), now);
     enum vv_status status = open_sender(backfill, error);
     if (status == VV_OK) {

@@ -75,14 +75,6 @@ static enum vv_status write_run(struct vv_backfill *backfill, uint64_t line, str
     return status;
 }
 
-static void note_line(struct vv_backfill_state *state, const struct vv_history_line *line)
-{
-    bool is_first = state->points == 0;
-    state->first = is_first || line->time < state->first ? line->time : state->first;
-    state->last = is_first || line->time > state->last ? line->time : state->last;
-    state->points += line->points;
-}
-
 static enum vv_status begin_file(void *context, const char *file, const char *precision)
 {
     struct vv_backfill *backfill = context;
@@ -132,7 +124,7 @@ static enum vv_status add_line(void *context, const struct vv_sender_line *line)
         }
     }
     if (status == VV_OK) {
-        note_line(&backfill->state, &out);
+        backfill->state.points += out.points;
     }
     return status;
 }

@@ -112,6 +112,10 @@ static json_t *describe_report(struct vv_load_report *report)
                   (json_int_t)report->accepted, "refused", (json_int_t)report->refused, "requests",
                   (json_int_t)report->requests, "retries", (json_int_t)report->retries, "reasons",
                   describe_reasons(report));
+    if (report->has_times) {
+        json_object_set_new(root, "first", json_integer(report->first));
+        json_object_set_new(root, "last", json_integer(report->last));
+    }
     pthread_mutex_unlock(&report->lock);
     return root;
 }
@@ -119,13 +123,12 @@ static json_t *describe_report(struct vv_load_report *report)
 static json_t *describe_state(struct vv_backfill *backfill)
 {
     const struct vv_backfill_state *state = &backfill->state;
-    return json_pack("{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:o}",
-                     "program", VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
+    return json_pack("{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:s, s:I, s:o}", "program",
+                     VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
                      describe_command(backfill), "phase", (int)state->phase, "file",
                      (json_int_t)state->file, "line", (json_int_t)state->line, "runs",
                      describe_runs(&state->runs), "next", (json_int_t)state->runs.next, "points",
-                     (json_int_t)state->points, "first", (json_int_t)state->first, "last",
-                     (json_int_t)state->last, "refused", state->refused_name, "refused_bytes",
+                     (json_int_t)state->points, "refused", state->refused_name, "refused_bytes",
                      (json_int_t)state->refused_bytes, "report",
                      describe_report(&backfill->load.report));
 }
@@ -216,6 +219,9 @@ static void read_report(struct vv_load_report *report, const json_t *root)
     report->refused = number_of(root, "refused");
     report->requests = number_of(root, "requests");
     report->retries = number_of(root, "retries");
+    report->has_times = json_is_integer(json_object_get(root, "first"));
+    report->first = (int64_t)number_of(root, "first");
+    report->last = (int64_t)number_of(root, "last");
     for (size_t i = 0; i < json_array_size(reasons) && i < VV_LOAD_REASONS_MAX; i++) {
         read_reason(report, json_array_get(reasons, i));
     }
@@ -253,8 +259,6 @@ enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t
     state->line = number_of(root, "line");
     state->runs.next = number_of(root, "next");
     state->points = number_of(root, "points");
-    state->first = (int64_t)number_of(root, "first");
-    state->last = (int64_t)number_of(root, "last");
     snprintf(state->refused_name, sizeof state->refused_name, "%s", refused ? refused : "");
     state->refused_bytes = number_of(root, "refused_bytes");
     read_report(&backfill->load.report, json_object_get(root, "report"));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sealing: the server brings what was loaded into its store, and builds tiers of it; asked until
- * nothing of the range waits any more. */
+ * nothing of the range is due any more. What is not due yet, as it is hardly over, is not waited
+ * for: that can take until tomorrow. */
 #include "cli/backfill_private.h"
 
 #include "base/clock.h"
@@ -95,9 +96,10 @@ static enum vv_status make_path(const struct vv_backfill *backfill, struct vv_bu
 {
     char time[VV_TIME_TEXT_SIZE];
     struct vv_buffer form = {0};
-    int64_t last = backfill->state.last;
+    const struct vv_load_report *report = &backfill->load.report;
+    int64_t last = report->last;
     vv_form_add(&form, "tenant", vv_str_of(backfill->load.client.tenant));
-    vv_time_format(backfill->state.first, time);
+    vv_time_format(report->first, time);
     vv_form_add(&form, "from", vv_str_of(time));
     vv_time_format(last < INT64_MAX ? last + 1 : last, time);
     vv_form_add(&form, "to", vv_str_of(time));
@@ -109,27 +111,45 @@ static enum vv_status make_path(const struct vv_backfill *backfill, struct vv_bu
     return good ? VV_OK : VV_NO_MEMORY;
 }
 
-/* *left_out: what waits. VV_NOT_FOUND: this server cannot tell. */
+static bool has_code(const struct vv_response *response, const char *code)
+{
+    const char *text = (const char *)response->body.data;
+    json_t *root = json_loadb(text ? text : "", response->body.size, 0, NULL);
+    const char *said = json_string_value(json_object_get(root, "code"));
+    bool has = said && strcmp(said, code) == 0;
+    json_decref(root);
+    return has;
+}
+
+static enum vv_status read_left(struct vv_backfill *backfill, const struct vv_response *response,
+                                uint64_t *left_out, struct vv_error *error)
+{
+    json_t *root = json_loadb((const char *)response->body.data, response->body.size, 0, NULL);
+    json_t *due = json_object_get(root, "due");
+    json_int_t waiting = json_integer_value(json_object_get(root, "waiting"));
+    bool good = json_is_integer(due);
+    *left_out = (uint64_t)json_integer_value(due);
+    backfill->later = (uint64_t)(waiting - json_integer_value(due));
+    backfill->open = (uint64_t)json_integer_value(json_object_get(root, "open"));
+    backfill->damaged = (uint64_t)json_integer_value(json_object_get(root, "damaged"));
+    json_decref(root);
+    return good ? VV_OK
+                : vv_error_set(error, VV_INVALID, "the answer of the server cannot be read");
+}
+
+/* *left_out: what is due to be sealed. VV_NOT_FOUND: this server cannot tell. */
 static enum vv_status ask(struct waiting *waiting, const char *path, uint64_t *left_out,
                           struct vv_error *error)
 {
     struct vv_response response = {0};
     enum vv_status status = call(waiting, "GET", path, &response, error);
-    if (status == VV_OK && response.code == 400) {
+    if (status == VV_OK && response.code == 400 && has_code(&response, "shared")) {
         status = VV_NOT_FOUND;
     } else if (status == VV_OK && response.code != 200) {
         vv_response_message(&response, error);
         status = VV_INVALID;
     } else if (status == VV_OK) {
-        json_t *root = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
-        json_t *left = json_object_get(root, "waiting");
-        *left_out = (uint64_t)json_integer_value(left);
-        waiting->backfill->open = (uint64_t)json_integer_value(json_object_get(root, "open"));
-        waiting->backfill->damaged = (uint64_t)json_integer_value(json_object_get(root, "damaged"));
-        if (!json_is_integer(left)) {
-            status = vv_error_set(error, VV_INVALID, "the answer of the server cannot be read");
-        }
-        json_decref(root);
+        status = read_left(waiting->backfill, &response, left_out, error);
     }
     vv_response_deinit(&response);
     return status;
@@ -151,6 +171,7 @@ static enum vv_status wait_sealed(struct waiting *waiting, struct vv_error *erro
         }
     }
     if (status == VV_NOT_FOUND) {
+        waiting->backfill->is_shared = true;
         status = flush(waiting, true, error);
     }
     vv_buffer_deinit(&path);
@@ -161,7 +182,7 @@ enum vv_status vv_backfill_wait(struct vv_backfill *backfill, struct vv_error *e
 {
     struct waiting waiting = {.backfill = backfill, .answered_ns = vv_load_now_ns()};
     struct vv_progress *progress = &backfill->load.progress;
-    if (backfill->state.points == 0) {
+    if (!backfill->load.report.has_times) {
         return VV_OK;
     }
     vv_progress_init(progress, progress->on, 0, waiting.answered_ns);

@@ -24,6 +24,15 @@ void vv_load_report_accept(struct vv_load_report *report, uint64_t points)
     pthread_mutex_unlock(&report->lock);
 }
 
+void vv_load_report_time(struct vv_load_report *report, int64_t time)
+{
+    pthread_mutex_lock(&report->lock);
+    report->first = !report->has_times || time < report->first ? time : report->first;
+    report->last = !report->has_times || time > report->last ? time : report->last;
+    report->has_times = true;
+    pthread_mutex_unlock(&report->lock);
+}
+
 /* Text from anywhere, cut anywhere: what is no UTF-8 in it becomes a sign. */
 static void make_utf8(char *text)
 {

@@ -39,11 +39,17 @@ struct vv_load_report {
     size_t n_reasons;
     const char *const *files; /* if set: lines' numbers are places in these */
     FILE *refused_file;       /* if set: refused lines are written to it */
+    bool wants_times;         /* the lines' times are asked for; all are in ns */
+    bool has_times;           /* there is an accepted line */
+    int64_t first;            /* the least and the greatest time of accepted lines */
+    int64_t last;
 };
 
 void vv_load_report_init(struct vv_load_report *report);
 void vv_load_report_deinit(struct vv_load_report *report);
 void vv_load_report_accept(struct vv_load_report *report, uint64_t points);
+/* Notes the time of an accepted line. */
+void vv_load_report_time(struct vv_load_report *report, int64_t time);
 /* Counts refused points. */
 void vv_load_report_refuse(struct vv_load_report *report, struct vv_str reason, uint64_t points);
 /* Keeps an example of a reason while there is room; what is no UTF-8 in it becomes a sign. line 0:

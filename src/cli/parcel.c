@@ -78,6 +78,87 @@ static uint64_t count_lenient(const char *header, const char *file, struct vv_lo
     return points;
 }
 
+/* Goes through the lines of a parcel. */
+struct cursor {
+    const struct vv_parcel *parcel;
+    size_t line; /* from 1, where `rest` begins; 0: nowhere yet */
+    struct vv_str rest;
+};
+
+/* The nth line of the text, from 1 to n_lines. Quick when it is not before the last one asked. */
+static struct vv_str text_of(struct cursor *cursor, size_t line)
+{
+    const struct vv_buffer *text = &cursor->parcel->text;
+    if (cursor->line == 0 || line < cursor->line) {
+        cursor->line = 1;
+        cursor->rest = (struct vv_str){(const char *)text->data, text->size};
+    }
+    for (;;) {
+        struct vv_str rest = cursor->rest;
+        const char *end = memchr(rest.data, '\n', rest.size);
+        size_t size = end ? (size_t)(end - rest.data) : rest.size;
+        if (cursor->line == line) {
+            return (struct vv_str){rest.data, size};
+        }
+        cursor->rest = (struct vv_str){end + 1, rest.size - size - 1};
+        cursor->line++;
+    }
+}
+
+/* ---- times ---- */
+
+static bool is_listed(json_t *lines, size_t line)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(lines, i, item)
+    {
+        if (json_integer_value(json_object_get(item, "line")) == (json_int_t)line) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The number behind the last space. */
+static bool time_of(struct vv_str text, int64_t *time_out)
+{
+    const char *space = memrchr(text.data, ' ', text.size);
+    struct vv_str word = {space + 1, space ? (size_t)(text.data + text.size - space) - 1 : 0};
+    return space && vv_int_parse(word, time_out);
+}
+
+/* Lines of a parcel ascend in time: the first and the last that are not listed as refused. Where
+ * the server did not list all, these may be refused, too: the range is then wider than it need be.
+ */
+static void note_times(const struct vv_parcel *parcel, json_t *refused,
+                       struct vv_load_report *report)
+{
+    struct cursor cursor = {.parcel = parcel};
+    int64_t time;
+    size_t first = 1;
+    while (first <= parcel->n_lines &&
+           (is_listed(refused, first) || !time_of(text_of(&cursor, first), &time))) {
+        first++;
+    }
+    if (first > parcel->n_lines) {
+        return;
+    }
+    vv_load_report_time(report, time);
+    const char *start = (const char *)parcel->text.data;
+    struct vv_str rest = {start, parcel->text.size};
+    for (size_t last = parcel->n_lines; last > first; last--) {
+        const char *before = memrchr(start, '\n', rest.size - 1);
+        const char *begin = before ? before + 1 : start;
+        struct vv_str line = {begin, (size_t)(start + rest.size - begin) - 1};
+        if (!is_listed(refused, last) && time_of(line, &time)) {
+            vv_load_report_time(report, time);
+            return;
+        }
+        rest.size = (size_t)(begin - start);
+    }
+}
+
 static enum vv_verdict judge_success(const struct vv_parcel *parcel,
                                      const struct vv_response *response,
                                      struct vv_load_report *report)
@@ -88,21 +169,10 @@ static enum vv_verdict judge_success(const struct vv_parcel *parcel,
         accepted = (uint64_t)response->accepted;
     }
     vv_load_report_accept(report, accepted);
-    return VV_VERDICT_DONE;
-}
-
-/* The nth line of the text, from 1. */
-static struct vv_str text_of(const struct vv_parcel *parcel, size_t line)
-{
-    struct vv_str rest = {(const char *)parcel->text.data, parcel->text.size};
-    for (;;) {
-        const char *end = memchr(rest.data, '\n', rest.size);
-        size_t size = end ? (size_t)(end - rest.data) : rest.size;
-        if (--line == 0) {
-            return (struct vv_str){rest.data, size};
-        }
-        rest = (struct vv_str){end + 1, rest.size - size - 1};
+    if (report->wants_times && accepted > 0) {
+        note_times(parcel, NULL, report);
     }
+    return VV_VERDICT_DONE;
 }
 
 /* Lists of the server end somewhere: where it stored nothing, all are kept that it has not. */
@@ -111,6 +181,7 @@ static void keep_refused(const struct vv_parcel *parcel, json_t *lines, bool not
 {
     size_t i;
     json_t *item;
+    struct cursor cursor = {.parcel = parcel};
     uint64_t listed = 0; /* the last one */
     const char *reason = "other";
     const char *detail = "";
@@ -124,7 +195,7 @@ static void keep_refused(const struct vv_parcel *parcel, json_t *lines, bool not
         detail = detail ? detail : "";
         if (is_known && (uint64_t)line != listed) {
             vv_load_report_keep(report, vv_str_of(reason), parcel->file, parcel->numbers[line - 1],
-                                detail, text_of(parcel, (size_t)line));
+                                detail, text_of(&cursor, (size_t)line));
             listed = (uint64_t)line;
         }
     }
@@ -136,7 +207,7 @@ static void keep_refused(const struct vv_parcel *parcel, json_t *lines, bool not
     }
     for (size_t n = (size_t)listed + 1; nothing_stored && n <= parcel->n_lines; n++) {
         vv_load_report_keep(report, vv_str_of(reason), parcel->file, parcel->numbers[n - 1],
-                            "as the one before", text_of(parcel, n));
+                            "as the one before", text_of(&cursor, n));
     }
 }
 
@@ -177,6 +248,9 @@ static enum vv_verdict judge_partial(const struct vv_parcel *parcel,
             vv_load_report_refuse(report, vv_str_of(reason), (uint64_t)json_integer_value(points));
         }
         vv_load_report_accept(report, (uint64_t)json_integer_value(accepted));
+        if (report->wants_times && json_integer_value(accepted) > 0) {
+            note_times(parcel, json_object_get(root, "lines"), report);
+        }
         keep_examples(parcel, json_object_get(root, "lines"), report);
         if (report->refused_file) {
             keep_refused(parcel, json_object_get(root, "lines"), json_integer_value(accepted) == 0,

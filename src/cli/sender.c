@@ -372,14 +372,20 @@ enum vv_status vv_sender_begin_file(struct vv_sender *sender, const char *file,
     return status;
 }
 
-/* FNV-1a, only to spread series over lanes. */
+/* Only to spread series over lanes: the sum of its parts' hashes (FNV-1a), as tags in another order
+ * are the same series. */
 static uint64_t hash_series(struct vv_str series)
 {
+    uint64_t sum = 0;
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < series.size; i++) {
+        if (series.data[i] == ',' && (i == 0 || series.data[i - 1] != '\\')) {
+            sum += hash ^ hash >> 32;
+            hash = UINT64_C(14695981039346656037);
+        }
         hash = (hash ^ (unsigned char)series.data[i]) * UINT64_C(1099511628211);
     }
-    return hash ^ hash >> 32;
+    return sum + (hash ^ hash >> 32);
 }
 
 enum vv_status vv_sender_add(struct vv_sender *sender, const struct vv_sender_line *line)

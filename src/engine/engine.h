@@ -175,9 +175,10 @@ struct vv_sealing {
     uint64_t units[VV_SPACES]; /* of tiers, over, which are to be built (again) */
     uint64_t open;             /* of both, not over yet: what they hold is answered all the same */
     uint64_t damaged;          /* what can't be read, and so is not sealed */
+    uint64_t due;              /* of spans and units, those whose turn has come */
 };
 /* Counts those that meet [from, to), as the store has them: what is in memory is there after a
- * flush. When all but `open` is 0 then, tiers equal the points. VV_NOT_FOUND; VV_INVALID where
+ * flush. When all but `open` is 0 then, tiers equal the points. VV_NOT_FOUND; VV_LOCKED where
  * several nodes share the store. Reads as many marks as there are. */
 VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant,
                                                     int64_t from, int64_t to,

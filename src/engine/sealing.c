@@ -28,7 +28,7 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
     struct counting *counting = context;
     struct vv_sealing *sealing = counting->sealing;
     uint32_t tenant = mark->key.partition.tenant;
-    enum vv_space tier;
+    enum vv_space tier = VV_SPACE_MINUTE;
     bool is_unit = vv_registry_space_of(counting->engine->registry, mark->key.partition.tenant,
                                         &tenant, &tier);
     int64_t end = mark->key.span_start + mark->span_ns;
@@ -41,10 +41,10 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
         sealing->damaged++;
     } else if (end > counting->now_ns) {
         sealing->open++;
-    } else if (is_unit) {
-        sealing->units[tier]++;
     } else {
-        sealing->spans++;
+        sealing->due += mark->due_ns <= counting->now_ns;
+        sealing->units[tier] += is_unit;
+        sealing->spans += !is_unit;
     }
     return VV_OK;
 }
@@ -61,7 +61,7 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
                                 .sealing = sealing_out};
     *sealing_out = (struct vv_sealing){0};
     if (store->ops->shared) { /* its ledger is read by the storage thread */
-        return vv_error_set(error, VV_INVALID,
+        return vv_error_set(error, VV_LOCKED,
                             "where several nodes share a store, what waits to be sealed can't be "
                             "counted: POST /api/v1/flush?seal=true seals, and waits for it");
     }

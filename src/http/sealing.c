@@ -48,11 +48,11 @@ static void write_sealing(const struct vv_sealing *sealing, struct vv_buffer *bo
         waiting += sealing->units[tier];
     }
     vv_buffer_format(body,
-                     "{\"sealed\":%s,\"waiting\":%" PRIu64 ",\"raw\":%" PRIu64
+                     "{\"sealed\":%s,\"waiting\":%" PRIu64 ",\"due\":%" PRIu64 ",\"raw\":%" PRIu64
                      ",\"minute\":%" PRIu64 ",\"hour\":%" PRIu64 ",\"day\":%" PRIu64
                      ",\"open\":%" PRIu64 ",\"damaged\":%" PRIu64 "}\n",
-                     waiting + sealing->damaged == 0 ? "true" : "false", waiting, sealing->spans,
-                     sealing->units[VV_SPACE_MINUTE], sealing->units[VV_SPACE_HOUR],
+                     waiting + sealing->damaged == 0 ? "true" : "false", waiting, sealing->due,
+                     sealing->spans, sealing->units[VV_SPACE_MINUTE], sealing->units[VV_SPACE_HOUR],
                      sealing->units[VV_SPACE_DAY], sealing->open, sealing->damaged);
 }
 
@@ -66,7 +66,9 @@ static void work_sealing(struct vv_exchange *exchange)
         status = vv_engine_read_sealing(exchange->http->engine, asked.tenant, asked.from, asked.to,
                                         &sealing, &error);
     }
-    if (status != VV_OK) {
+    if (status == VV_LOCKED) {
+        vv_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "shared", "%s", error.message);
+    } else if (status != VV_OK) {
         vv_exchange_fail(exchange, status, error.message);
     } else {
         vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);

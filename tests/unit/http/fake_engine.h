@@ -474,7 +474,7 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
     bool is_asked = vv_str_equal(tenant, VV_STR_LITERAL("plant")) && from == VV_SECOND;
     *sealing_out = (struct vv_sealing){0};
     if (is_asked && to == 2 * VV_SECOND) {
-        *sealing_out = (struct vv_sealing){.spans = 1, .units = {2, 3, 4}, .open = 5};
+        *sealing_out = (struct vv_sealing){.spans = 1, .units = {2, 3, 4}, .open = 5, .due = 6};
     }
     return vv_error_set(error, outcome, "the test says so");
 }

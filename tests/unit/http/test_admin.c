@@ -380,7 +380,7 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
                                    "/api/v1/sealing?tenant=plant&from=1970-01-01T00:00:01Z&"
                                    "to=1970-01-01T00:00:02Z",
                                    "", NULL, 200);
-    assert_string_equal(response.body, "{\"sealed\":false,\"waiting\":10,\"raw\":1,\"minute\":2,"
+    assert_string_equal(response.body, "{\"sealed\":false,\"waiting\":10,\"due\":6,\"raw\":1,\"minute\":2,"
                                        "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0}\n");
     response_free(&response);
     response = ask(door, "GET", "/api/v1/sealing", "", NULL, 200);
@@ -391,6 +391,8 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
     expect(door, "POST", "/api/v1/sealing", "", NULL, 405);
     atomic_store(&door->engine->admin_outcome, VV_NOT_FOUND);
     expect(door, "GET", "/api/v1/sealing", "", NULL, 404);
+    atomic_store(&door->engine->admin_outcome, VV_LOCKED);
+    expect(door, "GET", "/api/v1/sealing", "", "\"code\":\"shared\"", 400);
 }
 
 static void test_a_reroll_is_begun_followed_and_ended(void **state)
