@@ -393,8 +393,9 @@ enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *erro
 
 /* ---- whole.c: storage thread, or before it runs ---- */
 enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error);
-/* Notes, durably, what will be gone when all has expired that may at `now`. */
-enum vv_status vv_whole_note(struct vv_engine *engine, int64_t now, struct vv_error *error);
+/* Notes, durably, what will be gone when all has expired that may at `expiry_ns`, which is behind
+ * the clock while sealing is held up, and which tiers are on as of now. */
+enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error);
 /* All that was written of a tenant or a space is there from this time on; INT64_MAX: none for sure.
  */
 int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number);

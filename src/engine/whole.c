@@ -2,7 +2,8 @@
 /*
  * From when on all is there that was written, of each tenant and each space: noted durably before
  * anything expires, so that it stays known when a retention is lengthened later. A tier is whole
- * from when it was switched on at the earliest.
+ * from when it was seen to be on at the earliest, by the wall clock, and from behind all that may
+ * have been written by then: what was sealed before has no records, however far expiry is held up.
  *
  * Metadata: VV_META_WHOLE, keyed by the tenant's or space's number: u8 version 1, i64 time.
  */
@@ -73,8 +74,9 @@ int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number)
     return is_known ? engine->whole[number] : NOTHING;
 }
 
-/* What holds when that has gone which may go at `now`. */
-static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t now)
+/* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
+static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
+                       int64_t expiry_ns)
 {
     uint32_t tenant;
     enum vv_space tier;
@@ -85,10 +87,10 @@ static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t 
         return NOTHING;
     }
     if (from == UNKNOWN || from == NOTHING) { /* a new one; or it is on from now on */
-        from = is_tier ? now : VV_TIME_MIN;
+        from = is_tier ? now + engine->settings.future_ns_max : VV_TIME_MIN;
     }
-    if (retention > 0 && now > VV_TIME_MIN + retention) {
-        int64_t gone = vv_time_floor(now - retention, NOTE_EACH_NS) + NOTE_EACH_NS;
+    if (retention > 0 && expiry_ns > VV_TIME_MIN + retention) {
+        int64_t gone = vv_time_floor(expiry_ns - retention, NOTE_EACH_NS) + NOTE_EACH_NS;
         from = gone > from ? gone : from;
     }
     return from;
@@ -113,9 +115,10 @@ static enum vv_status put(struct vv_engine *engine, uint32_t number, int64_t fro
     return status;
 }
 
-enum vv_status vv_whole_note(struct vv_engine *engine, int64_t now, struct vv_error *error)
+enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error)
 {
     uint32_t n = vv_registry_tenant_count(engine->registry);
+    int64_t now = engine->clock->wall_ns(engine->clock);
     bool any = false;
     enum vv_status status = VV_OK;
     if (engine->store->ops->shared) {
@@ -125,7 +128,7 @@ enum vv_status vv_whole_note(struct vv_engine *engine, int64_t now, struct vv_er
         return vv_error_set(error, VV_NO_MEMORY, "out of memory");
     }
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        int64_t from = next_of(engine, i, now);
+        int64_t from = next_of(engine, i, now, expiry_ns);
         if (from != engine->whole[i]) {
             status = put(engine, i, from, error);
             engine->whole[i] = status == VV_OK ? from : engine->whole[i];

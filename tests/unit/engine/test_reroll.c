@@ -69,13 +69,19 @@ static void step_all(struct place *place, enum vv_engine_task task)
     assert_int_equal(status, VV_DONE);
 }
 
-static void set_retention(struct place *place, int64_t raw_ns)
+static void set_retentions(struct place *place, int64_t raw_ns, int64_t minute_ns)
 {
     struct vv_error error = {0};
-    const struct vv_retentions retentions = {.raw_ns = raw_ns};
+    const struct vv_retentions retentions = {.raw_ns = raw_ns,
+                                             .tiers_ns = {[VV_SPACE_MINUTE] = minute_ns}};
     if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
+}
+
+static void set_retention(struct place *place, int64_t raw_ns)
+{
+    set_retentions(place, raw_ns, 0);
 }
 
 static void expire(struct place *place)
@@ -239,6 +245,54 @@ static void test_what_has_expired_once_is_never_whole_again(void **state)
     end(&place);
 }
 
+/* Of a span that was to be sealed before all that there is. */
+static struct vv_mark overdue_mark(struct place *place)
+{
+    struct vv_registry *registry = vv_engine_query_context(place->engine)->registry;
+    uint32_t tenant;
+    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
+    return (struct vv_mark){
+        .due_ns = start - VV_HOUR,
+        .key = {.partition = {.tenant = tenant, .bucket_start = start, .bucket_ns = VV_DAY},
+                .span_start = start},
+        .span_ns = VV_HOUR,
+        .run = 1,
+    };
+}
+
+/* What was sealed before it was on has no records, and when raw data goes, no points: an hour's
+ * record would be made of the few minutes that came late. */
+static void test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_up(void **state)
+{
+    struct place place;
+    (void)state;
+    begin_unsealed(&place);
+    set_retentions(&place, 0, VV_SPACE_OFF_NS);
+    write_text(&place, VV_STR_LITERAL("m,h=a v=1 1770941100000000000\n")); /* five minutes ahead */
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    expire(&place);
+    const struct vv_mark mark = overdue_mark(&place);
+    assert_int_equal(place.store->ops->put_mark(place.store, &mark, NULL), VV_OK);
+    expire(&place);
+    set_retention(&place, 0);
+    expire(&place);
+    assert_int_equal(place.store->ops->retire_marks(place.store, &mark, 1, NULL), VV_OK);
+    write_text(&place, VV_STR_LITERAL("m,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    vv_sim_clock_advance(&place.clock, 2 * VV_DAY);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    set_retention(&place, 36 * VV_DAY);
+    expire(&place);
+    struct vv_rerolled rerolled = reroll(&place, "tier", "hour");
+    assert_int_equal(rerolled.repaired, 0);
+    assert_int_equal(rerolled.units[VV_REROLL_DIFFERENT], 0);
+    assert_int_equal(rerolled.units[VV_REROLL_EXPIRED], 2 * DAYS + 2 * 44);
+    end(&place);
+}
+
 static struct {
     struct vv_store_ops ops;
     const struct vv_store_ops *real;
@@ -364,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_what_waits_to_be_sealed_and_built_is_counted),
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
+        cmocka_unit_test(test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_up),
         cmocka_unit_test(test_a_reroll_over_damage_ends_and_writing_goes_on),
         cmocka_unit_test(test_a_reroll_can_be_ended),
     };
