@@ -23,7 +23,7 @@ struct build {
     uint32_t measurement;
     struct vv_tiers tiers;
     struct vv_unit unit;
-    size_t n_members; /* so far */
+    size_t n_members; /* so far, of those that are there for good */
     size_t n_looks;
     bool has_rows;  /* of the member that is read, to be merged */
     bool has_steps; /* it has a record */
@@ -224,6 +224,14 @@ static bool is_unfit(enum vv_status status)
            status == VV_INVALID;
 }
 
+/* One that was never journaled is gone after a restart: the other one would be alone then, and the
+ * cohort's record stay as it is. One that has plans was flushed, so it had been journaled. */
+static bool is_for_good(struct vv_registry *registry, uint32_t source)
+{
+    return vv_registry_settled(registry, VV_REGISTRY_SOURCE, source) ||
+           vv_registry_source_plans(registry, source).n > 0;
+}
+
 static enum vv_status add_members(struct build *build, uint32_t cohort)
 {
     struct vv_registry *registry = build->cohorts->options.registry;
@@ -231,7 +239,7 @@ static enum vv_status add_members(struct build *build, uint32_t cohort)
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < VV_COHORT_SOURCES && build->is_whole && status == VV_OK; i++) {
         if (vv_registry_source_tenant(registry, first + i) == build->tenant) {
-            build->n_members++;
+            build->n_members += is_for_good(registry, first + i);
             status = is_in_unit(build, first + i) ? add_member(build, first + i) : VV_OK;
         }
     }

@@ -96,11 +96,28 @@ static inline uint32_t pipeline_tier(struct pipeline *p, enum vv_space tier)
     return space;
 }
 
-static inline uint32_t pipeline_source(struct pipeline *p, const char *host)
+/* As while a batch is staged that is not journaled yet. */
+static inline uint32_t pipeline_staged_source(struct pipeline *p, const char *host)
 {
     struct vv_tag tag = {VV_STR_LITERAL("host"), vv_str_of(host)};
     uint32_t source;
     assert_int_equal(vv_registry_source(p->registry, p->tenant, &tag, 1, 0, &source, NULL), VV_OK);
+    return source;
+}
+
+/* As if it had been journaled. */
+static inline void pipeline_settle_source(struct pipeline *p, uint32_t source)
+{
+    struct vv_buffer record = {0};
+    uint64_t version = vv_registry_encode(p->registry, VV_REGISTRY_SOURCE, source, &record);
+    vv_registry_settle(p->registry, VV_REGISTRY_SOURCE, source, version);
+    vv_buffer_deinit(&record);
+}
+
+static inline uint32_t pipeline_source(struct pipeline *p, const char *host)
+{
+    uint32_t source = pipeline_staged_source(p, host);
+    pipeline_settle_source(p, source);
     return source;
 }
 

@@ -304,6 +304,31 @@ static void a_source_that_is_alone_has_no_cohort(void **state)
     world_deinit(&world);
 }
 
+/* It may never be: alone, the source would make no cohort stale, and the record be wrong. */
+static void a_source_that_is_not_journaled_makes_no_cohort(void **state)
+{
+    (void)state;
+    struct world world = {0};
+    pipeline_init(&world.p, midnight);
+    world.p.flush.bucket_ns = VV_DAY;
+    world.p.flush.span_ns = VV_HOUR;
+    tiers_on(&world);
+    world.sources[0] = pipeline_source(&world.p, "a");
+    uint32_t other = pipeline_staged_source(&world.p, "b");
+    write_and_flush(&world, 0, midnight, 7);
+    advance(&world, 60 * VV_DAY);
+    seal_all(&world);
+    assert_int_equal(find_cohort(&world, VV_SPACE_HOUR).records, 0);
+    assert_int_equal(find_cohort(&world, VV_SPACE_DAY).records, 0);
+    pipeline_settle_source(&world.p, other);
+    write_and_flush(&world, 0, midnight + VV_HOUR, 8);
+    advance(&world, 60 * VV_DAY);
+    seal_all(&world);
+    assert_int_equal(find_cohort(&world, VV_SPACE_HOUR).records, 1);
+    assert_int_equal(find_cohort(&world, VV_SPACE_DAY).records, 1);
+    world_deinit(&world);
+}
+
 static void a_cohort_goes_where_its_tier_has_expired(void **state)
 {
     (void)state;
@@ -328,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_cohort_has_no_record_while_a_source_is_stale),
         cmocka_unit_test(a_cohort_has_no_record_where_a_source_has_none_but_points),
         cmocka_unit_test(a_source_that_is_alone_has_no_cohort),
+        cmocka_unit_test(a_source_that_is_not_journaled_makes_no_cohort),
         cmocka_unit_test(a_cohort_goes_where_its_tier_has_expired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
