@@ -315,10 +315,15 @@ static int run(struct vv_backfill *backfill)
     } else if (!backfill->load.quiet) {
         print_text(backfill, seconds);
     }
+    if (backfill->state.damaged_files > 0) {
+        vv_say_error("%" PRIu64 " of the files are damaged, the first is '%s': loaded up to there",
+                     backfill->state.damaged_files,
+                     backfill->load.arguments->words[backfill->state.damaged_file]);
+    }
     vv_backfill_remove(backfill);
-    return backfill->damaged > 0               ? VV_EXIT_FAILED
-           : backfill->load.report.refused > 0 ? VV_EXIT_REFUSED
-                                               : VV_EXIT_OK;
+    return backfill->damaged > 0 || backfill->state.damaged_files > 0 ? VV_EXIT_FAILED
+           : backfill->load.report.refused > 0                        ? VV_EXIT_REFUSED
+                                                                      : VV_EXIT_OK;
 }
 
 int vv_backfill_run(const struct vv_arguments *arguments)

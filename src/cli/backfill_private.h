@@ -27,6 +27,8 @@ struct vv_backfill_state {
     uint64_t line; /* … of which all lines up to this one are dealt with */
     struct vv_history_runs runs;
     uint64_t points;        /* in the runs */
+    uint64_t damaged_files; /* which were read up to where they are damaged … */
+    uint64_t damaged_file;  /* … and the first of them */
     char refused_name[32];  /* of the file of refused lines … */
     uint64_t refused_bytes; /* … and how long it is */
 };

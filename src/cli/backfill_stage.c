@@ -83,15 +83,16 @@ static enum vv_status begin_file(void *context, const char *file, const char *pr
     return VV_OK;
 }
 
-static void refuse_time(struct vv_backfill *backfill, const struct vv_sender_line *line)
+static enum vv_status refuse(struct vv_backfill *backfill, const struct vv_sender_line *line,
+                             const char *reason, const char *detail)
 {
-    struct vv_load *load = &backfill->load;
-    const char *detail = "the timestamp is no whole number, or beyond what can be stored";
-    vv_load_report_refuse(&load->report, VV_STR_LITERAL("syntax"), line->points);
-    vv_load_report_example(&load->report, VV_STR_LITERAL("syntax"), load->file, line->number, 0,
-                           detail);
-    vv_load_report_keep(&load->report, VV_STR_LITERAL("syntax"), load->file, line->number, detail,
-                        line->text);
+    const struct vv_load_refusal refusal = {.reason = reason,
+                                            .detail = detail,
+                                            .points = line->points,
+                                            .line = line->number,
+                                            .text = line->text};
+    vv_load_refuse(&backfill->load, &refusal);
+    return VV_OK;
 }
 
 static enum vv_status add_line(void *context, const struct vv_sender_line *line)
@@ -106,11 +107,14 @@ static enum vv_status add_line(void *context, const struct vv_sender_line *line)
         return VV_OK; /* staged before */
     }
     if (!write_line(backfill, line, &out.time)) {
-        refuse_time(backfill, line);
-        return VV_OK;
+        return refuse(backfill, line, "syntax",
+                      "the timestamp is no whole number, or beyond what can be stored");
     }
     if (vv_buffer_status(&backfill->line) != VV_OK) {
         return VV_NO_MEMORY;
+    }
+    if (backfill->line.size > VV_HISTORY_TEXT_MAX) { /* of CSV, when much of it was escaped */
+        return refuse(backfill, line, "limit", "a line longer than 8 MiB");
     }
     out.text = (struct vv_str){(const char *)backfill->line.data, backfill->line.size};
     enum vv_status status = vv_history_add(backfill->writer, &out);
@@ -141,16 +145,22 @@ static enum vv_status stage_file(struct vv_backfill *backfill, const char *path,
                                  struct vv_error *error)
 {
     struct vv_load *load = &backfill->load;
+    struct vv_backfill_state *state = &backfill->state;
     enum vv_status status = vv_load_file(load, path, error);
     if (status != VV_OK && backfill->staging_error.message[0] != '\0') {
         *error = backfill->staging_error;
+    } else if (status == VV_CORRUPT) { /* the other files are loaded all the same, as by `load` */
+        vv_load_note(load, "%s", error->message);
+        state->damaged_file = state->damaged_files++ == 0 ? state->file : state->damaged_file;
+        *error = (struct vv_error){0};
+        status = VV_OK;
     }
     if (status == VV_NO_MEMORY && error->message[0] == '\0') {
         (void)vv_error_set(error, status, "out of memory");
     }
     if (status == VV_OK) {
-        backfill->state.file++;
-        backfill->state.line = 0;
+        state->file++;
+        state->line = 0;
         load->skip_line = 0;
     }
     return status;

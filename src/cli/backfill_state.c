@@ -123,14 +123,15 @@ static json_t *describe_report(struct vv_load_report *report)
 static json_t *describe_state(struct vv_backfill *backfill)
 {
     const struct vv_backfill_state *state = &backfill->state;
-    return json_pack("{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:s, s:I, s:o}", "program",
-                     VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
+    return json_pack("{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:o}",
+                     "program", VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
                      describe_command(backfill), "phase", (int)state->phase, "file",
                      (json_int_t)state->file, "line", (json_int_t)state->line, "runs",
                      describe_runs(&state->runs), "next", (json_int_t)state->runs.next, "points",
-                     (json_int_t)state->points, "refused", state->refused_name, "refused_bytes",
-                     (json_int_t)state->refused_bytes, "report",
-                     describe_report(&backfill->load.report));
+                     (json_int_t)state->points, "damaged_files", (json_int_t)state->damaged_files,
+                     "damaged_file", (json_int_t)state->damaged_file, "refused",
+                     state->refused_name, "refused_bytes", (json_int_t)state->refused_bytes,
+                     "report", describe_report(&backfill->load.report));
 }
 
 static bool sync_file(const char *path, int flags)
@@ -239,7 +240,8 @@ enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t
                             "the staging folder is of a newer version of varve: use that one, or "
                             "begin anew with --restart");
     }
-    if (!read_runs(json_object_get(root, "runs"), &state->runs) || phase > VV_BACKFILL_SEALING) {
+    if (!read_runs(json_object_get(root, "runs"), &state->runs) || phase > VV_BACKFILL_SEALING ||
+        number_of(root, "damaged_file") >= backfill->load.arguments->n_words) {
         return vv_error_set(error, VV_CORRUPT,
                             "the staging folder is damaged: begin anew with --restart");
     }
@@ -259,6 +261,8 @@ enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t
     state->line = number_of(root, "line");
     state->runs.next = number_of(root, "next");
     state->points = number_of(root, "points");
+    state->damaged_files = number_of(root, "damaged_files");
+    state->damaged_file = number_of(root, "damaged_file");
     snprintf(state->refused_name, sizeof state->refused_name, "%s", refused ? refused : "");
     state->refused_bytes = number_of(root, "refused_bytes");
     read_report(&backfill->load.report, json_object_get(root, "report"));

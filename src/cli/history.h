@@ -22,6 +22,7 @@
 
 #define VV_HISTORY_RUNS_MAX 64 /* that are read at once: more are merged into one */
 
+#define VV_HISTORY_TEXT_MAX  (8u << 20) /* bytes of a line */
 #define VV_HISTORY_PATH_SIZE 1200
 
 struct vv_history_line {
@@ -55,7 +56,8 @@ struct vv_history_writer;
 VV_MUST_CHECK enum vv_status vv_history_writer_create(const char *folder, size_t memory_max,
                                                       struct vv_history_writer **writer_out);
 void vv_history_writer_destroy(struct vv_history_writer *writer); /* NULL is allowed */
-/* Copies the line. VV_FULL: there is no room until vv_history_write. VV_NO_MEMORY. */
+/* Copies the line, of VV_HISTORY_TEXT_MAX bytes at most. VV_FULL: there is no room until
+ * vv_history_write. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_history_add(struct vv_history_writer *writer,
                                             const struct vv_history_line *line);
 /* Writes what was collected, if anything, as a run, durably, and adds it to the runs; where there

@@ -8,7 +8,6 @@
 #define VV_HISTORY_MAGIC       "VVHIST1\n"
 #define VV_HISTORY_MAGIC_BYTES 8u
 #define VV_HISTORY_HEAD_BYTES  32u
-#define VV_HISTORY_TEXT_MAX    (8u << 20)
 
 void vv_history_path(const char *folder, uint64_t number, char out[VV_HISTORY_PATH_SIZE]);
 

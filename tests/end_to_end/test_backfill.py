@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`varve backfill`: history comes in whole, in the order of time and with all tiers, whatever
 interrupts it."""
+import gzip
 import json
 import random
 import signal
@@ -265,6 +266,32 @@ class Interrupted(BackfillTest):
             self.finish(self.backfill(server, path), OK, DONE)
         self.assertEqual([at for _, _, at, _ in server.rows(metric="live.v")], sent)
         self.assertGreater(len(sent), 10)
+        server.stop()
+
+
+class Inputs(BackfillTest):
+    def test_a_damaged_file_does_not_keep_the_others_back(self):
+        server = self.start()
+        packed = gzip.compress(self.history("whole.lp", 13, points=20000).read_bytes())
+        damaged = self.folder / "damaged.lp.gz"
+        damaged.write_bytes(packed[:len(packed) // 2])
+        good = self.folder / "good.lp"
+        good.write_text("g,source=a v=1i 1700000000000000000\n")
+        self.finish(self.backfill(server, damaged, good), FAILED, DONE, "1 of the files are damaged",
+                    "damaged.lp.gz")
+        self.assertEqual(len(server.rows(metric="g.v")), 1)
+        self.assertGreater(len(server.rows(metric="m.v")), 1000)
+        self.assertFalse(self.staging.exists())
+        server.stop()
+
+    def test_a_record_that_grows_beyond_what_is_staged_is_refused(self):
+        server = self.start()
+        path = self.folder / "h.csv"
+        signs = "=" * ((4 << 20) - 60)
+        path.write_text("time,w,t\n2023-11-14T22:13:20Z,5,%s\n2023-11-14T22:13:21Z,6,y\n" % signs)
+        self.finish(self.backfill(server, path, "--tag-columns", "t", "--measurement", "m" * 200),
+                    REFUSED, "limit: 1")
+        self.assertEqual(len(server.rows(metric="*")), 1)
         server.stop()
 
 
