@@ -321,6 +321,16 @@ class Range(BackfillTest):
                          ("2023-11-14T22:13:20Z", "2023-11-14T22:14:20Z", 2))
         server.stop()
 
+    def test_more_refused_lines_than_are_listed_do_not_stop_it(self):
+        server = self.start()
+        path = self.folder / "h.lp"
+        path.write_text("".join(f"m,source=a v=1i {at}\n" for at in
+                                (1_700_000_000 * SECOND, *range(2 ** 63 - 100, 2 ** 63),
+                                 *range(-2 ** 63 + 1, -2 ** 63 + 100))))
+        answer = json.loads(self.finish(self.backfill(server, path, "--json"), REFUSED))
+        self.assertEqual(answer["accepted"], 1)
+        server.stop()
+
     def test_the_last_of_equal_times_counts_over_several_connections(self):
         server = self.start()
         path = self.folder / "h.lp"
