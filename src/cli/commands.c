@@ -155,7 +155,8 @@ static const struct vv_option tenants_options[] = {
     {"tiers", 0, "TIERS", false, NULL,
      "set: default, off, or how long each tier is kept: minute=30d,hour=365d,day=forever; hour=off "
      "switches one off"},
-    {"late", 0, "POLICY", false, "accept|refuse", "set: what is done with points that come late"},
+    {"late", 0, "POLICY", false, "accept|separate|refuse",
+     "set: what is done with points that come late"},
     {"late-limit", 0, "DURATION", false, NULL,
      "set: how old a point may be before it is late, such as 1h"},
     FORMAT_OPTION,

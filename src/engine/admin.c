@@ -44,7 +44,7 @@ enum vv_status vv_engine_journal(struct vv_engine *engine, struct vv_batch *take
 static enum vv_status define_tenant(struct vv_engine *engine, uint32_t tenant,
                                     struct vv_batch *batch)
 {
-    uint32_t numbers[VV_SPACES + 1];
+    uint32_t numbers[VV_SPACES_ALL + 1];
     size_t n = vv_registry_unsettled(engine->registry, tenant, numbers);
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {

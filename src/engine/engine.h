@@ -130,7 +130,7 @@ struct vv_late_wish {
     int64_t limit_ns; /* 0: as it is, or as late.limit says */
 };
 /* Changes that of a tenant, which is made if it is new. It counts for what comes from then on.
- * VV_INVALID: a limit that is none. */
+ * VV_INVALID: a limit that is none; late points can't be kept apart, or not for so long. */
 VV_MUST_CHECK enum vv_status vv_engine_set_late(struct vv_engine *engine, struct vv_str tenant,
                                                 const struct vv_late_wish *wish,
                                                 struct vv_error *error);

@@ -113,6 +113,7 @@ struct vv_engine_counters {
     _Atomic uint64_t flushes;
     _Atomic uint64_t flush_failures;
     _Atomic uint64_t flush_rows;
+    _Atomic uint64_t flush_late_rows;
     _Atomic uint64_t flush_bytes;
     _Atomic uint64_t seal_failures;
     _Atomic uint64_t deletions;   /* orders that were journaled */
@@ -269,10 +270,14 @@ static inline uint32_t vv_engine_node(const struct vv_engine *engine)
 /* When spans are due, and may be sealed. */
 static inline struct vv_ledger_rule vv_engine_ledger_rule(const struct vv_settings *settings)
 {
-    return (struct vv_ledger_rule){.lateness_ns = settings->seal_lateness_ns,
-                                   .spread_ns = settings->seal_spread_ns,
-                                   .quiet_ns = settings->seal_quiet_ns,
-                                   .overdue_ns = 20 * settings->seal_quiet_ns};
+    return (struct vv_ledger_rule){
+        .lateness_ns = settings->seal_lateness_ns,
+        .spread_ns = settings->seal_spread_ns,
+        .quiet_ns = settings->seal_quiet_ns,
+        .overdue_ns = 20 * settings->seal_quiet_ns,
+        .fold_every_ns = settings->late_fold_every_ns,
+        .fold_at_ns = settings->late_fold_at_ns,
+    };
 }
 
 /* ---- open_store.c ---- */
@@ -311,6 +316,11 @@ void vv_acks_end(struct vv_engine *engine);
 /* How old a point may be; 0: as old as it likes. What is older is frozen: a unit of a tier that it
  * belongs to could not be built again, as some of what it was built of may be gone. Any thread. */
 int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant);
+/* The same of any retentions, and of what is done with late points. */
+int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retentions *retentions,
+                         struct vv_late late);
+/* A tenant's, as they are now. */
+struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t tenant);
 /* Whether what waits for the store takes all the memory it may: writes are refused. Any thread. */
 bool vv_engine_is_head_full(struct vv_engine *engine);
 
@@ -419,6 +429,10 @@ struct vv_parked vv_engine_parked(struct vv_engine *engine);
 /* ---- late.c ---- */
 /* What new tenants want done with late points. */
 struct vv_late vv_engine_late_of(const struct vv_settings *settings);
+/* Whether a tenant with these retentions can do that with late points: VV_INVALID. */
+VV_MUST_CHECK enum vv_status vv_engine_check_late(const struct vv_engine *engine,
+                                                  const struct vv_retentions *retentions,
+                                                  struct vv_late late, struct vv_error *error);
 
 /* ---- nodes.c ---- */
 struct vv_peers_summary {

@@ -140,6 +140,7 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
     if (status == VV_OK) {
         atomic_fetch_add(&engine->counters.flush_rows, figures.rows);
         atomic_fetch_add(&engine->counters.flush_bytes, figures.bytes);
+        atomic_fetch_add(&engine->counters.flush_late_rows, figures.late);
     }
     return status;
 }

@@ -11,24 +11,50 @@ struct vv_late vv_engine_late_of(const struct vv_settings *settings)
     return late;
 }
 
-static enum vv_status check(struct vv_engine *engine, struct vv_late late, struct vv_error *error)
+enum vv_status vv_engine_check_late(const struct vv_engine *engine,
+                                    const struct vv_retentions *retentions, struct vv_late late,
+                                    struct vv_error *error)
 {
-    (void)engine;
-    if (late.policy == VV_LATE_SEPARATE) {
+    int64_t age_ns = vv_engine_age_by(engine, retentions, late);
+    char age[VV_TIME_TEXT_SIZE];
+    if (late.policy != VV_LATE_SEPARATE || age_ns == 0 || late.limit_ns < age_ns) {
+        return VV_OK;
+    }
+    vv_duration_format(age_ns, age);
+    return vv_error_set(error, VV_INVALID,
+                        "late points could not be kept apart until they are folded: with these "
+                        "retentions points could be %s old at most, which is not more than the "
+                        "limit: take a shorter limit, keep what tiers are built of longer, or fold "
+                        "more often (late.fold_every)",
+                        age);
+}
+
+static enum vv_status check(struct vv_engine *engine, uint32_t tenant, struct vv_late late,
+                            struct vv_error *error)
+{
+    if (late.policy == VV_LATE_SEPARATE && engine->store->ops->shared) {
         return vv_error_set(error, VV_INVALID,
-                            "late points can't be kept apart yet: take accept or refuse");
+                            "late points are kept apart by the embedded store only, for now: take "
+                            "accept or refuse");
     }
     if (!vv_late_is_good(late)) {
         return vv_error_set(error, VV_INVALID,
                             "the limit for late points must be whole seconds, from 1s to 36525d");
     }
-    return VV_OK;
+    struct vv_retentions retentions = vv_engine_retentions(engine, tenant);
+    return vv_engine_check_late(engine, &retentions, late, error);
 }
 
-static enum vv_status journal(struct vv_engine *engine, uint32_t tenant, struct vv_error *error)
+/* The space comes first: there is never a tenant that keeps late points apart, and has no place for
+ * them. */
+static enum vv_status journal(struct vv_engine *engine, uint32_t tenant, uint32_t space,
+                              struct vv_error *error)
 {
     struct vv_batch *batch = NULL;
     enum vv_status status = vv_batch_create(tenant, &batch);
+    if (status == VV_OK && space != VV_REGISTRY_NONE) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, space);
+    }
     if (status == VV_OK) {
         status = vv_batch_define(batch, VV_REGISTRY_TENANT, tenant);
     }
@@ -49,12 +75,16 @@ static enum vv_status change(struct vv_engine *engine, uint32_t tenant,
     if (after.limit_ns == 0 && after.policy != VV_LATE_ACCEPT) {
         after.limit_ns = engine->settings.late_limit_ns;
     }
-    enum vv_status status = check(engine, after, error);
+    uint32_t space = VV_REGISTRY_NONE;
+    enum vv_status status = check(engine, tenant, after, error);
+    if (status == VV_OK && after.policy == VV_LATE_SEPARATE) {
+        status = vv_registry_space(engine->registry, tenant, VV_SPACE_LATE, true, &space, error);
+    }
     if (status != VV_OK) {
         return status;
     }
     vv_registry_set_late(engine->registry, tenant, after);
-    status = journal(engine, tenant, error);
+    status = journal(engine, tenant, space, error);
     if (status != VV_OK && status != VV_UNKNOWN) {
         vv_registry_set_late(engine->registry, tenant, before);
     }

@@ -229,6 +229,9 @@ static void write_flushes(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)atomic_load(&counters->flush_failures));
     single(buffer, "varve_flush_rows_total", "counter", "Rows flushed.",
            (double)atomic_load(&counters->flush_rows));
+    single(buffer, "varve_flush_late_rows_total", "counter",
+           "Of the rows flushed, those that came late and are kept apart.",
+           (double)atomic_load(&counters->flush_late_rows));
     single(buffer, "varve_flush_bytes_total", "counter", "Encoded bytes of runs.",
            (double)atomic_load(&counters->flush_bytes));
 }

@@ -217,7 +217,11 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
     for (size_t i = plans.n; i-- > 0 && plans.plans[i].from_ns > job->time;) {
         next = plans.plans[i].from_ns; /* other plans' buckets need not be aligned to these */
     }
+    uint32_t late = vv_registry_late_space(engine->registry, job->order->tenant);
     enum vv_status status = nearest(engine, job->order->tenant, source, bucket.start, &next, error);
+    if (status == VV_OK && late != VV_REGISTRY_NONE) {
+        status = nearest(engine, late, source, bucket.start, &next, error);
+    }
     for (int tier = 0; tier <= job->tier && status == VV_OK; tier++) {
         int64_t from = vv_time_floor(vv_unit_earliest((enum vv_space)tier, job->time),
                                      vv_tier_plan((enum vv_space)tier).bucket_ns);

@@ -261,6 +261,10 @@ static enum vv_status change_retentions(struct vv_engine *engine, struct change 
     apply_wishes(change, wanted);
     enum vv_status status = check_tiers(engine, change, error);
     if (status == VV_OK) {
+        status = vv_engine_check_late(engine, &change->after,
+                                      vv_registry_late(engine->registry, change->tenant), error);
+    }
+    if (status == VV_OK) {
         status = make_spaces(engine, change, error);
     }
     if (status != VV_OK) {

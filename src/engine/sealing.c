@@ -27,10 +27,11 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
 {
     struct counting *counting = context;
     struct vv_sealing *sealing = counting->sealing;
-    uint32_t tenant = mark->key.partition.tenant;
+    struct vv_registry *registry = counting->engine->registry;
+    uint32_t tenant = vv_registry_owner(registry, mark->key.partition.tenant);
+    uint32_t same;
     enum vv_space tier = VV_SPACE_MINUTE;
-    bool is_unit = vv_registry_space_of(counting->engine->registry, mark->key.partition.tenant,
-                                        &tenant, &tier);
+    bool is_unit = vv_registry_space_of(registry, mark->key.partition.tenant, &same, &tier);
     int64_t end = mark->key.span_start + mark->span_ns;
     bool is_meant =
         tenant == counting->tenant && mark->key.span_start < counting->to && end > counting->from;

@@ -48,25 +48,45 @@ static int64_t longer_of(int64_t a_ns, int64_t b_ns)
     return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
 }
 
-/* A unit of any tier must find all that it is built of, at its start, too. */
-int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant)
+/* A unit of any tier must find all that it is built of, at its start, too; late points that are
+ * kept apart, when they are folded. */
+int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retentions *retentions,
+                         struct vv_late late)
 {
-    int64_t age_ns = vv_registry_retention(engine->registry, tenant);
+    int64_t age_ns = retentions->raw_ns;
     int64_t finer_ns = age_ns;
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, tenant);
+    bool folds = late.policy == VV_LATE_SEPARATE;
+    int64_t wait_ns = VV_TIERS_SLACK_NS + (folds ? engine->settings.late_fold_every_ns : 0);
     for (int tier = 0; tier < VV_SPACES; tier++) {
-        if (tiers.spaces[tier] == VV_REGISTRY_NONE) {
+        if (retentions->tiers_ns[tier] == VV_SPACE_OFF_NS) {
             continue;
         }
         if (finer_ns > 0) {
-            int64_t left_ns =
-                finer_ns - vv_tier_unit_ns_max((enum vv_space)tier) - VV_TIERS_SLACK_NS;
+            int64_t left_ns = finer_ns - vv_tier_unit_ns_max((enum vv_space)tier) - wait_ns;
             left_ns = left_ns > 1 ? left_ns : 1;
             age_ns = age_ns == 0 || left_ns < age_ns ? left_ns : age_ns;
         }
-        finer_ns = longer_of(finer_ns, vv_registry_retention(engine->registry, tiers.spaces[tier]));
+        finer_ns = longer_of(finer_ns, retentions->tiers_ns[tier]);
     }
     return age_ns;
+}
+
+struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t tenant)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, tenant);
+    struct vv_retentions retentions = {.raw_ns = vv_registry_retention(engine->registry, tenant)};
+    for (int i = 0; i < VV_SPACES; i++) {
+        bool is_on = tiers.spaces[i] != VV_REGISTRY_NONE;
+        retentions.tiers_ns[i] =
+            is_on ? vv_registry_retention(engine->registry, tiers.spaces[i]) : VV_SPACE_OFF_NS;
+    }
+    return retentions;
+}
+
+int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant)
+{
+    struct vv_retentions retentions = vv_engine_retentions(engine, tenant);
+    return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, tenant));
 }
 
 enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,

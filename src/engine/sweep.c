@@ -8,7 +8,9 @@
  * A bounded number of reads a step, and a step now and then: a deletion of years must not hold up
  * flushes. Spans that have runs need no sweep, since they are marked already; neither does the
  * head, whose runs will be. But beside other nodes one of them may be sealing these runs just now,
- * without having heard of the marker: it does not retire what is marked meanwhile.
+ * without having heard of the marker: it does not retire what is marked meanwhile. And of late
+ * points that are kept apart the runs wait, and tiers may have been built of them: they are marked
+ * like blocks.
  *
  * The units of tiers above are made stale with the spans' marks. Spans that the retention of raw
  * data hides are left alone: what is above them could not be built again.
@@ -74,6 +76,7 @@ struct marking {
     const struct vv_marker *marker;
     struct vv_stale *stale; /* of the series */
     int64_t span_ns;
+    bool is_late;   /* of the space of late points: units above may be built of its runs */
     int64_t span;   /* marked last */
     int64_t frozen; /* spans that begin before stay as they are */
     bool any;
@@ -108,7 +111,7 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
     struct marking *marking = context;
     struct vv_engine *engine = marking->engine;
     bool is_marked = marking->any && marking->span == piece->key.span_start;
-    bool is_kind = piece->kind == VV_PIECE_BLOCK || engine->fleet;
+    bool is_kind = piece->kind == VV_PIECE_BLOCK || engine->fleet || marking->is_late;
     if (!is_kind || is_marked || piece->key.span_start < marking->frozen ||
         !is_touched(marking->marker, piece)) {
         return VV_OK;
@@ -172,13 +175,15 @@ static enum vv_status put_listed(struct vv_engine *engine, const struct vv_stale
                        : VV_OK;
 }
 
-static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
-                                  size_t *reads, struct vv_error *error)
+/* Of a tenant, or of the space of its late points. */
+static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t tenant,
+                                      const struct vv_bucket *bucket, size_t *reads,
+                                      struct vv_error *error)
 {
     const struct vv_sweep *sweep = &engine->sweep;
     const struct vv_marker *marker = &sweep->markers[sweep->at];
     struct vv_store_read read = {
-        .partition = {.tenant = vv_registry_source_tenant(engine->registry, sweep->source),
+        .partition = {.tenant = tenant,
                       .source = sweep->source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns},
@@ -187,6 +192,7 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
             vv_span_of(bucket, marker->from > bucket->start ? marker->from : bucket->start),
         .span_to = marker->to < bucket->end ? marker->to : bucket->end,
     };
+    uint32_t owner = vv_registry_owner(engine->registry, tenant);
     const struct vv_stale_options options = {
         .registry = engine->registry,
         .store = engine->store,
@@ -205,6 +211,7 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
                                   .marker = marker,
                                   .stale = &stale,
                                   .span_ns = bucket->span_ns,
+                                  .is_late = tenant != owner,
                                   .frozen = frozen_before(engine),
                                   .error = error};
         read.partition.split = split;
@@ -252,26 +259,53 @@ static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_buc
     return status;
 }
 
+static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
+                                  size_t *reads, struct vv_error *error)
+{
+    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
+    uint32_t late = vv_registry_late_space(engine->registry, tenant);
+    enum vv_status status = mark_partitions(engine, tenant, bucket, reads, error);
+    return status == VV_OK && late != VV_REGISTRY_NONE
+               ? mark_partitions(engine, late, bucket, reads, error)
+               : status;
+}
+
+/* The first bucket from `from` on that has something, of a tenant and of its late points;
+ * INT64_MAX: there is none. */
+static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_t *start_out,
+                                  struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
+    const uint32_t places[] = {tenant, vv_registry_late_space(engine->registry, tenant)};
+    *start_out = INT64_MAX;
+    for (size_t i = 0; i < 2 && places[i] != VV_REGISTRY_NONE; i++) {
+        int64_t start;
+        enum vv_status status = store->ops->nearest(store, 0, places[i], engine->sweep.source, from,
+                                                    true, &start, error);
+        if (status != VV_OK && status != VV_DONE) {
+            return status;
+        }
+        *start_out = status == VV_OK && start < *start_out ? start : *start_out;
+    }
+    return VV_OK;
+}
+
 /* The first time from `time` on that a bucket that has something may hold, as far as its plan goes;
  * INT64_MAX: there is none. */
 static enum vv_status skip_empty(struct vv_engine *engine, struct vv_plans plans, int64_t *time,
                                  struct vv_error *error)
 {
-    struct vv_store *store = engine->store;
-    uint32_t source = engine->sweep.source;
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
     struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, *time);
     int64_t plan_end = INT64_MAX;
     for (size_t i = plans.n; i-- > 0 && plans.plans[i].from_ns > *time;) {
         plan_end = plans.plans[i].from_ns;
     }
-    int64_t start = INT64_MAX;
-    enum vv_status status =
-        store->ops->nearest(store, 0, tenant, source, bucket.start, true, &start, error);
-    if (status != VV_OK && status != VV_DONE) {
+    int64_t start;
+    enum vv_status status = find_bucket(engine, bucket.start, &start, error);
+    if (status != VV_OK) {
         return status;
     }
-    start = status == VV_DONE ? INT64_MAX : start;
     if (start > bucket.start) { /* other plans' buckets need not be aligned to these */
         *time = start < plan_end ? start : plan_end;
     }

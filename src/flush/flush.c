@@ -29,6 +29,8 @@ struct flush {
     struct vv_stale stale;      /* of the series that is being written */
     struct vv_stale_list later; /* where other nodes may build units meanwhile */
     int64_t over_at;            /* units of tiers that end by then are over, or soon will be */
+    uint32_t late_space; /* of that series' tenant; VV_REGISTRY_NONE: nothing is kept apart */
+    int64_t late_limit_ns;
 };
 
 /* ---- plans ---- */
@@ -250,12 +252,51 @@ static uint32_t next_part(struct flush *flush, const struct vv_span_key *key)
     return flush->parts[key->partition.split]++;
 }
 
-/* Writes rows [first, end), all in one span and split, as parts of a run, then the mark. */
+/* The same whenever the flush is repeated. */
+static int64_t fold_of(const struct flush *flush)
+{
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(flush->run) * VV_MICROSECOND;
+    return vv_ledger_fold(&flush->options->ledger, run_ns);
+}
+
+/* Whether a row was older than the limit when it was accepted, and is kept apart for that. Its
+ * stamp says when that was, so that a repeated flush puts it where it was. */
+static bool is_late(const struct flush *flush, const struct vv_rows *rows, size_t at)
+{
+    int64_t accepted = (int64_t)vv_stamp_clock_us(rows->stamps[at]) * VV_MICROSECOND;
+    return flush->late_space != VV_REGISTRY_NONE &&
+           rows->times[at] < accepted - flush->late_limit_ns;
+}
+
+static void note_late(struct flush *flush, uint32_t source)
+{
+    struct vv_registry *registry = flush->options->registry;
+    uint32_t tenant = vv_registry_source_tenant(registry, source);
+    struct vv_late late = vv_registry_late(registry, tenant);
+    bool is_apart = late.policy == VV_LATE_SEPARATE && flush->options->ledger.fold_every_ns > 0;
+    flush->late_space = is_apart ? vv_registry_late_space(registry, tenant) : VV_REGISTRY_NONE;
+    flush->late_limit_ns = late.limit_ns;
+}
+
+static enum vv_status put_mark(struct flush *flush, const struct vv_span_key *key, int64_t span_ns)
+{
+    struct vv_store *store = flush->options->store;
+    struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
+    int64_t fold = key->partition.tenant == flush->late_space ? fold_of(flush) : mark.due_ns;
+    mark.due_ns = fold > mark.due_ns ? fold : mark.due_ns;
+    return store->ops->put_mark(store, &mark, flush->error);
+}
+
+/* Writes rows [first, end), all in one span and split, as parts of a run, then the mark. An
+ * embedded store keeps the order, and there the mark comes first: what is late may be in time when
+ * the flush is done again, as the limit has changed, and the run that a crash left behind must have
+ * one. */
 static enum vv_status write_run(struct flush *flush, const struct vv_span_key *key, int64_t span_ns,
                                 const struct vv_rows *rows, size_t first, size_t end)
 {
     struct vv_store *store = flush->options->store;
-    enum vv_status status = VV_OK;
+    bool mark_first = !store->ops->shared;
+    enum vv_status status = mark_first ? put_mark(flush, key, span_ns) : VV_OK;
     while (first < end && status == VV_OK) {
         size_t n = vv_piece_rows(&flush->encoder, rows, first, end);
         struct vv_piece piece = {.kind = VV_PIECE_RUN, .key = *key, .run = flush->run};
@@ -269,11 +310,7 @@ static enum vv_status write_run(struct flush *flush, const struct vv_span_key *k
         }
         first += n;
     }
-    if (status == VV_OK) {
-        struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
-        status = store->ops->put_mark(store, &mark, flush->error);
-    }
-    return status;
+    return status == VV_OK && !mark_first ? put_mark(flush, key, span_ns) : status;
 }
 
 static void count(struct flush *flush, const struct vv_bucket *bucket,
@@ -309,14 +346,16 @@ static void begin_stale(struct flush *flush, uint32_t source, uint32_t measureme
                               store->ops->values_max(store, tenant) > 0;
 }
 
-/* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes. */
+/* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes, and
+ * where late ones begin or end. Parts are counted on over such a cut. */
 static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t measurement,
                                  const struct vv_rows *rows)
 {
     struct vv_plans plans = vv_registry_source_plans(flush->options->registry, source);
     struct vv_span_key key = {.measurement = measurement};
-    key.partition.tenant = vv_registry_source_tenant(flush->options->registry, source);
+    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
     key.partition.source = source;
+    note_late(flush, source);
     enum vv_status status = VV_OK;
     for (size_t first = 0; first < rows->n_rows && status == VV_OK;) {
         struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, rows->times[first]);
@@ -326,15 +365,22 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         key.span_start = vv_span_of(&bucket, rows->times[first]);
         int64_t span_end = key.span_start + bucket.span_ns;
         span_end = span_end < bucket.end ? span_end : bucket.end;
+        bool late = is_late(flush, rows, first);
+        key.partition.tenant = late ? flush->late_space : tenant;
+        vv_stale_not_before(&flush->stale, late ? fold_of(flush) : INT64_MIN);
         size_t end = first + 1;
         while (
             end < rows->n_rows && rows->times[end] < span_end &&
+            is_late(flush, rows, end) == late &&
             (bucket.splits == 1 || vv_split_of(&bucket, rows->times[end]) == key.partition.split)) {
             end++;
         }
         uint64_t bytes = flush->figures->bytes;
         status = write_run(flush, &key, bucket.span_ns, rows, first, end);
-        count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);
+        flush->figures->late += late ? end - first : 0;
+        if (!late) { /* they say nothing of what is to come */
+            count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);
+        }
         if (status == VV_OK && flush->stale.tiers.any) {
             status =
                 vv_stale_times(&flush->stale, rows->times + first, end - first,

@@ -46,6 +46,7 @@ struct vv_flush_figures {
     uint64_t runs;  /* parts written */
     uint64_t bytes; /* encoded */
     uint64_t plans; /* chosen */
+    uint64_t late;  /* of rows, those that were kept apart */
 };
 
 /* `run` is higher than the run of every earlier flush, and the same when a flush is repeated. */

@@ -194,7 +194,8 @@ static enum vv_status parse_late(const json_t *value, struct change *change, str
     change->late.has_policy = true;
     return word.data && vv_late_of_word(word, &change->late.policy)
                ? VV_OK
-               : vv_error_set(error, VV_INVALID, "late must be \"accept\" or \"refuse\"");
+               : vv_error_set(error, VV_INVALID,
+                              "late must be \"accept\", \"separate\" or \"refuse\"");
 }
 
 static enum vv_status parse_late_limit(const json_t *value, struct change *change,

@@ -3,9 +3,10 @@
 
 #include "base/clock.h"
 
-static const struct vv_str suffixes[VV_SPACES] = {[VV_SPACE_MINUTE] = {"/minute", 7},
-                                                  [VV_SPACE_HOUR] = {"/hour", 5},
-                                                  [VV_SPACE_DAY] = {"/day", 4}};
+static const struct vv_str suffixes[VV_SPACES_ALL] = {[VV_SPACE_MINUTE] = {"/minute", 7},
+                                                      [VV_SPACE_HOUR] = {"/hour", 5},
+                                                      [VV_SPACE_DAY] = {"/day", 4},
+                                                      [VV_SPACE_LATE] = {"/late", 5}};
 
 struct vv_str vv_space_suffix(enum vv_space space)
 {
@@ -60,6 +61,8 @@ bool vv_space_of_name(struct vv_str name, enum vv_space *space_out)
 
 bool vv_space_has_good_suffix(struct vv_str name)
 {
+    size_t at = vv_space_tenant_name(name).size;
     enum vv_space space;
-    return !vv_space_is_name(name) || vv_space_of_name(name, &space);
+    return !vv_space_is_name(name) || vv_space_of_name(name, &space) ||
+           vv_str_equal(suffixes[VV_SPACE_LATE], (struct vv_str){name.data + at, name.size - at});
 }

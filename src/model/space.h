@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A space is what is kept of a tenant under a retention of its own: a tier. To the store, and to
- * the other nodes, it is one more tenant, with a name that clients cannot use: "plant/hour". Pure
- * functions, any thread.
+ * A space is what is kept of a tenant for itself: a tier, under a retention of its own; or its late
+ * points, under that of its other points. To the store, and to the other nodes, it is one more
+ * tenant, with a name that clients cannot use: "plant/hour". Pure functions, any thread.
  */
 #ifndef VV_MODEL_SPACE_H
 #define VV_MODEL_SPACE_H
 
 #include "base/bytes.h"
 
-enum vv_space { VV_SPACE_MINUTE, VV_SPACE_HOUR, VV_SPACE_DAY, VV_SPACES };
+enum vv_space {
+    VV_SPACE_MINUTE,
+    VV_SPACE_HOUR,
+    VV_SPACE_DAY,
+    VV_SPACES, /* those above, of tiers */
+    VV_SPACE_LATE = VV_SPACES,
+    VV_SPACES_ALL
+};
 
 #define VV_SPACE_SUFFIX_MAX 7
 /* A space with this retention is off: nothing is written into it, and what it had goes. */
@@ -17,9 +24,9 @@ enum vv_space { VV_SPACE_MINUTE, VV_SPACE_HOUR, VV_SPACE_DAY, VV_SPACES };
 
 /* What it is called: "hour". A NUL follows. */
 struct vv_str vv_space_word(enum vv_space space);
-/* The space of this word; false: there is none. */
+/* The tier of this word; false: there is none. */
 bool vv_space_of_word(struct vv_str word, enum vv_space *space_out);
-/* How long it is kept where nobody says; 0: for ever. */
+/* How long a tier is kept where nobody says; 0: for ever. */
 int64_t vv_space_retention_ns_default(enum vv_space space);
 /* What follows a tenant's name in that of its space: "/hour". */
 struct vv_str vv_space_suffix(enum vv_space space);

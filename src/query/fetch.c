@@ -25,6 +25,7 @@ struct entry {
 struct nearest {
     uint8_t region;
     bool forward;
+    uint32_t tenant;
     uint32_t source;
     int64_t bucket_start;
     uint64_t epoch;        /* before it was asked */
@@ -257,7 +258,8 @@ static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
 
 static bool is_partition(const struct vv_store_read *a, const struct vv_store_read *b)
 {
-    return a->partition.source == b->partition.source &&
+    return a->partition.tenant == b->partition.tenant &&
+           a->partition.source == b->partition.source &&
            a->partition.bucket_start == b->partition.bucket_start &&
            a->partition.bucket_ns == b->partition.bucket_ns &&
            a->partition.split == b->partition.split && a->partition.region == b->partition.region &&
@@ -445,9 +447,9 @@ static const struct nearest *find_nearest(const struct vv_fetch *fetch,
     size_t n = fetch->n_nearest < NEAREST ? (size_t)fetch->n_nearest : NEAREST;
     for (size_t i = 0; i < n; i++) {
         const struct nearest *known = &fetch->nearest[i];
-        if (known->source == wanted->source && known->region == wanted->region &&
-            known->bucket_start == wanted->bucket_start && known->forward == wanted->forward &&
-            known->epoch == wanted->epoch) {
+        if (known->tenant == wanted->tenant && known->source == wanted->source &&
+            known->region == wanted->region && known->bucket_start == wanted->bucket_start &&
+            known->forward == wanted->forward && known->epoch == wanted->epoch) {
             return known;
         }
     }
@@ -461,6 +463,7 @@ enum vv_status vv_fetch_nearest(const struct vv_query_context *context,
     struct vv_fetch *fetch = context->fetch;
     struct nearest wanted = {.region = from->region,
                              .forward = forward,
+                             .tenant = from->tenant,
                              .source = from->source,
                              .bucket_start = from->bucket_start,
                              .epoch = vv_fetch_epoch(context)};

@@ -180,10 +180,11 @@ struct vv_result_facts {
     bool complete;
     uint64_t partitions_missing;
     struct vv_missing missing[VV_MISSING_MAX]; /* the first of them */
-    double percentile_error;                   /* relative bound; 0 when exact */
-    uint8_t n_tiers;                           /* that might have answered; 0: raw points alone */
-    uint8_t coarsest_tier;                     /* of them: enum vv_space */
-    struct vv_tier_fact tiers[VV_SPACES + 1];  /* by enum vv_space; the last: of raw points */
+    uint64_t late_outstanding; /* runs of late points that were read and are not folded yet */
+    double percentile_error;   /* relative bound; 0 when exact */
+    uint8_t n_tiers;           /* that might have answered; 0: raw points alone */
+    uint8_t coarsest_tier;     /* of them: enum vv_space */
+    struct vv_tier_fact tiers[VV_SPACES + 1]; /* by enum vv_space; the last: of raw points */
     bool has_peers;            /* other nodes of this region share the store, and what follows is
                                   of them: */
     bool times_are_own;        /* of sources: of points that this node took */

@@ -65,6 +65,7 @@ enum vv_status vv_scan_open(const struct vv_query_context *context,
     scan->left = clip_to_source(context, options);
     scan->n_lanes = vv_registry_plan_regions(context->registry);
     for (uint8_t region = 0; region < scan->n_lanes; region++) {
+        scan->lanes[region].tenant = options->tenant;
         scan->lanes[region].region = region;
     }
     scan->width =

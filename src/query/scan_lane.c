@@ -148,7 +148,7 @@ static enum vv_status ask_nearest(struct vv_scan *scan, struct vv_lane *lane, st
     bool forward = !scan->options.descending;
     struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
     struct vv_window plan = plan_range(plans, time);
-    const struct vv_partition from = {.tenant = scan->options.tenant,
+    const struct vv_partition from = {.tenant = lane->tenant,
                                       .source = scan->options.source,
                                       .bucket_start = bucket.start,
                                       .region = lane->region};
@@ -289,6 +289,7 @@ static enum vv_status add_piece(void *context, const struct vv_piece *piece)
     struct vv_scan *scan = adding->scan;
     adding->lane->store_empty = false;
     scan->found = true;
+    scan->facts->late_outstanding += adding->lane->is_late && piece->kind == VV_PIECE_RUN;
     count_partition(scan, adding->lane, &piece->key.partition);
     if (!overlaps(scan, piece)) {
         return VV_OK;
@@ -326,7 +327,7 @@ static enum vv_status add_bucket(struct vv_scan *scan, struct vv_lane *lane,
     struct vv_window range =
         vv_window_intersect(scan->window, (struct vv_window){bucket->start, bucket->end});
     struct vv_store_read read = {
-        .partition = {.tenant = scan->options.tenant,
+        .partition = {.tenant = lane->tenant,
                       .source = scan->options.source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns,

@@ -61,11 +61,23 @@ void vv_scan_expect_all(struct vv_scan *scan)
     }
 }
 
+/* Asks the store where it has any, before it reads: few sources have late points. */
+static void note_late_lane(struct vv_scan *scan)
+{
+    uint32_t space = vv_registry_late_space(scan->context->registry, scan->options.tenant);
+    bool has = scan->n_lanes > 0 && scan->lanes[scan->n_lanes - 1].is_late;
+    if (!has && space != VV_REGISTRY_NONE) {
+        scan->lanes[scan->n_lanes++] =
+            (struct vv_lane){.tenant = space, .is_late = true, .begun = true, .store_empty = true};
+    }
+}
+
 enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *error)
 {
     while (!vv_window_is_empty(scan->left)) {
         struct vv_outlook outlook;
         enum vv_status status = vv_scan_look_at_head(scan);
+        note_late_lane(scan);
         status = status == VV_OK ? look(scan, &outlook, error) : status;
         if (status != VV_OK) {
             return status;
@@ -119,6 +131,7 @@ static enum vv_status try_window(struct vv_scan *scan, bool *held_out, struct vv
     if (status == VV_OK) {
         status = vv_scan_add_head(scan);
     }
+    note_late_lane(scan);
     for (size_t i = 0; i < scan->n_lanes && status == VV_OK; i++) {
         status = vv_scan_add_lane(scan, &scan->lanes[i], error);
         *held_out = vv_scan_plans_hold(scan);

@@ -371,6 +371,10 @@ static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
     vv_buffer_text(buffer, ",\"duration_ms\":");
     vv_buffer_append(buffer, text, vv_number_format(duration_ms, text));
     write_tiers(writer, buffer, facts);
+    if (facts->late_outstanding > 0) {
+        vv_buffer_format(buffer, ",\"late_outstanding\":%llu",
+                         (unsigned long long)facts->late_outstanding);
+    }
     if (facts->partitions_missing > 0) {
         write_missing(writer, buffer, end);
     }

@@ -90,19 +90,25 @@ struct vv_tiers {
     bool any;
 };
 struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t tenant);
-/* Of a space: which one it is, and whose; false for a tenant. Lock-free. */
+/* Where a tenant's late points are kept apart; VV_REGISTRY_NONE: nowhere, and they never were.
+ * Lock-free. */
+uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t tenant);
+/* Whose space it is, of any kind; a tenant is its own. Lock-free. */
+uint32_t vv_registry_owner(struct vv_registry *registry, uint32_t number);
+/* Of a tier's space: which one it is, and whose; false for others, and for tenants. Lock-free. */
 bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *tenant_out,
                           enum vv_space *space_out);
 /* A tenant and its spaces, as far as their present versions are not in the journal; returns how
  * many. In an order in which a journal may end early: a new tenant comes last. */
 size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
-                             uint32_t numbers_out[VV_SPACES + 1]);
+                             uint32_t numbers_out[VV_SPACES_ALL + 1]);
 /* A tenant or a space by its name. */
 VV_MUST_CHECK enum vv_status vv_registry_space_named(struct vv_registry *registry,
                                                      struct vv_str name, bool create,
                                                      uint32_t *number_out, struct vv_error *error);
 
-/* Raw data lives this long (0: for ever). Setting makes a new, unsettled version. */
+/* Raw data lives this long (0: for ever), late points too. Setting makes a new, unsettled
+ * version. */
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t tenant);
 void vv_registry_set_retention(struct vv_registry *registry, uint32_t tenant, int64_t retention_ns);
 

@@ -82,7 +82,7 @@ struct vv_tenant {
     _Atomic vv_stamp late_stamp;        /* 0: none */
     _Atomic uint32_t metric_last;       /* its metrics, linked by `next`; number + 1, 0: none */
     uint32_t replaced_bytes;            /* of units and descriptions; under the metrics' lock */
-    _Atomic uint32_t spaces[VV_SPACES]; /* of a tenant: number + 1, 0: it has none */
+    _Atomic uint32_t spaces[VV_SPACES_ALL]; /* of a tenant: number + 1, 0: it has none */
     _Atomic uint32_t owner;             /* of a space: its tenant's number + 1, 0: not known yet */
     _Atomic uint8_t space;              /* which one it is */
     struct vv_index index;

@@ -64,7 +64,7 @@ void vv_tenant_link(struct vv_registry *registry, uint32_t number)
     struct vv_str owner = vv_space_tenant_name(name);
     bool is_space = vv_space_is_name(name);
     uint32_t tenant = is_space ? vv_tenant_find(registry, owner) : number;
-    for (size_t i = 0; i < VV_SPACES && tenant != VV_REGISTRY_NONE; i++) {
+    for (size_t i = 0; i < VV_SPACES_ALL && tenant != VV_REGISTRY_NONE; i++) {
         char room[VV_SPACE_NAME_MAX];
         struct vv_str wanted = space_name(owner, (enum vv_space)i, room);
         uint32_t space = is_space ? number : vv_tenant_find(registry, wanted);
@@ -142,6 +142,11 @@ static enum vv_status begin(struct vv_registry *registry, struct vv_str name, ui
         status = make(registry, space_name(name, (enum vv_space)i, room),
                       vv_space_retention_ns_default((enum vv_space)i), &space, error);
     }
+    if (status == VV_OK && registry->late.policy == VV_LATE_SEPARATE) {
+        char room[VV_SPACE_NAME_MAX];
+        uint32_t space;
+        status = make(registry, space_name(name, VV_SPACE_LATE, room), 0, &space, error);
+    }
     if (status == VV_OK) {
         status = make(registry, name, registry->retention_ns, tenant_out, error);
     }
@@ -207,6 +212,14 @@ enum vv_status vv_registry_space(struct vv_registry *registry, uint32_t tenant, 
     return find_or_make(registry, name, create ? MAKE : FIND, space_out, error);
 }
 
+uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    uint32_t space =
+        tenant ? atomic_load_explicit(&tenant->spaces[VV_SPACE_LATE], memory_order_acquire) : 0;
+    return space > 0 ? space - 1 : VV_REGISTRY_NONE;
+}
+
 static bool is_on(struct vv_registry *registry, uint32_t space)
 {
     return vv_registry_retention(registry, space) != VV_SPACE_OFF_NS;
@@ -227,11 +240,11 @@ struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t number)
 }
 
 size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
-                             uint32_t numbers_out[VV_SPACES + 1])
+                             uint32_t numbers_out[VV_SPACES_ALL + 1])
 {
     size_t n = 0;
     struct vv_str name = vv_registry_tenant_name(registry, tenant);
-    for (int i = 0; i < VV_SPACES; i++) {
+    for (int i = 0; i < VV_SPACES_ALL; i++) {
         char room[VV_SPACE_NAME_MAX];
         uint32_t space = vv_tenant_find(registry, space_name(name, (enum vv_space)i, room));
         if (space != VV_REGISTRY_NONE &&
@@ -245,12 +258,21 @@ size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
     return n;
 }
 
+uint32_t vv_registry_owner(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_tenant *space = vv_tenant_at(registry, number);
+    uint32_t owner = space ? atomic_load_explicit(&space->owner, memory_order_acquire) : 0;
+    return owner > 0 ? owner - 1 : number;
+}
+
 bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *tenant_out,
                           enum vv_space *space_out)
 {
     struct vv_tenant *space = vv_tenant_at(registry, number);
     uint32_t owner = space ? atomic_load_explicit(&space->owner, memory_order_acquire) : 0;
-    if (owner == 0) {
+    bool is_late =
+        space && atomic_load_explicit(&space->space, memory_order_relaxed) == VV_SPACE_LATE;
+    if (owner == 0 || is_late) {
         return false;
     }
     *tenant_out = owner - 1;
@@ -275,9 +297,18 @@ uint32_t vv_registry_tenant_count(struct vv_registry *registry)
     return vv_objects_end(&registry->tenants);
 }
 
+/* Late points are kept as long as those of the tenant that came in time. */
+static struct vv_tenant *keeper_of(struct vv_registry *registry, struct vv_tenant *tenant)
+{
+    uint32_t owner = tenant ? atomic_load_explicit(&tenant->owner, memory_order_acquire) : 0;
+    bool is_late =
+        owner > 0 && atomic_load_explicit(&tenant->space, memory_order_relaxed) == VV_SPACE_LATE;
+    return is_late ? vv_tenant_at(registry, owner - 1) : tenant;
+}
+
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t number)
 {
-    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    struct vv_tenant *tenant = keeper_of(registry, vv_tenant_at(registry, number));
     return tenant ? atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed) : 0;
 }
 

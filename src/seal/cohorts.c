@@ -167,7 +167,8 @@ static enum vv_status look_at_tier(struct build *build, uint32_t source, enum vv
     return status;
 }
 
-static enum vv_status look_at_raw(struct build *build, uint32_t source)
+/* Of the tenant, or of the space of its late points. */
+static enum vv_status look_at_points(struct build *build, uint32_t tenant, uint32_t source)
 {
     const struct vv_plans plans =
         vv_registry_source_plans(build->cohorts->options.registry, source);
@@ -175,7 +176,7 @@ static enum vv_status look_at_raw(struct build *build, uint32_t source)
     for (int64_t at = build->unit.from;
          plans.n > 0 && at < build->unit.to && build->is_whole && status == VV_OK;) {
         const struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
-        struct vv_store_read read = {.partition = {.tenant = build->tenant,
+        struct vv_store_read read = {.partition = {.tenant = tenant,
                                                    .source = source,
                                                    .bucket_start = bucket.start,
                                                    .bucket_ns = bucket.bucket_ns},
@@ -190,6 +191,15 @@ static enum vv_status look_at_raw(struct build *build, uint32_t source)
         at = bucket.end;
     }
     return status;
+}
+
+static enum vv_status look_at_raw(struct build *build, uint32_t source)
+{
+    uint32_t late = vv_registry_late_space(build->cohorts->options.registry, build->tenant);
+    enum vv_status status = look_at_points(build, build->tenant, source);
+    return status == VV_OK && build->is_whole && late != VV_REGISTRY_NONE
+               ? look_at_points(build, late, source)
+               : status;
 }
 
 /* ---- a member ---- */

@@ -17,6 +17,13 @@ struct vv_mark vv_ledger_mark(const struct vv_ledger_rule *rule, const struct vv
         .due_ns = key->span_start + span_ns + wait, .key = *key, .span_ns = span_ns, .run = run};
 }
 
+int64_t vv_ledger_fold(const struct vv_ledger_rule *rule, int64_t now_ns)
+{
+    vv_invariant(rule->fold_every_ns > 0);
+    return vv_time_floor(now_ns - rule->fold_at_ns, rule->fold_every_ns) + rule->fold_at_ns +
+           rule->fold_every_ns;
+}
+
 bool vv_ledger_quiet(const struct vv_ledger_rule *rule, const struct vv_mark *mark, int64_t now_ns)
 {
     int64_t last_run_ns = (int64_t)vv_stamp_clock_us(mark->run) * 1000;

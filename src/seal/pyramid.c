@@ -31,6 +31,7 @@ struct vv_pyramid {
 struct build {
     struct vv_pyramid *pyramid;
     uint32_t tenant; /* of the raw data */
+    uint32_t late;   /* where its late points are apart; VV_REGISTRY_NONE: nowhere */
     uint32_t source;
     uint32_t measurement;
     struct vv_tiers tiers;
@@ -141,17 +142,15 @@ static enum vv_status visit_raw(void *context, const struct vv_piece *piece)
     return add_block(context, piece->bytes);
 }
 
-static enum vv_status read_bucket(struct build *build, const struct vv_bucket *bucket, int64_t from,
-                                  int64_t to)
+/* What a tenant, or the space of its late points, has of a bucket. */
+static enum vv_status read_partitions(struct build *build, uint32_t tenant,
+                                      const struct vv_bucket *bucket, int64_t from, int64_t to)
 {
     struct vv_store *store = build->pyramid->options.store;
     enum vv_status status = VV_OK;
-    from = from > bucket->start ? from : bucket->start;
-    to = to < bucket->end ? to : bucket->end;
-    vv_merge_reset(build->pyramid->merge, from, to);
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
         const struct vv_store_read read = {
-            .partition = {.tenant = build->tenant,
+            .partition = {.tenant = tenant,
                           .source = build->source,
                           .bucket_start = bucket->start,
                           .bucket_ns = bucket->bucket_ns,
@@ -162,6 +161,19 @@ static enum vv_status read_bucket(struct build *build, const struct vv_bucket *b
             .span_ns = bucket->span_ns,
         };
         status = store->ops->read(store, &read, visit_raw, build, build->error);
+    }
+    return status;
+}
+
+static enum vv_status read_bucket(struct build *build, const struct vv_bucket *bucket, int64_t from,
+                                  int64_t to)
+{
+    from = from > bucket->start ? from : bucket->start;
+    to = to < bucket->end ? to : bucket->end;
+    vv_merge_reset(build->pyramid->merge, from, to);
+    enum vv_status status = read_partitions(build, build->tenant, bucket, from, to);
+    if (status == VV_OK && build->late != VV_REGISTRY_NONE) {
+        status = read_partitions(build, build->late, bucket, from, to);
     }
     return status == VV_OK ? add_merged(build) : status;
 }
@@ -444,6 +456,7 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
     bool is_space =
         vv_registry_space_of(registry, mark->key.partition.tenant, &build.tenant, &tier);
     vv_invariant(is_space);
+    build.late = vv_registry_late_space(registry, build.tenant);
     build.tiers = vv_registry_tiers(registry, build.tenant);
     build.plans = vv_registry_source_plans(registry, build.source);
     enum vv_status status = /* what is deleted of the series is in no step */

@@ -109,18 +109,16 @@ static enum vv_status look_at_raw(void *context, const struct vv_piece *piece)
     return VV_OK;
 }
 
-static enum vv_status prove_raw(struct look *look, int64_t from, int64_t to)
+/* Of the tenant, or of the space of its late points. */
+static enum vv_status prove_points(struct look *look, uint32_t tenant, int64_t from, int64_t to)
 {
     struct vv_store *store = look->reroll->options.store;
     enum vv_status status = VV_OK;
-    if (from < look->bounds->raw_from) {
-        refuse(look, VV_REROLL_EXPIRED);
-    }
     while (from < to && status == VV_OK && look->verdict == VV_REROLL_NOTHING) {
         struct vv_bucket bucket = vv_bucket_of(look->plans.plans, look->plans.n, from);
         for (uint16_t split = 0; split < bucket.splits && status == VV_OK; split++) {
             const struct vv_store_read read = {
-                .partition = {.tenant = look->tenant,
+                .partition = {.tenant = tenant,
                               .source = look->source,
                               .bucket_start = bucket.start,
                               .bucket_ns = bucket.bucket_ns,
@@ -135,6 +133,17 @@ static enum vv_status prove_raw(struct look *look, int64_t from, int64_t to)
         from = bucket.end;
     }
     return status;
+}
+
+static enum vv_status prove_raw(struct look *look, int64_t from, int64_t to)
+{
+    uint32_t late = vv_registry_late_space(look->reroll->options.registry, look->tenant);
+    if (from < look->bounds->raw_from) {
+        refuse(look, VV_REROLL_EXPIRED);
+    }
+    enum vv_status status = prove_points(look, look->tenant, from, to);
+    return status == VV_OK && late != VV_REGISTRY_NONE ? prove_points(look, late, from, to)
+                                                       : status;
 }
 
 struct listing {

@@ -67,7 +67,8 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
 static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
 {
     uint32_t tenant = mark->key.partition.tenant;
-    if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, tenant).any) {
+    uint32_t owner = vv_registry_owner(sealer->options.registry, tenant);
+    if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, owner).any) {
         return false;
     }
     int64_t retention = vv_registry_retention(sealer->options.registry, tenant);
@@ -300,7 +301,7 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
     struct vv_registry *registry = sealer->options.registry;
     uint32_t source = key->partition.source;
     uint32_t tenant = vv_registry_source_tenant(registry, source);
-    uint32_t unsettled[VV_SPACES + 1];
+    uint32_t unsettled[VV_SPACES_ALL + 1];
     if (!sealer->options.store->ops->shared) {
         return VV_OK;
     }

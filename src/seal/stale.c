@@ -5,6 +5,7 @@
 #include "tier/cohort.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define OPEN_RUN 1 /* of what is stale anyway until its unit is over */
 
@@ -20,7 +21,17 @@ void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *optio
         .measurement = measurement,
         .run = run,
         .open_at = INT64_MAX,
+        .not_before = INT64_MIN,
     };
+}
+
+/* A unit that was made stale for another time gets one more mark. */
+void vv_stale_not_before(struct vv_stale *stale, int64_t not_before)
+{
+    if (stale->not_before != not_before) {
+        stale->not_before = not_before;
+        memset(stale->has_last, 0, sizeof stale->has_last);
+    }
 }
 
 /* Behind the raw spans, and behind the finer tier: what is sealed or built before need not be built
@@ -38,7 +49,8 @@ static int64_t due_of(const struct vv_stale *stale, enum vv_space tier,
     int64_t most = vv_tier_spread_ns_max(tier);
     rule.spread_ns = spread < most ? spread : most;
     int64_t due = vv_ledger_mark(&rule, key, length, 0).due_ns;
-    return (due > raw_due ? due : raw_due) + 1 + (int64_t)tier;
+    due = due > raw_due ? due : raw_due;
+    return (due > stale->not_before ? due : stale->not_before) + 1 + (int64_t)tier;
 }
 
 /* Behind the units of all its sources, so that it is built once. */
@@ -210,6 +222,9 @@ bool vv_stale_cohort(const struct vv_stale_options *options, enum vv_space tier,
     *cohort_out = *stale;
     cohort_out->key.partition.source = vv_cohort_of(source);
     cohort_out->due_ns = due_of_cohort(&options->ledger, tier, &unit);
+    if (cohort_out->due_ns < stale->due_ns + VV_SPACES) { /* of late points that are kept apart */
+        cohort_out->due_ns = stale->due_ns + VV_SPACES;
+    }
     return true;
 }
 

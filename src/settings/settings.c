@@ -78,6 +78,12 @@ int64_t vv_settings_raw_ns(const struct vv_settings *settings)
 
 static enum vv_status check_late(const struct vv_settings *settings, struct vv_error *error)
 {
+    if (strcmp(settings->late_policy, "separate") == 0 &&
+        strcmp(settings->store_kind, "cassandra") == 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "late.policy is separate, but late points are kept apart by the "
+                            "embedded store only: take accept or refuse with store: cassandra");
+    }
     return settings->late_limit_ns % VV_SECOND == 0
                ? VV_OK
                : vv_error_set(error, VV_INVALID, "late.limit must be whole seconds, such as 90s");

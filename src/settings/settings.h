@@ -56,8 +56,10 @@ struct vv_settings {
     int64_t block_bytes_max;  /* seal.block_bytes_max */
     int64_t zstd_level;       /* seal.zstd_level, 0: off */
     /* late */
-    char late_policy[VV_SETTING_TEXT_MAX]; /* late.policy: accept|refuse, of new tenants */
+    char late_policy[VV_SETTING_TEXT_MAX]; /* late.policy: accept|separate|refuse, of new tenants */
     int64_t late_limit_ns;                 /* late.limit */
+    int64_t late_fold_every_ns;            /* late.fold_every: of those that are kept apart … */
+    int64_t late_fold_at_ns;               /* … and late.fold_at */
     /* deletion */
     int64_t deletion_markers_max; /* deletion.markers_max */
     int64_t deletion_takeover_ns; /* deletion.takeover */

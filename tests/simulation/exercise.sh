@@ -46,7 +46,7 @@ try "apply out of order" $commit \
 try "publish although the journal refused" $commit \
   's.replace("        vv_head_forget(engine->head);\n", "        vv_head_publish(engine->head);\n")'
 try "forget a mark" src/flush/flush.c \
-  's.replace("        status = store->ops->put_mark(store, &mark, flush->error);", "        status = flush->run % 3 ? store->ops->put_mark(store, &mark, flush->error) : VV_OK;")'
+  's.replace("    return store->ops->put_mark(store, &mark, flush->error);", "    return flush->run % 3 ? store->ops->put_mark(store, &mark, flush->error) : VV_OK;")'
 try "release a segment before the store has it" src/engine/storage.c \
   's.replace("        status = vv_job_store(engine, job, error);", "        (void)!vv_journal_release(engine->journal, job->position, error);\n        status = vv_job_store(engine, job, error);")'
 try "count replayed batches again" src/engine/recover.c \
@@ -61,6 +61,16 @@ try "forget what is deleted when flushing" $commit \
   's.replace("!vv_definitions_add(&engine->definitions, VV_META_DELETION, order->sources[i])", "false")'
 try "leave a block whose rows are all deleted" src/seal/span.c \
   's.replace("if (reading->had_block && sealer->blocks.n == blocks_before)", "if (false)")'
+
+# Late points that are kept apart.
+try "forget late points in an answer" src/query/scan_window.c \
+  's.replace("if (!has && space != VV_REGISTRY_NONE) {", "if (false) {")'
+try "forget late points when building" src/seal/pyramid.c \
+  's.replace("status == VV_OK && build->late != VV_REGISTRY_NONE", "false")'
+try "forget the mark of late points" src/flush/flush.c \
+  's.replace("    return store->ops->put_mark(store, &mark, flush->error);", "    return key->partition.tenant == flush->late_space ? VV_OK : store->ops->put_mark(store, &mark, flush->error);")'
+try "forget late points when sweeping what is deleted" src/engine/sweep.c \
+  's.replace("status == VV_OK && late != VV_REGISTRY_NONE\n", "false\n")'
 
 # Tiers.
 try "forget the mark of a stale unit" src/seal/stale.c \

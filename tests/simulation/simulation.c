@@ -143,8 +143,12 @@ static void act(struct world *world)
     } else if (dice < 83) {
         step(world, VV_TASK_EXPIRE, "expire");
     } else if (dice < 84 && world->has_tiers && !world->hides) {
-        tell(world, "set tiers");
-        world_set_tiers(world);
+        bool is_late = vv_random_below(&world->random, 2) == 0;
+        tell(world, is_late ? "set what is done with late points" : "set tiers");
+        (is_late ? world_set_late : world_set_tiers)(world);
+    } else if (dice < 84 && !world->has_tiers) {
+        tell(world, "set what is done with late points");
+        world_set_late(world);
     } else if (dice < 85 && world->changes_plans) {
         tell(world, "change a plan");
         world_change_plan(world);
@@ -179,6 +183,10 @@ static bool run_seed(uint64_t seed, bool story)
     } else if (world->has_tiers && vv_random_below(&world->random, 4) > 0) {
         tell(world, "set tiers");
         world_set_tiers(world);
+    }
+    if (vv_random_below(&world->random, 2) == 0) {
+        tell(world, "set what is done with late points");
+        world_set_late(world);
     }
     size_t actions = 50 + vv_random_below(&world->random, 200);
     for (size_t i = 0; i < actions && !world->failure[0]; i++) {

@@ -33,6 +33,9 @@ static void init_settings(struct world *world)
     world->has_tiers = vv_random_below(&world->random, 3) > 0;
     world->hides = world->has_tiers && vv_random_below(&world->random, 4) == 0;
     world->retention_ns = (int64_t)(45 + 15 * vv_random_below(&world->random, 4)) * VV_DAY;
+    static const int64_t folds[] = {VV_HOUR, 6 * VV_HOUR, VV_DAY};
+    settings->late_fold_every_ns = folds[vv_random_below(&world->random, 3)];
+    settings->late_fold_at_ns = (int64_t)vv_random_below(&world->random, 3) * VV_HOUR;
     settings->seal_lateness_ns = VV_MINUTE;
     settings->seal_quiet_ns = VV_SECOND;
     settings->block_bytes_max = 2048; /* several parts a span */
@@ -120,7 +123,9 @@ bool world_start(struct world *world)
 
 int64_t world_accepted_age(const struct world *world)
 {
-    return world->retention_ns - 12 * VV_HOUR - vv_tier_unit_ns_max(VV_SPACE_DAY);
+    int64_t fold =
+        world_late(world).policy == VV_LATE_SEPARATE ? world->settings.late_fold_every_ns : 0;
+    return world->retention_ns - 12 * VV_HOUR - vv_tier_unit_ns_max(VV_SPACE_DAY) - fold;
 }
 
 void world_note_time(struct world *world)
@@ -205,7 +210,10 @@ static bool is_accepted(const struct world *world, size_t time)
 {
     struct vv_clock *clock = (struct vv_clock *)&world->clock.clock;
     int64_t now = clock->wall_ns(clock);
-    return world->model.times[time] <= now + world->settings.future_ns_max &&
+    struct vv_late late = world_late(world);
+    bool is_refused =
+        late.policy == VV_LATE_REFUSE && world->model.times[time] < now - late.limit_ns;
+    return !is_refused && world->model.times[time] <= now + world->settings.future_ns_max &&
            (!world->hides || world->model.times[time] >= now - world_accepted_age(world));
 }
 
@@ -298,7 +306,7 @@ void world_change_plan(struct world *world)
 void world_submit(struct world *world)
 {
     world_note_time(world);
-    if (world->hides && !has_accepted(world)) {
+    if (!has_accepted(world)) {
         return;
     }
     size_t lines = 1 + vv_random_below(&world->random, 30);

@@ -79,6 +79,11 @@ void world_delete(struct world *world);
 void world_set_tiers(struct world *world);
 /* Sets the retentions of a world that hides. */
 void world_set_retentions(struct world *world);
+/* Changes what is done with late points. */
+void world_set_late(struct world *world);
+struct vv_late world_late(const struct world *world);
+/* The runs that a tenant, or a space, has where the points can lie. */
+size_t world_count_runs(struct world *world, uint32_t tenant);
 /* How old points may be when they come; what is older when time has passed is frozen. */
 int64_t world_accepted_age(const struct world *world);
 void world_note_time(struct world *world);

@@ -14,35 +14,19 @@ static enum vv_status find_mark(void *context, const struct vv_mark *mark)
     return VV_OK;
 }
 
-/* Counts the runs of all spans that the points can lie in. */
 static enum vv_status count_run(void *context, const struct vv_piece *piece)
 {
     *(size_t *)context += piece->kind == VV_PIECE_RUN;
     return VV_OK;
 }
 
+/* Of the points, and of late ones that are kept apart. */
 static size_t count_runs(struct world *world)
 {
     struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
-    size_t runs = 0;
-    for (uint32_t source = 0; source < vv_registry_source_count(registry); source++) {
-        struct vv_plans plans = vv_registry_source_plans(registry, source);
-        for (size_t t = 0; plans.n && t < MODEL_TIMES; t++) {
-            int64_t time = world->model.times[t];
-            struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
-            struct vv_store_read read = {.partition = {.tenant = 0,
-                                                       .source = source,
-                                                       .bucket_start = bucket.start,
-                                                       .bucket_ns = bucket.bucket_ns,
-                                                       .split = vv_split_of(&bucket, time)},
-                                         .measurement = 0,
-                                         .span_from = bucket.start,
-                                         .span_to = bucket.end};
-            vv_invariant(world->store->ops->read(world->store, &read, count_run, &runs, NULL) ==
-                         VV_OK);
-        }
-    }
-    return runs;
+    uint32_t late = vv_registry_late_space(registry, 0);
+    return world_count_runs(world, 0) +
+           (late != VV_REGISTRY_NONE ? world_count_runs(world, late) : 0);
 }
 
 /* Counts the runs of the tiers' spaces, which have nothing but what is stale. */

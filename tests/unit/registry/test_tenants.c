@@ -150,6 +150,34 @@ static void tiers_are_spaces_that_are_settled_and_on(void **state)
     vv_registry_destroy(registry);
 }
 
+static void late_points_have_a_space_that_is_kept_as_long_as_others(void **state)
+{
+    (void)state;
+    struct vv_registry_options options = fixture_defaults;
+    options.late = (struct vv_late){VV_LATE_SEPARATE, VV_HOUR};
+    struct vv_registry *registry = NULL;
+    uint32_t late, owner;
+    enum vv_space space;
+    assert_int_equal(vv_registry_create(&options, &registry), VV_OK);
+    uint32_t plant = fixture_tenant(registry, "plant");
+    assert_int_equal(vv_registry_late(registry, plant).policy, VV_LATE_SEPARATE);
+    assert_int_equal(vv_registry_space_named(registry, TEXT("plant/late"), false, &late, NULL),
+                     VV_OK);
+    assert_int_equal(vv_registry_late_space(registry, plant), VV_REGISTRY_NONE);
+    uint32_t unsettled[VV_SPACES_ALL + 1];
+    assert_int_equal(vv_registry_unsettled(registry, plant, unsettled), 2);
+    settle(registry, unsettled[0]);
+    assert_int_equal(vv_registry_late_space(registry, plant), late);
+    assert_int_equal(vv_registry_owner(registry, late), plant);
+    assert_int_equal(vv_registry_owner(registry, plant), plant);
+    vv_registry_set_retention(registry, plant, 9 * VV_DAY);
+    assert_int_equal(vv_registry_retention(registry, late), 9 * VV_DAY);
+    assert_false(vv_registry_space_of(registry, late, &owner, &space)); /* it is no tier */
+    assert_false(vv_registry_tiers(registry, plant).any);
+    assert_false(vv_registry_is_tenant(registry, late));
+    vv_registry_destroy(registry);
+}
+
 static void a_space_that_comes_before_its_tenant_is_found(void **state)
 {
     (void)state;
@@ -184,7 +212,7 @@ static void what_is_new_begins_as_the_options_say(void **state)
     options.tenants_max = 1;
     struct vv_registry *registry = NULL;
     struct vv_error error = {0};
-    uint32_t tenant, numbers[VV_SPACES + 1];
+    uint32_t tenant, numbers[VV_SPACES_ALL + 1];
     assert_int_equal(vv_registry_create(&options, &registry), VV_OK);
     uint32_t plant = fixture_tenant(registry, "plant");
     assert_int_equal(vv_registry_retention(registry, plant), 9 * VV_DAY);
@@ -318,6 +346,7 @@ int main(void)
         cmocka_unit_test(tenants_have_a_limit),
         cmocka_unit_test(spaces_are_no_tenants),
         cmocka_unit_test(tiers_are_spaces_that_are_settled_and_on),
+        cmocka_unit_test(late_points_have_a_space_that_is_kept_as_long_as_others),
         cmocka_unit_test(a_space_that_comes_before_its_tenant_is_found),
         cmocka_unit_test(what_is_new_begins_as_the_options_say),
         cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),

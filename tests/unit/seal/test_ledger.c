@@ -63,6 +63,20 @@ static void overdue_is_sealed_although_runs_keep_coming(void **state)
     assert_true(vv_ledger_quiet(&rule, &fresh, now));
 }
 
+static void late_points_are_folded_at_a_set_time(void **state)
+{
+    (void)state;
+    struct vv_ledger_rule daily = {.fold_every_ns = VV_DAY, .fold_at_ns = 2 * VV_HOUR};
+    int64_t midnight = 20000 * VV_DAY;
+    assert_int_equal(vv_ledger_fold(&daily, midnight), midnight + 2 * VV_HOUR);
+    assert_int_equal(vv_ledger_fold(&daily, midnight + 2 * VV_HOUR - 1), midnight + 2 * VV_HOUR);
+    assert_int_equal(vv_ledger_fold(&daily, midnight + 2 * VV_HOUR),
+                     midnight + VV_DAY + 2 * VV_HOUR);
+    struct vv_ledger_rule often = {.fold_every_ns = VV_HOUR, .fold_at_ns = 90 * VV_MINUTE};
+    assert_int_equal(vv_ledger_fold(&often, midnight), midnight + 30 * VV_MINUTE);
+    assert_int_equal(vv_ledger_fold(&often, -1), 30 * VV_MINUTE);
+}
+
 static void a_span_of_long_ago_is_overdue(void **state)
 {
     (void)state;
@@ -86,6 +100,7 @@ int main(void)
         cmocka_unit_test(due_after_end_and_lateness_spread_over_a_span),
         cmocka_unit_test(quiet_after_the_last_run),
         cmocka_unit_test(overdue_is_sealed_although_runs_keep_coming),
+        cmocka_unit_test(late_points_are_folded_at_a_set_time),
         cmocka_unit_test(a_span_of_long_ago_is_overdue),
         cmocka_unit_test(a_clock_that_went_back_holds_nothing_up),
     };
