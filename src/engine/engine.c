@@ -69,6 +69,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory while starting");
     }
+    engine->seal_share =
+        (struct vv_share){.percent = settings->seal_share, .most_ns = VV_SEAL_SLICE_NS};
     engine->query_context = (struct vv_query_context){.registry = engine->registry,
                                                       .head = engine->head,
                                                       .store = engine->store,

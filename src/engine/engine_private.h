@@ -14,6 +14,7 @@
 #include "engine/folder.h"
 #include "engine/names.h"
 #include "engine/schema_options.h"
+#include "engine/share.h"
 #include "fleet/fleet.h"
 #include "flush/flush.h"
 #include "journal/journal.h"
@@ -235,8 +236,9 @@ struct vv_engine {
 
     /* Storage thread. */
     _Atomic int64_t
-        expiry_held_ns; /* so far behind the clock nothing expires; any thread reads it */
-    int64_t seal_at_ns; /* monotonic: when the ledger is looked at again */
+        expiry_held_ns;         /* so far behind the clock nothing expires; any thread reads it */
+    struct vv_share seal_share; /* of sealing, beside jobs */
+    int64_t seal_at_ns;         /* monotonic: when the ledger is looked at again */
     int64_t expire_at_ns;
     int64_t space_at_ns;
     int64_t retry_at_ns; /* after a failure of the store */
@@ -451,6 +453,8 @@ struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine);
 enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
 /* Seals one group; `until` as in vv_sealer_step. */
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
+/* Sealing gives way to others after so much time. */
+#define VV_SEAL_SLICE_NS (100 * VV_MILLISECOND)
 /* What is due to be sealed, or to be built, is done within so much time, as a rule: what is finer
  * than a tier lives so much longer than what it is needed for. */
 #define VV_TIERS_SLACK_NS (12 * VV_HOUR)

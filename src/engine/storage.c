@@ -12,7 +12,6 @@
 
 #define SEAL_SPANS        256
 #define SEAL_SPANS_SHARED 512 /* a group costs an agreement for each of its shards */
-#define SEAL_SLICE_NS     (100 * VV_MILLISECOND)
 #define STOP_DELIVERY_NS  (2 * VV_SECOND)
 #define RETRY_FIRST_NS    (250 * VV_MILLISECOND)
 #define RETRY_LAST_NS     (5 * VV_SECOND) /* an attempt costs little */
@@ -151,7 +150,9 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
     engine->retry_wait_ns = 0;
     engine->stored_run = job->run;
     engine->seal_unconfirmed = false; /* the job's confirm covered it */
-    vv_histogram_add_duration(&engine->counters.flush_duration, now_of(engine) - start);
+    int64_t spent_ns = now_of(engine) - start;
+    vv_share_earn(&engine->seal_share, spent_ns);
+    vv_histogram_add_duration(&engine->counters.flush_duration, spent_ns);
     atomic_fetch_add(&engine->counters.flushes, 1);
     finish_job(engine, job);
     engine->beat_at_ns = now_of(engine); /* others see it, and may wait for it */
@@ -214,16 +215,23 @@ static enum vv_status seal_slice(struct vv_engine *engine, vv_stamp until)
     enum vv_status status;
     do {
         status = vv_storage_seal(engine, until, &error);
-    } while (status == VV_OK && now_of(engine) - start < SEAL_SLICE_NS);
+    } while (status == VV_OK && now_of(engine) - start < VV_SEAL_SLICE_NS);
     return status;
 }
 
+/* Flushes come first: while jobs wait, sealing has a share of the time only. A year of history that
+ * is loaded would else take a slice after each of them. */
 static void seal_when_due(struct vv_engine *engine)
 {
-    if (now_of(engine) < engine->seal_at_ns) {
+    pthread_mutex_lock(&engine->lock);
+    bool job_waits = engine->job_first != NULL;
+    pthread_mutex_unlock(&engine->lock);
+    int64_t start = now_of(engine);
+    if (start < engine->seal_at_ns || !vv_share_may(&engine->seal_share, job_waits)) {
         return;
     }
     bool more = seal_slice(engine, VV_SEAL_DUE) == VV_OK;
+    vv_share_spend(&engine->seal_share, now_of(engine) - start, job_waits);
     engine->seal_at_ns = now_of(engine) + (more ? 0 : engine->settings.seal_interval_ns);
 }
 

@@ -137,6 +137,10 @@ const struct vv_setting vv_setting_table[] = {
              "are not sealed in the same second"),
     DURATION("seal.interval", seal_interval_ns, "5s", 100 * VV_MILLISECOND, VV_HOUR, NULL,
              "How often spans that are due are looked for"),
+    INT("seal.share", seal_share, "25", 1, 90, NULL,
+        "While flushes wait, sealing and building tiers take so many percent of the time of the "
+        "thread that writes the store, at most, so that history that is loaded, or late points, do "
+        "not hold up what comes now; when none wait, all of it"),
     SIZE("seal.block_bytes_max", block_bytes_max, "256KiB", 4 * KIB, 16 * MIB, NULL,
          "A sealed block is cut at about this size"),
     INT("seal.zstd_level", zstd_level, "1", 1, 19, "no zstd",
