@@ -18,10 +18,19 @@ struct change {
 
 /* ---- what must hold ---- */
 
-/* What a tier is built from must live so long. */
-static int64_t finer_ns_least(enum vv_space tier)
+/* How much longer than by default spans wait for being sealed, at most. */
+static int64_t longer_wait_ns(const struct vv_settings *settings)
 {
-    return tier == VV_SPACE_DAY ? 35 * VV_DAY : 2 * VV_DAY;
+    int64_t lateness_ns = settings->seal_lateness_ns - VV_HOUR;
+    int64_t spread_ns = settings->seal_spread_ns - VV_DAY; /* as far as a span is long */
+    return (lateness_ns > 0 ? lateness_ns : 0) + (spread_ns > 0 ? spread_ns : 0);
+}
+
+/* What a tier is built from must live so long: until a unit is over, sealed below, and built. */
+static int64_t finer_ns_least(const struct vv_engine *engine, enum vv_space tier)
+{
+    int64_t least_ns = tier == VV_SPACE_DAY ? 35 * VV_DAY : 2 * VV_DAY;
+    return least_ns + longer_wait_ns(&engine->settings);
 }
 
 static bool is_on(const struct vv_retentions *retentions, enum vv_space tier)
@@ -46,19 +55,20 @@ static int64_t finer_ns(const struct vv_retentions *retentions, enum vv_space ti
     return longest_ns;
 }
 
-static enum vv_status check(const struct vv_retentions *retentions, struct vv_error *error)
+static enum vv_status check(const struct vv_engine *engine, const struct vv_retentions *retentions,
+                            struct vv_error *error)
 {
     static const char *const finer[VV_SPACES] = {"raw points", "raw points or the minute tier",
                                                  "raw points, the minute or the hour tier"};
     for (int i = 0; i < VV_SPACES; i++) {
         enum vv_space tier = (enum vv_space)i;
-        int64_t least_ns = finer_ns_least(tier);
+        int64_t least_ns = finer_ns_least(engine, tier);
         if (is_on(retentions, tier) && is_longer(least_ns, finer_ns(retentions, tier))) {
             return vv_error_set(error, VV_INVALID,
                                 "the %.*s tier is built from what is finer, which would be gone "
                                 "too early: keep %s for %d days at least, or switch it off",
                                 VV_STR_ARG(vv_space_word(tier)), finer[tier],
-                                (int)(least_ns / VV_DAY));
+                                (int)((least_ns + VV_DAY - 1) / VV_DAY));
         }
     }
     return VV_OK;
@@ -143,7 +153,7 @@ static enum vv_status check_tiers(struct vv_engine *engine, const struct change 
                             "a tier was switched off, and what it had is still being removed: try "
                             "again in some seconds");
     }
-    return check(&change->after, error);
+    return check(engine, &change->after, error);
 }
 
 /* ---- the change ---- */

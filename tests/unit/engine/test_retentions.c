@@ -240,6 +240,21 @@ static void what_a_tier_is_built_from_must_live_long_enough(void **state)
     }
 }
 
+static void what_waits_longer_to_be_sealed_must_live_longer(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place, false);
+    vv_engine_close(place.engine);
+    place.settings.seal_lateness_ns = 3 * VV_DAY;
+    place.settings.seal_spread_ns = 2 * VV_DAY;
+    open_engine(&place);
+    assert_int_equal(change(&place, 5 * VV_DAY, 30 * VV_DAY, OFF, OFF), VV_INVALID);
+    assert_non_null(strstr(place.error.message, "6 days"));
+    assert_int_equal(change(&place, 6 * VV_DAY, 30 * VV_DAY, OFF, OFF), VV_OK);
+    end(&place);
+}
+
 static void points_are_not_kept_too_short_while_tiers_are_on(void **state)
 {
     (void)state;
@@ -464,6 +479,7 @@ int main(void)
         cmocka_unit_test(tiers_are_switched_on_changed_and_off_and_stay_so),
         cmocka_unit_test(tiers_alone_leave_the_points_alone),
         cmocka_unit_test(what_a_tier_is_built_from_must_live_long_enough),
+        cmocka_unit_test(what_waits_longer_to_be_sealed_must_live_longer),
         cmocka_unit_test(points_are_not_kept_too_short_while_tiers_are_on),
         cmocka_unit_test(a_tier_is_on_again_only_when_what_it_had_is_gone),
         cmocka_unit_test(nothing_is_built_into_a_tier_that_is_off),
