@@ -132,7 +132,7 @@ enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct
         if (from != engine->whole[i]) {
             status = put(engine, i, from, error);
             engine->whole[i] = status == VV_OK ? from : engine->whole[i];
-            any = true;
+            any |= from != VV_TIME_MIN; /* else nothing goes: that may be lost, and noted again */
         }
     }
     return status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
