@@ -208,6 +208,21 @@ static enum vv_status check_tls(const struct vv_settings *settings, struct vv_er
     return VV_OK;
 }
 
+/* Runs that wait are written again from half the slack on, so often: by then most must be sealed,
+ * and none may expire before it is due. Spans that are chosen for a source are not known here. */
+static enum vv_status check_slack(const struct vv_settings *settings, struct vv_error *error)
+{
+    int64_t spread_ns = settings->seal_spread_ns ? settings->seal_spread_ns : settings->span_ns;
+    if (strcmp(settings->store_kind, "cassandra") != 0 ||
+        settings->seal_lateness_ns + spread_ns <= settings->cassandra_slack_ns / 4) {
+        return VV_OK;
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "seal.lateness and seal.spread (0s: partition.span) together are longer "
+                        "than a quarter of cassandra.slack, so runs could expire unsealed: raise "
+                        "cassandra.slack, or lower them");
+}
+
 enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
                                            struct vv_error *error)
 {
@@ -227,6 +242,9 @@ enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
     }
     if (status == VV_OK) {
         status = check_login(settings, error);
+    }
+    if (status == VV_OK) {
+        status = check_slack(settings, error);
     }
     return status == VV_OK ? check_tls(settings, error) : status;
 }

@@ -172,6 +172,34 @@ static void each_region_has_a_keyspace(void **state)
     expect_refused(&settings, "the regions eu-1 and EU_1 one keyspace");
 }
 
+static void set(struct vv_settings *settings, const char *name, const char *value)
+{
+    assert_int_equal(vv_settings_set(settings, name, value, NULL), VV_OK);
+}
+
+static void runs_that_expire_before_they_are_due_are_refused(void **state)
+{
+    (void)state;
+    struct vv_settings settings = with("store.kind", "cassandra");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    set(&settings, "cassandra.slack", "4h");
+    set(&settings, "seal.lateness", "30m");
+    set(&settings, "seal.spread", "30m");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    set(&settings, "seal.spread", "1801s");
+    expect_refused(&settings, "raise cassandra.slack, or lower them");
+    set(&settings, "seal.spread", "0s");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    set(&settings, "partition.bucket", "1d");
+    set(&settings, "partition.span", "1h");
+    expect_refused(&settings, "than a quarter of cassandra.slack");
+    set(&settings, "seal.spread", "1s");
+    set(&settings, "seal.lateness", "30d");
+    expect_refused(&settings, "seal.lateness and seal.spread");
+    set(&settings, "store.kind", "rocksdb");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+}
+
 static void many_data_centres_are_refused(void **state)
 {
     (void)state;
@@ -268,6 +296,7 @@ int main(void)
         cmocka_unit_test(replication_is_by_data_centre),
         cmocka_unit_test(wrong_texts_are_refused),
         cmocka_unit_test(each_region_has_a_keyspace),
+        cmocka_unit_test(runs_that_expire_before_they_are_due_are_refused),
         cmocka_unit_test(many_data_centres_are_refused),
         cmocka_unit_test(what_fits_together_is_taken),
         cmocka_unit_test(the_password_comes_from_its_file),
