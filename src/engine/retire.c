@@ -10,6 +10,7 @@
  * nodes.
  */
 #include "engine/engine_private.h"
+#include "registry/shared.h"
 
 #define STAMPS_NS VV_DAY /* that a stamp may differ from when its batch was acknowledged */
 
@@ -57,4 +58,26 @@ enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *erro
         source = vv_deletions_next(engine->deletions, source + 1, 0);
     }
     return status == VV_OK ? vv_engine_confirm(engine, error) : status;
+}
+
+enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
+                                   struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    struct vv_buffer value = {0};
+    uint8_t bytes[4];
+    vv_registry_key(source, bytes);
+    struct vv_str key = {(const char *)bytes, sizeof bytes};
+    bool has = vv_deletions_encode(engine->deletions, source, &value);
+    enum vv_status status = vv_buffer_status(&value);
+    if (status != VV_OK) {
+        status = vv_error_set(error, VV_NO_MEMORY, "out of memory while sweeping");
+    } else if (has) {
+        status = store->ops->put_meta(store, VV_META_DELETION, key,
+                                      (struct vv_str){(const char *)value.data, value.size}, error);
+    } else {
+        status = store->ops->remove_meta(store, VV_META_DELETION, key, error);
+    }
+    vv_buffer_deinit(&value);
+    return status;
 }

@@ -20,7 +20,9 @@
  * single values, which nobody seals, every node removes by itself when it knows of the marker: so
  * what it put before is gone then, and what it puts later it puts with the marker in mind.
  *
- * What waits for a part of the store that is away is left for the next round.
+ * What waits for a part of the store that is away is left for the next round. So are marks while
+ * something that this node told is parked: it may be the marker, and who does not know of it would
+ * seal what it hides, and retire the mark.
  */
 #include "engine/engine_private.h"
 #include "registry/shared.h"
@@ -43,30 +45,6 @@ static int64_t now_of(const struct vv_engine *engine)
 bool vv_sweep_is_due(const struct vv_engine *engine)
 {
     return now_of(engine) >= engine->sweep.step_at_ns;
-}
-
-/* ---- metadata ---- */
-
-enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
-                                   struct vv_error *error)
-{
-    struct vv_store *store = engine->store;
-    struct vv_buffer value = {0};
-    uint8_t bytes[4];
-    vv_registry_key(source, bytes);
-    struct vv_str key = {(const char *)bytes, sizeof bytes};
-    bool has = vv_deletions_encode(engine->deletions, source, &value);
-    enum vv_status status = vv_buffer_status(&value);
-    if (status != VV_OK) {
-        status = vv_error_set(error, VV_NO_MEMORY, "out of memory while sweeping");
-    } else if (has) {
-        status = store->ops->put_meta(store, VV_META_DELETION, key,
-                                      (struct vv_str){(const char *)value.data, value.size}, error);
-    } else {
-        status = store->ops->remove_meta(store, VV_META_DELETION, key, error);
-    }
-    vv_buffer_deinit(&value);
-    return status;
 }
 
 /* ---- spans ---- */
@@ -438,9 +416,18 @@ static unsigned lacks(const struct vv_engine *engine)
     return VV_MARKER_UNSWEPT | (engine->store->ops->remove_values ? VV_MARKER_UNCLEARED : 0u);
 }
 
+/* Where others write, a source whose plans are not known here yet may have spans all the same. */
+static bool is_placed(const struct vv_engine *engine)
+{
+    return !engine->fleet || vv_registry_source_plans(engine->registry, engine->sweep.source).n > 0;
+}
+
 static bool read_source(struct vv_engine *engine)
 {
     struct vv_sweep *sweep = &engine->sweep;
+    if (!is_placed(engine)) {
+        return false;
+    }
     sweep->n = vv_deletions_read(engine->deletions, sweep->source, lacks(engine), sweep->markers,
                                  VV_MARKERS_OF_SOURCE_MAX);
     sweep->n = sweep->n < VV_MARKERS_OF_SOURCE_MAX ? sweep->n : VV_MARKERS_OF_SOURCE_MAX;
@@ -502,6 +489,25 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
     return status;
 }
 
+/* Spans are read where the others have put them, and marked when they can know why: what was told
+ * must have landed. Single values are removed all the same. */
+static enum vv_status begin_beside_others(struct vv_engine *engine, struct vv_error *error)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    enum vv_status status = vv_learn_if_old(engine, error);
+    if (status == VV_OK) {
+        status = vv_engine_confirm(engine, error);
+    }
+    if (status != VV_OK || vv_engine_parked(engine).n_told == 0) {
+        return status;
+    }
+    for (size_t i = 0; i < sweep->n; i++) {
+        sweep->todo[i] &= ~(unsigned)VV_MARKER_UNSWEPT;
+    }
+    sweep->active = next_marker(sweep, 0);
+    return VV_OK;
+}
+
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
@@ -524,8 +530,8 @@ enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
         return VV_DONE;
     }
     sweep->step_at_ns = now_of(engine) + STEP_WAIT_NS;
-    /* What was told of it must have landed before spans are read. */
-    enum vv_status status = begins && engine->fleet ? vv_engine_confirm(engine, error) : VV_OK;
+    bool is_first = begins && sweep->active && engine->fleet;
+    enum vv_status status = is_first ? begin_beside_others(engine, error) : VV_OK;
     if (status == VV_OK) {
         status = sweep_some(engine, error);
     }

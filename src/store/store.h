@@ -160,6 +160,7 @@ struct vv_parked {
     uint64_t n; /* pieces, marks and definitions */
     uint64_t bytes;
     int64_t since_ns; /* wall time of the oldest; 0: nothing is parked */
+    uint64_t n_told;  /* of n: what others are told */
 };
 
 /* For a store that several nodes share. Storage thread, unless said otherwise. */

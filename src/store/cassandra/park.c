@@ -511,6 +511,7 @@ void vv_shared_parked(struct vv_store *base, struct vv_parked *parked_out)
 {
     struct vv_parking *parking = &vv_cassandra_of(base)->parking;
     pthread_mutex_lock(&parking->lock);
-    *parked_out = (struct vv_parked){n_all(parking), parking->bytes, parking->since_ns};
+    *parked_out = (struct vv_parked){n_all(parking), parking->bytes, parking->since_ns,
+                                     parking->n[VV_PARKED_TOLD]};
     pthread_mutex_unlock(&parking->lock);
 }

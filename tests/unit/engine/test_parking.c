@@ -4,6 +4,8 @@
 #include "answers.h"
 #include "nodes_rig.h"
 
+#include "engine/engine_private.h"
+
 #define TENANTS 4
 #define TIMEOUT (30 * VV_SECOND) /* ack.timeout, as it is set by default */
 
@@ -53,7 +55,7 @@ static void all_parked(struct vv_store *store, struct vv_parked *parked_out)
 {
     (void)store;
     pthread_mutex_lock(&parked.lock);
-    *parked_out = (struct vv_parked){parked.n, parked.n * 100, parked.since_ns};
+    *parked_out = (struct vv_parked){parked.n, parked.n * 100, parked.since_ns, parked.n};
     pthread_mutex_unlock(&parked.lock);
 }
 
@@ -297,6 +299,64 @@ static void a_store_that_failed_delivers_nothing(void **state)
     rig_deinit(&rig);
 }
 
+/* ---- what is deleted ---- */
+
+static bool is_swept_after_a_round(struct rig *rig)
+{
+    enum vv_status status;
+    do {
+        vv_sim_clock_advance(&rig->clock, VV_SECOND);
+        status = rig_step(rig, VV_TASK_SWEEP);
+    } while (status == VV_OK);
+    assert_int_equal(status, VV_DONE);
+    return vv_deletions_next(rig->engine->deletions, 0, VV_MARKER_UNSWEPT) == UINT32_MAX;
+}
+
+static void learn_marker(struct rig *rig)
+{
+    struct vv_marker marker = {.from = VV_TIME_MIN,
+                               .to = VV_TIME_MAX + 1,
+                               .stamp = vv_stamp_make(RIG_START / 1000 + 1000000, 3),
+                               .scope = VV_DELETION_SOURCE,
+                               .is_told = true};
+    assert_int_equal(vv_deletions_learn(rig->engine->deletions, 0, &marker, 1), VV_OK);
+}
+
+/* The marker that others shall know by then may be what is parked. */
+static void spans_are_not_marked_while_what_was_told_is_parked(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct write write;
+    begin(&rig, false);
+    submit_and_store(&rig, 0, &write);
+    learn_marker(&rig);
+    set_n(1);
+    assert_false(is_swept_after_a_round(&rig));
+    assert_int_equal(rig.engine->counters.spans_swept, 0);
+    set_n(0);
+    assert_true(is_swept_after_a_round(&rig));
+    rig_deinit(&rig);
+}
+
+/* What others have put there is found when they have told where it is. */
+static void a_source_whose_plans_are_unknown_is_not_swept_yet(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct write write;
+    begin(&rig, false);
+    submit(&rig, 0, &write);
+    assert_int_equal(rig_step(&rig, VV_TASK_COMMIT), VV_OK);
+    learn_marker(&rig);
+    assert_int_equal(vv_registry_source_plans(rig.engine->registry, 0).n, 0);
+    assert_false(is_swept_after_a_round(&rig));
+    assert_int_equal(rig_step(&rig, VV_TASK_FLUSH), VV_OK);
+    assert_true(is_swept_after_a_round(&rig));
+    (void)!rig_step(&rig, VV_TASK_COMMIT);
+    rig_deinit(&rig);
+}
+
 /* ---- what is said of it ---- */
 
 static void what_is_parked_is_told(void **state)
@@ -431,6 +491,8 @@ int main(void)
         cmocka_unit_test(it_is_delivered_in_slices),
         cmocka_unit_test(a_failure_to_deliver_is_none_of_the_store),
         cmocka_unit_test(a_store_that_failed_delivers_nothing),
+        cmocka_unit_test(spans_are_not_marked_while_what_was_told_is_parked),
+        cmocka_unit_test(a_source_whose_plans_are_unknown_is_not_swept_yet),
         cmocka_unit_test(what_is_parked_is_told),
         cmocka_unit_test(this_node_has_flushed_until_something_was_parked),
         cmocka_unit_test(the_storage_thread_delivers_and_the_committer_answers),
