@@ -285,7 +285,7 @@ static enum vv_status put_mark(struct cut *cut, const struct vv_span_key *key, i
                                  .key = *key,
                                  .span_ns = span_ns,
                                  .run = run > cut->marked ? run : cut->marked};
-    bool is_rows = vv_cassandra_layout(cut->store, cut->tenant) == VV_LAYOUT_ROWS;
+    bool is_rows = vv_cassandra_written_layout(cut->store, cut->tenant) == VV_LAYOUT_ROWS;
     return is_rows ? VV_OK : vv_park_mark(cut->store, &mark, cut->error);
 }
 

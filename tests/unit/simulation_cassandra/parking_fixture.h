@@ -35,6 +35,7 @@ struct node {
     uint32_t client;
     uint64_t parked_max;
     const char *rows_tenants;
+    int64_t lead_ns; /* 0: others need no time to learn */
     struct vv_store *local;
     struct vv_store_ops local_ops;
     const struct vv_store_ops *memory_ops;
@@ -163,6 +164,7 @@ static inline void open_node(struct node *node)
         .n_classes = 1,
         .rows_tenants = node->rows_tenants,
         .slack_ns = VV_DAY,
+        .lead_ns = node->lead_ns,
         .requests_max = 64,
         .bytes_max = 1u << 20,
         .parked_max = node->parked_max,

@@ -252,6 +252,25 @@ static void a_tentative_plan_gives_way(void **state)
     assert_int_equal(start, START + 12 * VV_HOUR);
 }
 
+/* The settings want rows, but until others know of that runs are written: whatever is placed anew
+ * has marks, or nobody would seal it before it expires. */
+static void what_waits_for_its_turn_is_placed_with_marks(void **state)
+{
+    (void)state;
+    static struct marks marks;
+    assert_false(agree(&b, 9, &by_hours).is_tentative);
+    put_tentatively(9);
+    close_node(&a);
+    a.rows_tenants = "t1";
+    a.lead_ns = VV_HOUR;
+    open_node(&a);
+    settle(9, &by_hours);
+    deliver_all(&a);
+    assert_int_equal(parked(&a), 0);
+    assert_int_equal(count_all(&b, 9, &by_hours, true), ROWS);
+    assert_in_range(scan(&a, &marks), ROWS / 8, 3 * ROWS / 8);
+}
+
 /* Killed at whatever change of the local store: doing it again comes to the same. */
 static void recutting_can_be_interrupted(void **state)
 {
@@ -454,6 +473,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_tentative_plan_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_tentative_plan_gives_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_waits_for_its_turn_is_placed_with_marks, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(recutting_can_be_interrupted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_change_waits_until_it_can_be_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_later_plan_is_followed, set_up, tear_down),
