@@ -40,6 +40,8 @@ static void note_failure(struct vv_engine *engine, const char *event, enum vv_st
     engine->retry_at_ns = now_of(engine) + engine->retry_wait_ns;
     atomic_store(&engine->store_failed, true);
     vv_open_units_clear(engine->open_units);
+    engine->sweep.active = false; /* begins anew: recovering forgets the marks that it has put */
+    engine->sweep.next_source = 0;
     pthread_mutex_lock(&engine->lock);
     pthread_cond_broadcast(&engine->waiters_wake); /* who waits for a flush learns of it */
     pthread_mutex_unlock(&engine->lock);

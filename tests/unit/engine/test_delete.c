@@ -429,6 +429,32 @@ static void a_deletion_survives_kill_9_at_each_step(void **state)
     }
 }
 
+/* A store that failed has lost the marks that it had not confirmed, in the middle of a sweep. */
+static void a_sweep_begins_again_when_the_store_has_failed(void **state)
+{
+    (void)state;
+    enum { DAYS = 60 }; /* more than a step of the sweep reads */
+    struct place place;
+    begin(&place);
+    for (int day = 0; day < DAYS; day++) {
+        write_line(&place, "a", -day * 1440, 1);
+    }
+    bring_to(&place, IN_BLOCKS);
+    delete_points(&place, "tag=h=a", -DAYS * 1440, 1);
+    vv_sim_clock_advance(&place.clock, VV_SECOND);
+    assert_int_equal(step(&place, VV_TASK_SWEEP), VV_OK);
+    assert_in_range(gauge(&place, "varve_deletion_spans_marked_total"), 1, DAYS - 1);
+    write_line(&place, "b", 0, 1);
+    vv_store_memory_fail(place.store, VV_IO, 1);
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_IO);
+    vv_sim_clock_advance(&place.clock, VV_MINUTE);
+    flush(&place);
+    sweep_all(&place);
+    seal_all(&place);
+    assert_int_equal(count_bytes(&place), 2);
+    end(&place);
+}
+
 static void a_deletion_that_the_journal_refused_deletes_nothing(void **state)
 {
     (void)state;
@@ -668,6 +694,7 @@ int main(void)
         cmocka_unit_test(a_point_that_is_written_again_is_there),
         cmocka_unit_test(the_bytes_of_what_is_deleted_go),
         cmocka_unit_test(a_deletion_survives_kill_9_at_each_step),
+        cmocka_unit_test(a_sweep_begins_again_when_the_store_has_failed),
         cmocka_unit_test(a_deletion_that_the_journal_refused_deletes_nothing),
         cmocka_unit_test(an_older_run_that_comes_late_stays_hidden),
         cmocka_unit_test(nothing_is_deleted_because_a_word_was_forgotten),
