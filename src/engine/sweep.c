@@ -123,7 +123,8 @@ static vv_stamp stale_run(struct vv_engine *engine, const struct vv_marker *mark
     return sweep->stale_run;
 }
 
-/* Single values have no marks, but tiers above them; another node may have removed them already. */
+/* Single values have no marks, but tiers above them; another node may have written them, though
+ * this one does not, and have removed them already. */
 static enum vv_status make_values_stale(struct vv_engine *engine, const struct vv_bucket *bucket,
                                         struct vv_stale *stale, struct vv_error *error)
 {
@@ -134,7 +135,7 @@ static enum vv_status make_values_stale(struct vv_engine *engine, const struct v
     int64_t from = marker->from > bucket->start ? marker->from : bucket->start;
     int64_t to = marker->to < bucket->end ? marker->to : bucket->end;
     from = from > frozen ? from : frozen;
-    bool has_values = store->ops->values_max && store->ops->values_max(store, tenant) > 0;
+    bool has_values = store->ops->has_values && store->ops->has_values(store, tenant);
     return has_values && from < to ? vv_stale_range(stale, from, to, INT64_MAX, error) : VV_OK;
 }
 

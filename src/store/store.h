@@ -321,6 +321,9 @@ struct vv_store_ops {
     /* How many values a partition of the tenant should hold at most, where what is written now is
      * kept as single values; 0: it is kept as columns. NULL: always. Storage thread. */
     uint64_t (*values_max)(struct vv_store *, uint32_t tenant);
+    /* Whether there may be single values of the tenant, whoever wrote them and when. NULL: never.
+     * Any thread. */
+    bool (*has_values)(struct vv_store *, uint32_t tenant);
     const struct vv_shared_ops *shared; /* NULL: the store is one node's */
 };
 
