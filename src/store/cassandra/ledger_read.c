@@ -318,6 +318,9 @@ enum vv_status vv_ledger_read(struct vv_cassandra *store, struct vv_error *error
     }
     enum vv_status status = read_shards(&reading, shards, n);
     size_t some = reading.n < SLOTS_AT_ONCE ? reading.n : SLOTS_AT_ONCE;
+    if (status == VV_OK && some > 0) { /* what is retired, but not there yet, would come back */
+        status = vv_cassandra_failed(store, vv_flight_wait(&store->flight, error));
+    }
     if (status == VV_OK && some > 0) {
         status = read_slots(&reading, reading.changed, some);
     }
