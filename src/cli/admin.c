@@ -189,7 +189,6 @@ int vv_plan_run(const struct vv_arguments *arguments)
     struct vv_client_options client;
     struct vv_error error = {0};
     struct vv_buffer path = {0};
-    bool changes = false;
     if (vv_client_configure(arguments, &client, &error) != VV_OK) {
         return vv_usage_fail(arguments->command, error.message, NULL);
     }
@@ -197,13 +196,9 @@ int vv_plan_run(const struct vv_arguments *arguments)
     struct vv_buffer form = {0};
     vv_form_add(&form, "tenant", vv_str_of(client.tenant));
     vv_form_add(&form, "source", vv_str_of(arguments->words[0]));
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const char *value = vv_arguments_text(arguments, options[i], NULL);
-        if (value) {
-            vv_form_add(&form, options[i], vv_str_of(value));
-            changes = true;
-        }
-    }
+    size_t size = form.size;
+    vv_form_add_options(&form, arguments, options, sizeof options / sizeof options[0]);
+    bool changes = form.size > size;
     vv_buffer_append(&path, form.data, form.size);
     vv_buffer_u8(&path, 0);
     int code = VV_EXIT_FAILED;

@@ -333,3 +333,20 @@ void vv_form_add(struct vv_buffer *form, const char *name, struct vv_str value)
         }
     }
 }
+
+void vv_form_add_options(struct vv_buffer *form, const struct vv_arguments *arguments,
+                         const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0;
+        const char *value = vv_arguments_next(arguments, names[i], &at);
+        while (value) {
+            bool repeats = arguments->given[at - 1].option->repeats;
+            const char *next = vv_arguments_next(arguments, names[i], &at);
+            if (repeats || !next) {
+                vv_form_add(form, names[i], vv_str_of(value));
+            }
+            value = next;
+        }
+    }
+}

@@ -72,5 +72,9 @@ int vv_response_fail(const struct vv_response *response);
 
 /* Appends name=value to a form or query string, with & between, percent-encoded. */
 void vv_form_add(struct vv_buffer *form, const char *name, struct vv_str value);
+/* The same with those of n options that were given: each value of one that repeats, else the last.
+ */
+void vv_form_add_options(struct vv_buffer *form, const struct vv_arguments *arguments,
+                         const char *const *names, size_t n);
 
 #endif

@@ -19,22 +19,11 @@ struct deletion {
 
 static void make_form(const struct deletion *deletion, bool dry_run, struct vv_buffer *form)
 {
-    static const char *const repeated[] = {"metric", "measurement", "source", "tag"};
-    static const char *const single[] = {"from", "to", "epoch"};
+    static const char *const options[] = {"metric", "measurement", "source", "tag",
+                                          "from",   "to",          "epoch"};
     const struct vv_arguments *arguments = deletion->arguments;
-    const char *value;
     vv_form_add(form, "tenant", vv_str_of(deletion->session.options.tenant));
-    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
-        for (size_t at = 0; (value = vv_arguments_next(arguments, repeated[i], &at));) {
-            vv_form_add(form, repeated[i], vv_str_of(value));
-        }
-    }
-    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
-        value = vv_arguments_text(arguments, single[i], NULL);
-        if (value) {
-            vv_form_add(form, single[i], vv_str_of(value));
-        }
-    }
+    vv_form_add_options(form, arguments, options, sizeof options / sizeof options[0]);
     if (vv_arguments_flag(arguments, "all")) {
         vv_form_add(form, "all", VV_STR_LITERAL("true"));
     }
@@ -87,13 +76,11 @@ static int call(struct deletion *deletion, bool dry_run, json_t **root_out, bool
         hint_for(&response);
     }
     if (code == VV_EXIT_OK) {
-        *root_out = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
-        if (!json_is_object(*root_out)) {
-            vv_say_error("the answer of the server cannot be read");
-            code = VV_EXIT_FAILED;
-        } else if (print) {
-            fwrite(response.body.data, 1, response.body.size, stdout);
-        }
+        *root_out = vv_answer_object(&response);
+        code = *root_out ? VV_EXIT_OK : VV_EXIT_FAILED;
+    }
+    if (code == VV_EXIT_OK && print) {
+        fwrite(response.body.data, 1, response.body.size, stdout);
     }
     vv_buffer_deinit(&form);
     vv_response_deinit(&response);

@@ -86,33 +86,16 @@ static enum vv_status check_end(struct export *export)
 
 /* ---- the request ---- */
 
-static void add_all(const struct vv_arguments *arguments, const char *option, const char *parameter,
-                    struct vv_buffer *form)
-{
-    const char *value;
-    for (size_t at = 0; (value = vv_arguments_next(arguments, option, &at));) {
-        vv_form_add(form, parameter, vv_str_of(value));
-    }
-}
-
 static void make_form(const struct export *export, struct vv_buffer *form)
 {
-    static const char *const repeated[] = {"measurement", "metric", "source", "tag"};
-    static const char *const single[] = {"from", "to", "epoch", "format"};
+    static const char *const options[] = {"measurement", "metric", "source", "tag",
+                                          "from",        "to",     "epoch",  "format"};
     const struct vv_arguments *arguments = export->arguments;
     vv_form_add(form, "tenant", vv_str_of(export->client.tenant));
     for (size_t i = 0; i < arguments->n_words; i++) {
         vv_form_add(form, "measurement", vv_str_of(arguments->words[i]));
     }
-    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
-        add_all(arguments, repeated[i], repeated[i], form);
-    }
-    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
-        const char *value = vv_arguments_text(arguments, single[i], NULL);
-        if (value) {
-            vv_form_add(form, single[i], vv_str_of(value));
-        }
-    }
+    vv_form_add_options(form, arguments, options, sizeof options / sizeof options[0]);
 }
 
 static enum vv_status ask(struct export *export, struct vv_client *client,

@@ -46,6 +46,18 @@ int vv_call_once(const struct vv_arguments *arguments, const struct vv_call *cal
     return code;
 }
 
+json_t *vv_answer_object(const struct vv_response *response)
+{
+    const char *text = (const char *)response->body.data;
+    json_t *root = json_loadb(text ? text : "", response->body.size, 0, NULL);
+    if (!json_is_object(root)) {
+        vv_say_error("the answer of the server cannot be read");
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
+}
+
 /* ---- lists ---- */
 
 static enum vv_status print_items(const struct vv_list_table *how, json_t *list)

@@ -23,6 +23,9 @@ int vv_session_call(struct vv_session *session, const struct vv_call *call,
 int vv_call_once(const struct vv_arguments *arguments, const struct vv_call *call,
                  struct vv_response *response_out);
 
+/* The object that an answer holds; the caller's. NULL: there is none, which was said. */
+json_t *vv_answer_object(const struct vv_response *response);
+
 /* What a list of the server is printed as. */
 struct vv_list_table {
     const struct vv_str *header;

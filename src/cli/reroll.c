@@ -32,22 +32,10 @@ static int64_t now_ns(void)
 
 static void make_form(const struct reroll *reroll, struct vv_buffer *form)
 {
-    static const char *const repeated[] = {"source", "tag", "measurement"};
-    static const char *const single[] = {"from", "to", "epoch", "tier"};
-    const struct vv_arguments *arguments = reroll->arguments;
-    const char *value;
+    static const char *const options[] = {"source", "tag",   "measurement", "from",
+                                          "to",     "epoch", "tier"};
     vv_form_add(form, "tenant", vv_str_of(reroll->session.options.tenant));
-    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
-        for (size_t at = 0; (value = vv_arguments_next(arguments, repeated[i], &at));) {
-            vv_form_add(form, repeated[i], vv_str_of(value));
-        }
-    }
-    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
-        value = vv_arguments_text(arguments, single[i], NULL);
-        if (value) {
-            vv_form_add(form, single[i], vv_str_of(value));
-        }
-    }
+    vv_form_add_options(form, reroll->arguments, options, sizeof options / sizeof options[0]);
     vv_form_add(form, "dry_run", vv_str_of(reroll->check ? "true" : "false"));
 }
 
@@ -65,11 +53,8 @@ static int call(struct reroll *reroll, const struct vv_call *call, json_t **root
                : response.code / 100 != 2 ? vv_response_fail(&response)
                                           : VV_EXIT_OK;
     if (code == VV_EXIT_OK) {
-        *root_out = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
-        if (!json_is_object(*root_out)) {
-            vv_say_error("the answer of the server cannot be read");
-            code = VV_EXIT_FAILED;
-        }
+        *root_out = vv_answer_object(&response);
+        code = *root_out ? VV_EXIT_OK : VV_EXIT_FAILED;
     }
     vv_response_deinit(&response);
     return code;

@@ -64,7 +64,7 @@ static void close_sources(struct vv_result *result)
 static enum vv_status read_page(struct vv_result *result, size_t limit, struct vv_error *error)
 {
     struct vv_answer *answer = result->answer;
-    struct vv_selector selector = vv_result_selector(result);
+    struct vv_selector selector = vv_request_selector(result->request);
     free(answer->page);
     answer->page = NULL;
     answer->n_page = answer->given = 0;

@@ -2,6 +2,7 @@
 /* From the names of a request to delete, or to reroll, to the numbers of an order. */
 #include "model/deletion.h"
 #include "query/request.h"
+#include "query/result.h"
 
 #include <stdlib.h>
 
@@ -120,14 +121,7 @@ static enum vv_status find_sources(const struct vv_query_context *context,
                                    uint64_t sources_max, uint32_t **sources_out, size_t *n_out,
                                    struct vv_error *error)
 {
-    const struct vv_selector selector = {
-        .ids = request->ids.items,
-        .n_ids = request->ids.n,
-        .id_patterns = request->id_patterns.items,
-        .n_id_patterns = request->id_patterns.n,
-        .matchers = request->matchers,
-        .n_matchers = request->n_matchers,
-    };
+    const struct vv_selector selector = vv_request_selector(request);
     size_t limit = sources_max < SIZE_MAX ? (size_t)sources_max + 1 : SIZE_MAX;
     enum vv_status status = vv_registry_select(context->registry, tenant, &selector,
                                                VV_REGISTRY_NONE, limit, sources_out, n_out, error);

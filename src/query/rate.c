@@ -2,8 +2,8 @@
 /* Increases with resets, by segments that can be joined in any grouping. */
 #include "query/rate.h"
 
-#include "base/clock.h"
 #include "base/bits.h"
+#include "base/clock.h"
 
 static void scan_integers(const uint64_t *values, size_t n, struct vv_rate_segment *segment)
 {

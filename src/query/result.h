@@ -75,7 +75,7 @@ VV_MUST_CHECK enum vv_status vv_result_select(struct vv_result *result, bool sou
 VV_MUST_CHECK enum vv_status vv_result_select_to_read(struct vv_result *result, bool descending,
                                                       bool few, struct vv_error *error);
 /* The request's selector for the registry. */
-struct vv_selector vv_result_selector(const struct vv_result *result);
+struct vv_selector vv_request_selector(const struct vv_request *request);
 
 /* Memory that a scan may use now. */
 size_t vv_result_memory_left(const struct vv_result *result);

@@ -5,9 +5,8 @@
 
 #include <stdlib.h>
 
-struct vv_selector vv_result_selector(const struct vv_result *result)
+struct vv_selector vv_request_selector(const struct vv_request *request)
 {
-    const struct vv_request *request = result->request;
     return (struct vv_selector){
         .ids = request->ids.items,
         .n_ids = request->ids.n,
@@ -59,7 +58,7 @@ enum vv_status vv_result_select(struct vv_result *result, bool sources, struct v
     }
     uint64_t most = result->limits.series_max / selection->n_metrics;
     size_t limit = most < SIZE_MAX ? (size_t)most + 1 : SIZE_MAX;
-    struct vv_selector selector = vv_result_selector(result);
+    struct vv_selector selector = vv_request_selector(result->request);
     status =
         vv_registry_select(result->context.registry, result->tenant, &selector, VV_REGISTRY_NONE,
                            limit, &selection->sources, &selection->n_sources, error);

@@ -87,9 +87,16 @@ static enum vv_status read_head(struct vv_reader *reader, struct head *head, str
     return is_good ? VV_OK : corrupt(error);
 }
 
-static bool is_size_right(const struct vv_reader *at_block, const struct head *head)
+/* The same of a chunk that is there with its sketches. */
+static enum vv_status read_whole_head(struct vv_reader *reader, struct head *head,
+                                      struct vv_error *error)
 {
-    return head->sketches_size == vv_reader_left(at_block) - head->block_size;
+    enum vv_status status = read_head(reader, head, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    return head->sketches_size == vv_reader_left(reader) - head->block_size ? VV_OK
+                                                                            : corrupt(error);
 }
 
 enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out,
@@ -98,10 +105,7 @@ enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out
     struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
     struct head head;
     *head_out = (struct vv_chunk_head){0};
-    enum vv_status status = read_head(&reader, &head, error);
-    if (status == VV_OK && !is_size_right(&reader, &head)) {
-        status = corrupt(error);
-    }
+    enum vv_status status = read_whole_head(&reader, &head, error);
     if (status == VV_OK) {
         *head_out = (struct vv_chunk_head){.step_ns = (int64_t)head.step_ns,
                                            .has_sketches = head.sketches_size > 0,
@@ -152,10 +156,7 @@ enum vv_status vv_chunk_open(struct vv_str bytes, struct vv_chunk *chunk_out,
     struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
     struct head head;
     *chunk_out = (struct vv_chunk){0};
-    enum vv_status status = read_head(&reader, &head, error);
-    if (status == VV_OK && !is_size_right(&reader, &head)) {
-        status = corrupt(error);
-    }
+    enum vv_status status = read_whole_head(&reader, &head, error);
     if (status == VV_OK) {
         status = read_steps(&reader, &head, chunk_out, error);
     }

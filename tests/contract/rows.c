@@ -95,13 +95,6 @@ void values_expect(struct values *found, struct values *expected)
     assert_int_equal(found->n, expected->n);
 }
 
-uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* ---- in */
 
 static size_t column_of(struct vv_rows *rows, uint32_t metric)

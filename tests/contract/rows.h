@@ -5,6 +5,7 @@
 
 #include "contract.h"
 
+#include "base/bits.h"
 #include "codec/block.h"
 
 struct value {
@@ -30,8 +31,6 @@ void values_merge(struct values *values, struct value value);
 void values_sort(struct values *values);
 /* That both are the same, in bits and in the stamps' µs. Sorts both. */
 void values_expect(struct values *found, struct values *expected);
-
-uint64_t bits_of(double value);
 
 /* Puts the values, all of one measurement, as parts of a run in the spans and splits of hours that
  * they belong to, in a bucket of a day. */

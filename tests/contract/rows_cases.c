@@ -289,12 +289,13 @@ static void rows_let_the_higher_stamp_win(void **state)
     }
     confirm(c);
     expect_day(c, 1, &expected);
-    put_one(c, START + 5, 10, bits_of(2.5), STAMP(0)); /* not negative, but as low as can be */
+    put_one(c, START + 5, 10, vv_bits_of_double(2.5),
+            STAMP(0)); /* not negative, but as low as can be */
     put_one(c, START + 6, 11, 8, ~UINT64_C(0) - VV_STAMP_NODE_MAX);
     confirm(c);
     values_add(&expected, (struct value){START, 10, 1002, STAMP(1002)});
     values_add(&expected, (struct value){START + 1, 10, 1002, STAMP(1002)});
-    values_add(&expected, (struct value){START + 5, 10, bits_of(2.5), 0});
+    values_add(&expected, (struct value){START + 5, 10, vv_bits_of_double(2.5), 0});
     values_add(&expected, (struct value){START + 6, 11, 8, ~UINT64_C(0)});
     expect_day(c, 1, &expected);
 }
@@ -360,9 +361,9 @@ static void rows_of_measurements_stay_apart(void **state)
 static void rows_look_plain(void **state)
 {
     struct contract *c = rows_store(state);
-    put_one(c, START + VV_HOUR + 1500000, 10, bits_of(21.5), STAMP(1234567));
+    put_one(c, START + VV_HOUR + 1500000, 10, vv_bits_of_double(21.5), STAMP(1234567));
     put_one(c, START + VV_HOUR + 1500000, 111, (uint64_t)-42, STAMP(1234568));
-    put_one(c, START + 2 * VV_HOUR, 10, bits_of(-0.25), STAMP(1234569));
+    put_one(c, START + 2 * VV_HOUR, 10, vv_bits_of_double(-0.25), STAMP(1234569));
     confirm(c);
     assert_string_equal(
         cql_text(TENANT, "forever",

@@ -206,7 +206,7 @@ static void a_node_that_is_alone_turns_with_the_next_confirm(void **state)
 
 static void put_value(struct contract *c, uint64_t number)
 {
-    const struct value value = {START + (int64_t)number, 4, bits_of((double)number),
+    const struct value value = {START + (int64_t)number, 4, vv_bits_of_double((double)number),
                                 vv_stamp_make(number, 1)};
     put_values(c, TENANT, 1, value.stamp, &value, 1);
     confirm(c);
@@ -218,8 +218,8 @@ static void expect_values(struct contract *c, uint64_t up_to)
     struct values expected = {0};
     read_values(c, TENANT, 1, DAY, 1, START, START + VV_DAY, &found);
     for (uint64_t i = 1; i <= up_to; i++) {
-        values_add(&expected,
-                   (struct value){START + (int64_t)i, 4, bits_of((double)i), vv_stamp_make(i, 1)});
+        values_add(&expected, (struct value){START + (int64_t)i, 4, vv_bits_of_double((double)i),
+                                             vv_stamp_make(i, 1)});
     }
     values_expect(&found, &expected);
     values_free(&found);

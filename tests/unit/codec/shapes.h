@@ -15,49 +15,14 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/bits.h"
+#include "base/random.h"
 #include "codec/block.h"
 
-struct random {
-    uint64_t state;
-};
-
-/* SplitMix64. */
-static inline uint64_t random_next(struct random *random)
+static inline double random_normal(struct vv_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static inline uint64_t random_below(struct random *random, uint64_t bound)
-{
-    return random_next(random) % bound;
-}
-
-static inline double random_unit(struct random *random)
-{
-    return (double)(random_next(random) >> 11) * 0x1p-53;
-}
-
-static inline double random_normal(struct random *random)
-{
-    double radius = sqrt(-2.0 * log(random_unit(random) + 0x1p-60));
-    return radius * cos(6.283185307179586 * random_unit(random));
-}
-
-static inline uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline double double_of(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    double radius = sqrt(-2.0 * log(vv_random_unit(random) + 0x1p-60));
+    return radius * cos(6.283185307179586 * vv_random_unit(random));
 }
 
 /* A fresh array of exactly count elements (1 at least), so that overruns are seen. (gcc, where it
@@ -104,59 +69,64 @@ static inline enum vv_value_type shape_type(enum shape shape)
     return shape < SHAPE_INT_CONSTANT ? VV_FLOAT64 : VV_INT64;
 }
 
-static inline double odd_double(struct random *random)
+static inline double odd_double(struct vv_random *random)
 {
     static const uint64_t odd[] = {
         UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000000), UINT64_C(0x7ff8000000000001),
         UINT64_C(0x7ff0000000000001), UINT64_C(0xffffffffffffffff), UINT64_C(0x8000000000000000),
         UINT64_C(0x0000000000000001), UINT64_C(0x7fefffffffffffff), UINT64_C(0x0010000000000000),
         UINT64_C(0x000fffffffffffff), UINT64_C(0xffefffffffffffff), 0};
-    return double_of(odd[random_below(random, sizeof odd / sizeof odd[0])]);
+    return vv_bits_double(odd[vv_random_below(random, sizeof odd / sizeof odd[0])]);
 }
 
-static inline uint64_t float_value(enum shape shape, size_t i, struct random *random, double *walk)
+static inline uint64_t float_value(enum shape shape, size_t i, struct vv_random *random,
+                                   double *walk)
 {
     double noise = random_normal(random);
     switch (shape) {
     case SHAPE_CONSTANT:
-        return bits_of(21.5);
+        return vv_bits_of_double(21.5);
     case SHAPE_CONSTANT_ODD:
-        return bits_of(1.0 / 3.0);
+        return vv_bits_of_double(1.0 / 3.0);
     case SHAPE_DECIMAL_WALK:
-        *walk += (double)random_below(random, 5) - 2.0;
-        return bits_of(round(*walk) / 10.0);
+        *walk += (double)vv_random_below(random, 5) - 2.0;
+        return vv_bits_of_double(round(*walk) / 10.0);
     case SHAPE_DECIMAL_NOISE:
-        return bits_of(round((20.0 + noise) * 100.0) / 100.0);
+        return vv_bits_of_double(round((20.0 + noise) * 100.0) / 100.0);
     case SHAPE_DECIMAL_WITH_NAN:
-        return random_below(random, 50) == 0 ? bits_of((double)NAN)
-                                             : bits_of(round((20.0 + noise) * 100.0) / 100.0);
+        return vv_random_below(random, 50) == 0
+                   ? vv_bits_of_double((double)NAN)
+                   : vv_bits_of_double(round((20.0 + noise) * 100.0) / 100.0);
     case SHAPE_DECIMAL_NEGATIVE_ZERO:
-        return random_below(random, 4) == 0 ? bits_of(-0.0) : bits_of(round(noise * 10.0) / 10.0);
+        return vv_random_below(random, 4) == 0 ? vv_bits_of_double(-0.0)
+                                               : vv_bits_of_double(round(noise * 10.0) / 10.0);
     case SHAPE_AVERAGES:
-        return bits_of((round((50.0 + 5.0 * noise) * 1000.0) / 1000.0 * 3.0 + 0.6) / 3.0 - 0.2);
+        return vv_bits_of_double((round((50.0 + 5.0 * noise) * 1000.0) / 1000.0 * 3.0 + 0.6) / 3.0 -
+                                 0.2);
     case SHAPE_SINGLES:
         *walk += noise;
-        return bits_of((double)(float)*walk);
+        return vv_bits_of_double((double)(float)*walk);
     case SHAPE_SINGLE_DECIMALS:
-        return bits_of((double)(float)(round((20.0 + noise) * 10.0) / 10.0));
+        return vv_bits_of_double((double)(float)(round((20.0 + noise) * 10.0) / 10.0));
     case SHAPE_FULL_DOUBLES:
-        return bits_of(20.0 + noise);
+        return vv_bits_of_double(20.0 + noise);
     case SHAPE_SMOOTH:
-        return bits_of(100.0 * sin((double)i / 40.0));
+        return vv_bits_of_double(100.0 * sin((double)i / 40.0));
     case SHAPE_FEW_VALUES:
-        return bits_of((double)random_below(random, 20) / 7.0);
+        return vv_bits_of_double((double)vv_random_below(random, 20) / 7.0);
     case SHAPE_SPIKES:
-        return bits_of(random_below(random, 60) == 0 ? 1e9 * noise : round(noise * 4.0));
+        return vv_bits_of_double(vv_random_below(random, 60) == 0 ? 1e9 * noise
+                                                                  : round(noise * 4.0));
     case SHAPE_EXTREME_DOUBLES:
-        return bits_of(odd_double(random));
+        return vv_bits_of_double(odd_double(random));
     case SHAPE_LARGE_WHOLE:
-        return bits_of(1e18 + 4096.0 * (double)random_below(random, 1000));
+        return vv_bits_of_double(1e18 + 4096.0 * (double)vv_random_below(random, 1000));
     default:
-        return random_next(random);
+        return vv_random_next(random);
     }
 }
 
-static inline uint64_t int_value(enum shape shape, size_t i, struct random *random,
+static inline uint64_t int_value(enum shape shape, size_t i, struct vv_random *random,
                                  uint64_t *counter)
 {
     switch (shape) {
@@ -165,26 +135,27 @@ static inline uint64_t int_value(enum shape shape, size_t i, struct random *rand
     case SHAPE_INT_COUNTER:
         return *counter += 100;
     case SHAPE_INT_COUNTER_RESET:
-        *counter = random_below(random, 90) == 0 ? 0 : *counter + 1000 + random_below(random, 9);
+        *counter =
+            vv_random_below(random, 90) == 0 ? 0 : *counter + 1000 + vv_random_below(random, 9);
         return *counter;
     case SHAPE_INT_JITTER:
-        return (*counter += UINT64_C(1000000000)) + 1000000 * random_below(random, 20);
+        return (*counter += UINT64_C(1000000000)) + 1000000 * vv_random_below(random, 20);
     case SHAPE_INT_NOISE:
-        return random_below(random, 1000) - 500;
+        return vv_random_below(random, 1000) - 500;
     case SHAPE_INT_MULTIPLES:
-        return 4096 * random_below(random, 300) + 17;
+        return 4096 * vv_random_below(random, 300) + 17;
     case SHAPE_INT_EXTREMES:
-        return random_below(random, 2) == 0 ? UINT64_C(1) << 63 : UINT64_MAX >> 1;
+        return vv_random_below(random, 2) == 0 ? UINT64_C(1) << 63 : UINT64_MAX >> 1;
     case SHAPE_INT_MIN_MAX:
-        return (UINT64_C(1) << 63) + 3 * random_below(random, 1000);
+        return (UINT64_C(1) << 63) + 3 * vv_random_below(random, 1000);
     case SHAPE_INT_PARABOLA:
         return (uint64_t)i * i * 7 - 3 * (uint64_t)i + 1;
     default:
-        return random_next(random);
+        return vv_random_next(random);
     }
 }
 
-static inline void fill_shape(enum shape shape, struct random *random, size_t count,
+static inline void fill_shape(enum shape shape, struct vv_random *random, size_t count,
                               uint64_t *values_out)
 {
     double walk = 210.0;
@@ -205,7 +176,7 @@ enum timing {
     TIMING_END
 };
 
-static inline void fill_times(enum timing timing, struct random *random, size_t count,
+static inline void fill_times(enum timing timing, struct vv_random *random, size_t count,
                               int64_t *times_out)
 {
     uint64_t time = timing == TIMING_WIDE ? UINT64_C(1) << 63 : UINT64_C(1700000000000000000);
@@ -216,13 +187,13 @@ static inline void fill_times(enum timing timing, struct random *random, size_t 
             time += UINT64_C(10000000000);
             break;
         case TIMING_JITTER:
-            time += UINT64_C(10000000000) + 1000000 * random_below(random, 30);
+            time += UINT64_C(10000000000) + 1000000 * vv_random_below(random, 30);
             break;
         case TIMING_GAPS:
-            time += UINT64_C(1000000000) * (random_below(random, 40) == 0 ? 3600 : 1);
+            time += UINT64_C(1000000000) * (vv_random_below(random, 40) == 0 ? 3600 : 1);
             break;
         case TIMING_DUPLICATES:
-            time += random_below(random, 3) == 0 ? 0 : 1000 * random_below(random, 1000);
+            time += vv_random_below(random, 3) == 0 ? 0 : 1000 * vv_random_below(random, 1000);
             break;
         case TIMING_WIDE:
             time += UINT64_MAX / count;
@@ -236,17 +207,17 @@ static inline void fill_times(enum timing timing, struct random *random, size_t 
 enum stamping { STAMPING_ONE, STAMPING_RUNS, STAMPING_EACH, STAMPING_RANDOM, STAMPING_END };
 
 /* Where times are equal the stamps must ascend, so only random ones need care. */
-static inline void fill_stamps(enum stamping stamping, struct random *random, size_t count,
+static inline void fill_stamps(enum stamping stamping, struct vv_random *random, size_t count,
                                const int64_t *times, uint64_t *stamps_out)
 {
     uint64_t stamp = UINT64_C(1700000000000000) << 8;
     for (size_t i = 0; i < count; i++) {
-        if (stamping == STAMPING_RUNS && random_below(random, 30) == 0) {
-            stamp += random_below(random, 1u << 20);
+        if (stamping == STAMPING_RUNS && vv_random_below(random, 30) == 0) {
+            stamp += vv_random_below(random, 1u << 20);
         } else if (stamping == STAMPING_EACH) {
-            stamp += 256000000 + 256 * random_below(random, 5000);
+            stamp += 256000000 + 256 * vv_random_below(random, 5000);
         } else if (stamping == STAMPING_RANDOM) {
-            uint64_t next = random_next(random);
+            uint64_t next = vv_random_next(random);
             bool same_time = i > 0 && times[i] == times[i - 1];
             stamp = same_time && next < stamp ? stamp : next;
         }
@@ -257,14 +228,14 @@ static inline void fill_stamps(enum stamping stamping, struct random *random, si
 enum absence { ABSENCE_NONE, ABSENCE_SOME, ABSENCE_MOST, ABSENCE_HALF, ABSENCE_ALL, ABSENCE_END };
 
 /* A bitmap whose bits behind the last row are set, to see that they do not matter. */
-static inline uint8_t *make_presence(enum absence absence, struct random *random, size_t n_rows)
+static inline uint8_t *make_presence(enum absence absence, struct vv_random *random, size_t n_rows)
 {
     size_t size = (n_rows + 7) / 8;
     uint8_t *bitmap = exact_array(size, 1);
     memset(bitmap, absence == ABSENCE_ALL ? 0 : 0xff, size);
     for (size_t i = 0; i < n_rows; i++) {
-        bool absent = (absence == ABSENCE_SOME && random_below(random, 10) == 0) ||
-                      (absence == ABSENCE_MOST && random_below(random, 10) != 0) ||
+        bool absent = (absence == ABSENCE_SOME && vv_random_below(random, 10) == 0) ||
+                      (absence == ABSENCE_MOST && vv_random_below(random, 10) != 0) ||
                       (absence == ABSENCE_HALF && i < n_rows / 2);
         if (absent) {
             bitmap[i >> 3] &= (uint8_t) ~(1u << (i & 7));
@@ -274,7 +245,7 @@ static inline uint8_t *make_presence(enum absence absence, struct random *random
 }
 
 static inline struct vv_rows make_rows(size_t n_rows, size_t n_columns, enum timing timing,
-                                       enum stamping stamping, struct random *random)
+                                       enum stamping stamping, struct vv_random *random)
 {
     struct vv_rows rows = {.n_rows = n_rows, .n_columns = n_columns};
     rows.times = exact_array(n_rows, sizeof *rows.times);
@@ -286,7 +257,7 @@ static inline struct vv_rows make_rows(size_t n_rows, size_t n_columns, enum tim
 }
 
 static inline void set_column(struct vv_rows *rows, size_t index, uint32_t metric, enum shape shape,
-                              enum absence absence, struct random *random)
+                              enum absence absence, struct vv_random *random)
 {
     struct vv_column *column = &rows->columns[index];
     column->metric = metric;
@@ -310,7 +281,7 @@ static inline void free_rows(struct vv_rows *rows)
 /* Rows with one column of each shape. */
 static inline struct vv_rows make_all_shapes(size_t n_rows, enum timing timing,
                                              enum stamping stamping, enum absence absence,
-                                             struct random *random)
+                                             struct vv_random *random)
 {
     struct vv_rows rows = make_rows(n_rows, SHAPE_END, timing, stamping, random);
     for (size_t i = 0; i < SHAPE_END; i++) {

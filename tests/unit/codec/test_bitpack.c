@@ -11,14 +11,14 @@ static uint64_t mask_of(unsigned width)
     return width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
-static void pack_and_unpack(struct random *random, size_t count, unsigned width)
+static void pack_and_unpack(struct vv_random *random, size_t count, unsigned width)
 {
     uint64_t values[COUNT_MAX];
     uint64_t unpacked[COUNT_MAX];
     size_t size = vv_bitpack_size(count, width);
     uint8_t *packed = exact_array(size + VV_BITPACK_SLACK, 1);
     for (size_t i = 0; i < count; i++) {
-        values[i] = random_next(random);
+        values[i] = vv_random_next(random);
     }
     memset(packed + size, 0x5a, VV_BITPACK_SLACK);
     vv_bitpack(values, count, width, packed);
@@ -38,7 +38,7 @@ static void pack_and_unpack(struct random *random, size_t count, unsigned width)
 static void every_width_and_count(void **state)
 {
     (void)state;
-    struct random random = {11};
+    struct vv_random random = {11};
     for (unsigned width = 0; width <= 64; width++) {
         for (size_t count = 0; count <= COUNT_MAX; count++) {
             pack_and_unpack(&random, count, width);

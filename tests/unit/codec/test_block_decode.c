@@ -17,7 +17,7 @@ static void every_shape_comes_back(void **state)
 {
     (void)state;
     static const size_t counts[] = {1, 2, 3, 4, 5, 8, 9, 64, 127, 128, 129, 257, 360, 1000, 5000};
-    struct random random = {111};
+    struct vv_random random = {111};
     unsigned turn = 0;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         for (int absence = 0; absence < ABSENCE_END; absence++, turn++) {
@@ -34,7 +34,7 @@ static void every_shape_comes_back(void **state)
 static void every_timing_and_stamping_comes_back(void **state)
 {
     (void)state;
-    struct random random = {112};
+    struct vv_random random = {112};
     for (int timing = 0; timing < TIMING_END; timing++) {
         for (int stamping = 0; stamping < STAMPING_END; stamping++) {
             for (size_t n_rows = 1; n_rows < 600; n_rows += n_rows < 6 ? 1 : 117) {
@@ -52,20 +52,20 @@ static void random_mixtures_come_back(void **state)
 {
     (void)state;
     const uint64_t seed = 113;
-    struct random random = {seed};
+    struct vv_random random = {seed};
     print_message("seed %llu\n", (unsigned long long)seed);
     for (unsigned turn = 0; turn < 300; turn++) {
-        size_t n_rows = 1 + random_below(&random, UINT64_C(1) << random_below(&random, 10));
-        size_t n_columns = random_below(&random, 12);
+        size_t n_rows = 1 + vv_random_below(&random, UINT64_C(1) << vv_random_below(&random, 10));
+        size_t n_columns = vv_random_below(&random, 12);
         struct vv_rows rows =
-            make_rows(n_rows, n_columns, (enum timing)random_below(&random, TIMING_END),
-                      (enum stamping)random_below(&random, STAMPING_END), &random);
+            make_rows(n_rows, n_columns, (enum timing)vv_random_below(&random, TIMING_END),
+                      (enum stamping)vv_random_below(&random, STAMPING_END), &random);
         for (size_t i = 0; i < n_columns; i++) {
-            uint32_t metric = (uint32_t)random_next(&random) >> random_below(&random, 32);
-            set_column(&rows, i, metric, (enum shape)random_below(&random, SHAPE_END),
-                       (enum absence)random_below(&random, ABSENCE_END), &random);
+            uint32_t metric = (uint32_t)vv_random_next(&random) >> vv_random_below(&random, 32);
+            set_column(&rows, i, metric, (enum shape)vv_random_below(&random, SHAPE_END),
+                       (enum absence)vv_random_below(&random, ABSENCE_END), &random);
         }
-        round_trip(&rows, (int)random_below(&random, 6), random_below(&random, 2) == 0);
+        round_trip(&rows, (int)vv_random_below(&random, 6), vv_random_below(&random, 2) == 0);
         free_rows(&rows);
     }
 }
@@ -73,7 +73,7 @@ static void random_mixtures_come_back(void **state)
 static void the_largest_blocks_come_back(void **state)
 {
     (void)state;
-    struct random random = {114};
+    struct vv_random random = {114};
     struct vv_rows tall = make_rows(VV_BLOCK_ROWS_MAX, 2, TIMING_JITTER, STAMPING_RUNS, &random);
     set_column(&tall, 0, 7, SHAPE_DECIMAL_NOISE, ABSENCE_SOME, &random);
     set_column(&tall, 1, UINT32_MAX, SHAPE_INT_COUNTER_RESET, ABSENCE_NONE, &random);
@@ -90,7 +90,7 @@ static void the_largest_blocks_come_back(void **state)
 static void statistics_are_those_of_the_column(void **state)
 {
     (void)state;
-    struct random random = {115};
+    struct vv_random random = {115};
     struct vv_rows rows = make_rows(5, 3, TIMING_REGULAR, STAMPING_ONE, &random);
     set_column(&rows, 0, 1, SHAPE_CONSTANT, ABSENCE_NONE, &random);
     set_column(&rows, 1, 2, SHAPE_INT_NOISE, ABSENCE_NONE, &random);
@@ -98,7 +98,7 @@ static void statistics_are_those_of_the_column(void **state)
     const double values[] = {(double)NAN, 3.25, -1.5, 99.0, 2.0};
     uint8_t present = 0x17; /* all but the 99 */
     for (size_t i = 0; i < 5; i++) {
-        rows.columns[0].values[i] = bits_of(values[i]);
+        rows.columns[0].values[i] = vv_bits_of_double(values[i]);
         rows.columns[1].values[i] = i * 10 - 20;
     }
     rows.columns[0].present = &present;
@@ -108,8 +108,10 @@ static void statistics_are_those_of_the_column(void **state)
     assert_int_equal(vv_block_open(encoded.bytes, encoded.size, &block), VV_BLOCK_OK);
     assert_int_equal(vv_block_column_info(&block, 0, &column), VV_BLOCK_OK);
     assert_true(column.stats.valid && !column.all_present && column.stats.count == 3);
-    assert_true(double_of(column.stats.min) == -1.5 && double_of(column.stats.max) == 3.25);
-    assert_true(column.stats.first == bits_of((double)NAN) && double_of(column.stats.last) == 2.0);
+    assert_true(vv_bits_double(column.stats.min) == -1.5 &&
+                vv_bits_double(column.stats.max) == 3.25);
+    assert_true(column.stats.first == vv_bits_of_double((double)NAN) &&
+                vv_bits_double(column.stats.last) == 2.0);
     assert_true(column.stats.sum == 3.75);
     assert_int_equal(vv_block_column_info(&block, 1, &column), VV_BLOCK_OK);
     assert_true(column.all_present && column.stats.count == 5 && column.stats.sum == 0.0);
@@ -129,7 +131,7 @@ static void statistics_are_those_of_the_column(void **state)
 static void columns_are_found_by_metric(void **state)
 {
     (void)state;
-    struct random random = {116};
+    struct vv_random random = {116};
     struct vv_rows rows = make_rows(2, 4, TIMING_REGULAR, STAMPING_ONE, &random);
     const uint32_t metrics[] = {900, 5, UINT32_MAX, 5};
     const enum shape shapes[] = {SHAPE_CONSTANT, SHAPE_SMOOTH, SHAPE_CONSTANT, SHAPE_INT_NOISE};
@@ -193,7 +195,7 @@ static void read_everything(const uint8_t *bytes, size_t size, enum vv_block_sta
 
 static struct encoded make_victim(int zstd_level, size_t n_rows)
 {
-    struct random random = {117};
+    struct vv_random random = {117};
     struct vv_rows rows =
         make_all_shapes(n_rows, TIMING_JITTER, STAMPING_RUNS, ABSENCE_SOME, &random);
     struct encoded encoded = encode_rows(&rows, zstd_level, true);
@@ -308,12 +310,12 @@ static void version_1_is_read_for_ever(void **state)
     assert_int_equal(vv_block_stamps(&block, stamps), VV_BLOCK_OK);
     assert_true(stamps[0] == 70 && stamps[1] == 70 && stamps[2] == 71);
     assert_int_equal(vv_block_values(&block, 0, values, NULL), VV_BLOCK_OK);
-    assert_true(values[0] == bits_of(21.5) && values[1] == bits_of(21.6) &&
-                values[2] == bits_of(-3.0));
+    assert_true(values[0] == vv_bits_of_double(21.5) && values[1] == vv_bits_of_double(21.6) &&
+                values[2] == vv_bits_of_double(-3.0));
     assert_int_equal(vv_block_values(&block, 1, values, &present), VV_BLOCK_OK);
     assert_true(present == 5 && values[0] == 10 && values[2] == UINT64_C(0) - 1);
     assert_int_equal(vv_block_values(&block, 2, values, NULL), VV_BLOCK_OK);
-    assert_true(values[0] == bits_of(1.0 / 3.0) && values[2] == values[0]);
+    assert_true(values[0] == vv_bits_of_double(1.0 / 3.0) && values[2] == values[0]);
 }
 
 static void *round_trips_in_thread(void *argument)
@@ -328,7 +330,7 @@ static void *round_trips_in_thread(void *argument)
 static void threads_do_not_meet(void **state)
 {
     (void)state;
-    struct random random = {118};
+    struct vv_random random = {118};
     struct vv_rows rows = make_all_shapes(100, TIMING_JITTER, STAMPING_EACH, ABSENCE_SOME, &random);
     pthread_t threads[4];
     for (size_t i = 0; i < 4; i++) {

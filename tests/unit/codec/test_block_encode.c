@@ -8,7 +8,7 @@
 static void wrong_rows_are_refused(void **state)
 {
     (void)state;
-    struct random random = {101};
+    struct vv_random random = {101};
     struct vv_rows rows = make_rows(4, 1, TIMING_REGULAR, STAMPING_EACH, &random);
     set_column(&rows, 0, 1, SHAPE_CONSTANT, ABSENCE_NONE, &random);
     struct vv_block_options options = {0, false};
@@ -40,7 +40,7 @@ static void wrong_rows_are_refused(void **state)
 static void rows_out_of_order_are_refused(void **state)
 {
     (void)state;
-    struct random random = {102};
+    struct vv_random random = {102};
     struct vv_rows rows = make_rows(3, 0, TIMING_REGULAR, STAMPING_ONE, &random);
     struct vv_block_options options = {0, false};
     uint8_t out[500];
@@ -59,7 +59,7 @@ static void rows_out_of_order_are_refused(void **state)
 static void every_capacity_is_respected(void **state)
 {
     (void)state;
-    struct random random = {103};
+    struct vv_random random = {103};
     struct vv_block_options options = {3, true};
     struct vv_rows rows = make_all_shapes(70, TIMING_JITTER, STAMPING_RUNS, ABSENCE_SOME, &random);
     struct encoded encoded = encode_rows(&rows, options.zstd_level, options.with_stats);
@@ -86,12 +86,12 @@ static void the_bound_is_enough(void **state)
     (void)state;
     static const enum shape worst[] = {SHAPE_RANDOM_BITS, SHAPE_EXTREME_DOUBLES,
                                        SHAPE_INT_RANDOM_BITS, SHAPE_INT_EXTREMES};
-    struct random random = {104};
+    struct vv_random random = {104};
     for (size_t n_rows = 1; n_rows < 300; n_rows += 7) {
         for (int level = 0; level <= 3; level += 3) {
             struct vv_rows rows = make_rows(n_rows, 4, TIMING_DUPLICATES, STAMPING_RANDOM, &random);
             for (size_t i = 0; i < 4; i++) {
-                uint32_t metric = (uint32_t)random_next(&random);
+                uint32_t metric = (uint32_t)vv_random_next(&random);
                 enum absence absence = i % 2 == 0 ? ABSENCE_NONE : ABSENCE_SOME;
                 set_column(&rows, i, metric, worst[i], absence, &random);
             }
@@ -106,7 +106,7 @@ static void the_bound_is_enough(void **state)
 
 static size_t size_of(size_t n_rows, size_t n_columns, enum shape shape, int level)
 {
-    struct random random = {105};
+    struct vv_random random = {105};
     struct vv_rows rows = make_rows(n_rows, n_columns, TIMING_REGULAR, STAMPING_ONE, &random);
     for (size_t i = 0; i < n_columns; i++) {
         set_column(&rows, i, (uint32_t)(5000 + i), shape, ABSENCE_NONE, &random);
@@ -146,7 +146,7 @@ static void typical_columns_are_small(void **state)
 static void encoding_is_repeatable(void **state)
 {
     (void)state;
-    struct random random = {106};
+    struct vv_random random = {106};
     struct vv_rows rows = make_all_shapes(333, TIMING_GAPS, STAMPING_EACH, ABSENCE_SOME, &random);
     struct encoded first = encode_rows(&rows, 5, true);
     vv_block_release_thread_memory();

@@ -7,9 +7,9 @@
 static void varints_come_back(void **state)
 {
     (void)state;
-    struct random random = {12};
+    struct vv_random random = {12};
     for (unsigned i = 0; i < 2000; i++) {
-        uint64_t value = i < 130 ? i : random_next(&random) >> random_below(&random, 64);
+        uint64_t value = i < 130 ? i : vv_random_next(&random) >> vv_random_below(&random, 64);
         value = i == 130 ? UINT64_MAX : value;
         uint8_t bytes[VV_VARINT_BYTES_MAX];
         struct vv_writer writer = {bytes, bytes + sizeof bytes, false};
@@ -43,11 +43,11 @@ static void too_long_varints_fail(void **state)
 static void zigzag_is_its_own_inverse(void **state)
 {
     (void)state;
-    struct random random = {13};
+    struct vv_random random = {13};
     assert_true(vv_zigzag(0) == 0 && vv_zigzag(UINT64_MAX) == 1 && vv_zigzag(1) == 2);
     assert_true(vv_zigzag(UINT64_C(1) << 63) == UINT64_MAX);
     for (unsigned i = 0; i < 1000; i++) {
-        uint64_t value = random_next(&random);
+        uint64_t value = vv_random_next(&random);
         assert_true(vv_unzigzag(vv_zigzag(value)) == value);
     }
 }

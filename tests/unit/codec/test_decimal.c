@@ -10,7 +10,7 @@
 static void split_and_join_any_bits(void **state)
 {
     (void)state;
-    struct random random = {41};
+    struct vv_random random = {41};
     uint64_t values[COUNT];
     uint64_t numbers[COUNT];
     uint64_t corrections[COUNT];
@@ -32,7 +32,7 @@ static void split_and_join_any_bits(void **state)
 
 static struct vv_decimal_scale chosen(enum shape shape, uint64_t *values)
 {
-    struct random random = {42};
+    struct vv_random random = {42};
     struct vv_decimal_scale scale;
     fill_shape(shape, &random, COUNT, values);
     assert_true(vv_decimal_choose(values, COUNT, &scale));
@@ -72,7 +72,7 @@ static void averages_need_small_corrections(void **state)
 static void random_bits_are_no_decimals(void **state)
 {
     (void)state;
-    struct random random = {43};
+    struct vv_random random = {43};
     uint64_t values[COUNT];
     struct vv_decimal_scale scale;
     fill_shape(SHAPE_RANDOM_BITS, &random, COUNT, values);
@@ -84,14 +84,14 @@ static void one_value(void **state)
     (void)state;
     uint64_t number;
     struct vv_decimal_scale cents = {2, false};
-    assert_true(vv_decimal_split_one(bits_of(-21.37), cents, &number));
+    assert_true(vv_decimal_split_one(vv_bits_of_double(-21.37), cents, &number));
     assert_true(number == UINT64_C(0) - 2137);
-    assert_true(vv_decimal_join_one(number, cents) == bits_of(-21.37));
-    assert_false(vv_decimal_split_one(bits_of(21.375), cents, &number));
-    assert_false(vv_decimal_split_one(bits_of(-0.0), cents, &number));
-    assert_false(vv_decimal_split_one(bits_of((double)NAN), cents, &number));
-    assert_false(vv_decimal_split_one(bits_of((double)INFINITY), cents, &number));
-    assert_false(vv_decimal_split_one(bits_of(1e300), cents, &number));
+    assert_true(vv_decimal_join_one(number, cents) == vv_bits_of_double(-21.37));
+    assert_false(vv_decimal_split_one(vv_bits_of_double(21.375), cents, &number));
+    assert_false(vv_decimal_split_one(vv_bits_of_double(-0.0), cents, &number));
+    assert_false(vv_decimal_split_one(vv_bits_of_double((double)NAN), cents, &number));
+    assert_false(vv_decimal_split_one(vv_bits_of_double((double)INFINITY), cents, &number));
+    assert_false(vv_decimal_split_one(vv_bits_of_double(1e300), cents, &number));
 }
 
 int main(void)

@@ -45,7 +45,7 @@ static size_t round_trip(const uint64_t *values, size_t count)
 static void every_shape_and_count(void **state)
 {
     (void)state;
-    struct random random = {21};
+    struct vv_random random = {21};
     uint64_t values[COUNT_MAX];
     for (int shape = 0; shape < SHAPE_END; shape++) {
         for (size_t count = 0; count <= 300; count++) {
@@ -58,13 +58,13 @@ static void every_shape_and_count(void **state)
 static void every_width_of_numbers(void **state)
 {
     (void)state;
-    struct random random = {22};
+    struct vv_random random = {22};
     uint64_t values[COUNT_MAX];
     for (unsigned width = 1; width <= 64; width++) {
         for (unsigned outlier_width = 1; outlier_width <= 64; outlier_width += 3) {
             for (size_t i = 0; i < VV_GROUP_LENGTH; i++) {
-                unsigned bits = random_below(&random, 40) == 0 ? outlier_width : width;
-                values[i] = vv_unzigzag(random_next(&random) >> (64 - bits));
+                unsigned bits = vv_random_below(&random, 40) == 0 ? outlier_width : width;
+                values[i] = vv_unzigzag(vv_random_next(&random) >> (64 - bits));
             }
             round_trip(values, VV_GROUP_LENGTH);
         }
@@ -74,10 +74,10 @@ static void every_width_of_numbers(void **state)
 static void outliers_do_not_widen_a_group(void **state)
 {
     (void)state;
-    struct random random = {23};
+    struct vv_random random = {23};
     uint64_t values[VV_GROUP_LENGTH];
     for (size_t i = 0; i < VV_GROUP_LENGTH; i++) {
-        values[i] = random_below(&random, 8);
+        values[i] = vv_random_below(&random, 8);
     }
     size_t plain = round_trip(values, VV_GROUP_LENGTH);
     values[17] = UINT64_C(1) << 40;
@@ -103,7 +103,7 @@ static void an_exception_behind_the_group_is_refused(void **state)
 static void truncated_and_wide_groups_are_refused(void **state)
 {
     (void)state;
-    struct random random = {24};
+    struct vv_random random = {24};
     uint64_t values[300];
     uint64_t read[300];
     fill_shape(SHAPE_SPIKES, &random, 300, values);

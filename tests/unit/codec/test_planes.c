@@ -9,14 +9,14 @@
 static void planes_come_back(void **state)
 {
     (void)state;
-    struct random random = {62};
+    struct vv_random random = {62};
     uint64_t values[COUNT];
     uint64_t read[COUNT];
     struct vv_scratch *scratch = vv_scratch_acquire();
     for (unsigned width = 1; width <= 64; width++) {
         struct vv_planes planes;
         for (size_t i = 0; i < COUNT; i++) {
-            values[i] = vv_unzigzag(random_next(&random) >> (64 - width));
+            values[i] = vv_unzigzag(vv_random_next(&random) >> (64 - width));
         }
         size_t limit = 9 * COUNT; /* more than any frame of this input */
         assert_int_equal(
@@ -42,7 +42,7 @@ static void planes_come_back(void **state)
 static void what_does_not_pay_is_left(void **state)
 {
     (void)state;
-    struct random random = {63};
+    struct vv_random random = {63};
     uint64_t values[COUNT];
     struct vv_planes planes;
     struct vv_scratch *scratch = vv_scratch_acquire();

@@ -9,7 +9,7 @@
 static void residuals_are_restored(void **state)
 {
     (void)state;
-    struct random random = {31};
+    struct vv_random random = {31};
     uint64_t numbers[COUNT];
     uint64_t restored[COUNT];
     for (int shape = 0; shape < SHAPE_END; shape++) {

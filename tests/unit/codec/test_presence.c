@@ -28,7 +28,7 @@ static void round_trip(const uint8_t *bitmap, size_t n_rows)
 static void every_absence_and_count(void **state)
 {
     (void)state;
-    struct random random = {51};
+    struct vv_random random = {51};
     for (int absence = 0; absence < ABSENCE_END; absence++) {
         for (size_t n_rows = 1; n_rows <= ROWS_MAX; n_rows++) {
             uint8_t *bitmap = make_presence((enum absence)absence, &random, n_rows);
@@ -41,7 +41,7 @@ static void every_absence_and_count(void **state)
 static void the_smallest_kind_is_chosen(void **state)
 {
     (void)state;
-    struct random random = {52};
+    struct vv_random random = {52};
     const enum vv_presence expected[ABSENCE_END] = {
         [ABSENCE_NONE] = VV_PRESENCE_ALL,    [ABSENCE_SOME] = VV_PRESENCE_BITMAP,
         [ABSENCE_MOST] = VV_PRESENCE_BITMAP, [ABSENCE_HALF] = VV_PRESENCE_RUNS,
@@ -58,7 +58,7 @@ static void the_smallest_kind_is_chosen(void **state)
 static void gather_and_scatter(void **state)
 {
     (void)state;
-    struct random random = {53};
+    struct vv_random random = {53};
     uint64_t values[ROWS_MAX];
     uint64_t moved[ROWS_MAX];
     for (size_t n_rows = 1; n_rows <= ROWS_MAX; n_rows += 13) {

@@ -9,7 +9,7 @@
 static void words_come_back(void **state)
 {
     (void)state;
-    struct random random = {64};
+    struct vv_random random = {64};
     uint64_t numbers[COUNT];
     uint64_t read[COUNT];
     uint8_t bytes[8 * COUNT];
@@ -28,7 +28,7 @@ static void words_come_back(void **state)
 static void repeated_words_are_compressed(void **state)
 {
     (void)state;
-    struct random random = {65};
+    struct vv_random random = {65};
     uint64_t numbers[COUNT];
     uint64_t read[COUNT];
     struct vv_raw_frame frame;

@@ -3,15 +3,15 @@
 #include "codec/block.h"
 #include "shapes.h"
 
-static struct vv_rows some_rows(size_t n_columns, struct random *random)
+static struct vv_rows some_rows(size_t n_columns, struct vv_random *random)
 {
-    struct vv_rows rows = make_rows(1 + random_below(random, 400), n_columns,
-                                    (enum timing)random_below(random, TIMING_END),
-                                    (enum stamping)random_below(random, STAMPING_END), random);
+    struct vv_rows rows = make_rows(1 + vv_random_below(random, 400), n_columns,
+                                    (enum timing)vv_random_below(random, TIMING_END),
+                                    (enum stamping)vv_random_below(random, STAMPING_END), random);
     for (size_t i = 0; i < n_columns; i++) {
-        uint32_t metric = (uint32_t)random_next(random) >> random_below(random, 32);
-        set_column(&rows, i, metric, (enum shape)random_below(random, SHAPE_END),
-                   (enum absence)random_below(random, ABSENCE_END), random);
+        uint32_t metric = (uint32_t)vv_random_next(random) >> vv_random_below(random, 32);
+        set_column(&rows, i, metric, (enum shape)vv_random_below(random, SHAPE_END),
+                   (enum absence)vv_random_below(random, ABSENCE_END), random);
     }
     return rows;
 }
@@ -33,7 +33,7 @@ static void only_the_numbers_change(void **state)
 {
     (void)state;
     const uint64_t seed = 311;
-    struct random random = {seed};
+    struct vv_random random = {seed};
     print_message("seed %llu\n", (unsigned long long)seed);
     for (unsigned turn = 0; turn < 200; turn++) {
         size_t n_columns = turn % 12;
@@ -41,7 +41,7 @@ static void only_the_numbers_change(void **state)
         struct encoded encoded = encode_rows(&rows, (int)(turn % 4), turn % 2 == 0);
         uint32_t metrics[12] = {0};
         for (size_t i = 0; i < n_columns; i++) {
-            metrics[i] = (uint32_t)random_next(&random) >> random_below(&random, 32);
+            metrics[i] = (uint32_t)vv_random_next(&random) >> vv_random_below(&random, 32);
             rows.columns[i].metric = metrics[i];
         }
         struct encoded other = renumber(&encoded, metrics);
@@ -55,7 +55,7 @@ static void only_the_numbers_change(void **state)
 static void the_same_numbers_give_the_same_bytes(void **state)
 {
     (void)state;
-    struct random random = {312};
+    struct vv_random random = {312};
     struct vv_rows rows = some_rows(9, &random);
     struct encoded encoded = encode_rows(&rows, 1, true);
     uint32_t metrics[9];
@@ -73,7 +73,7 @@ static void the_same_numbers_give_the_same_bytes(void **state)
 static void a_block_that_does_not_fit_or_is_damaged_is_refused(void **state)
 {
     (void)state;
-    struct random random = {313};
+    struct vv_random random = {313};
     struct vv_rows rows = some_rows(3, &random);
     struct encoded encoded = encode_rows(&rows, 0, true);
     static const uint32_t metrics[3] = {1, UINT32_MAX, 2};

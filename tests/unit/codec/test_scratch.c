@@ -97,7 +97,7 @@ static void start_failing(unsigned call)
 static void each_failure_of_encoding_is_told(void **state)
 {
     (void)state;
-    struct random random = {91};
+    struct vv_random random = {91};
     struct vv_rows rows = make_all_shapes(200, TIMING_JITTER, STAMPING_EACH, ABSENCE_SOME, &random);
     struct vv_block_options options = {3, true};
     size_t capacity = vv_block_bound(&rows);
@@ -145,7 +145,7 @@ static bool decode_all(const struct encoded *encoded, size_t n_rows)
 static void each_failure_of_decoding_is_told(void **state)
 {
     (void)state;
-    struct random random = {92};
+    struct vv_random random = {92};
     struct vv_rows rows = make_all_shapes(200, TIMING_JITTER, STAMPING_EACH, ABSENCE_SOME, &random);
     failing_call = 0;
     struct encoded encoded = encode_rows(&rows, 3, false);
@@ -185,7 +185,7 @@ static void large_buffers_are_not_kept(void **state)
 
 static void *encode_in_thread(void *argument)
 {
-    struct random random = {93};
+    struct vv_random random = {93};
     struct vv_rows rows = make_all_shapes(100, TIMING_JITTER, STAMPING_EACH, ABSENCE_SOME, &random);
     struct encoded encoded = encode_rows(&rows, 3, true);
     assert_block_equal(&encoded, &rows);

@@ -37,7 +37,7 @@ static size_t round_trip(const uint64_t *numbers, size_t count, int zstd_level,
 static void every_shape_count_and_level(void **state)
 {
     (void)state;
-    struct random random = {71};
+    struct vv_random random = {71};
     uint64_t numbers[COUNT_MAX];
     enum vv_form form;
     for (int shape = 0; shape < SHAPE_END; shape++) {
@@ -62,7 +62,7 @@ static void assert_form(const uint64_t *numbers, size_t count, int zstd_level, e
 static void each_form_has_its_use(void **state)
 {
     (void)state;
-    struct random random = {72};
+    struct vv_random random = {72};
     uint64_t numbers[COUNT_MAX];
     fill_shape(SHAPE_INT_CONSTANT, &random, COUNT_MAX, numbers);
     assert_form(numbers, COUNT_MAX, 3, VV_FORM_CONSTANT);
@@ -77,11 +77,11 @@ static void each_form_has_its_use(void **state)
     fill_shape(SHAPE_FEW_VALUES, &random, COUNT_MAX, numbers);
     assert_form(numbers, COUNT_MAX, 0, VV_FORM_TABLE);
     for (size_t i = 0; i < COUNT_MAX; i++) {
-        numbers[i] = i < 300 ? random_next(&random) : numbers[random_below(&random, 300)];
+        numbers[i] = i < 300 ? vv_random_next(&random) : numbers[vv_random_below(&random, 300)];
     }
     assert_form(numbers, COUNT_MAX, 3, VV_FORM_RAW_ZSTD);
     for (size_t i = 0; i < COUNT_MAX; i++) {
-        numbers[i] = (uint64_t)__builtin_ctzll(random_next(&random) | 0x800);
+        numbers[i] = (uint64_t)__builtin_ctzll(vv_random_next(&random) | 0x800);
     }
     assert_form(numbers, COUNT_MAX, 3, VV_FORM_DIRECT_PLANES);
     for (size_t i = 1; i < COUNT_MAX; i++) {
@@ -98,7 +98,7 @@ static void each_form_has_its_use(void **state)
 static void common_divisors_save_bits(void **state)
 {
     (void)state;
-    struct random random = {73};
+    struct vv_random random = {73};
     uint64_t numbers[COUNT_MAX];
     enum vv_form form;
     fill_shape(SHAPE_INT_JITTER, &random, COUNT_MAX, numbers); /* twenty different milliseconds */

@@ -10,7 +10,7 @@
 static void few_numbers_make_a_table(void **state)
 {
     (void)state;
-    struct random random = {61};
+    struct vv_random random = {61};
     uint64_t numbers[COUNT];
     uint64_t read[COUNT];
     struct vv_table table;

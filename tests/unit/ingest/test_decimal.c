@@ -2,6 +2,7 @@
 /* Numbers of line protocol: the grammar, the limits, and floats against the C library's. */
 #include "ingest/decimal.h"
 
+#include "base/bits.h"
 #include "base/random.h"
 
 #include <math.h>
@@ -35,22 +36,15 @@ static struct vv_decimal parse(const char *text, size_t *used_out)
     return number;
 }
 
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static void assert_float(const char *text)
 {
     size_t used = 0;
     struct vv_decimal number = parse(text, &used);
     double expected = strtod(text, NULL);
     if (number.kind != VV_DECIMAL_FLOAT || used != strlen(text) ||
-        number.bits != bits_of(expected)) {
+        number.bits != vv_bits_of_double(expected)) {
         fail_msg("'%s': kind %d, used %zu, bits %016llx, expected %016llx", text, number.kind, used,
-                 (unsigned long long)number.bits, (unsigned long long)bits_of(expected));
+                 (unsigned long long)number.bits, (unsigned long long)vv_bits_of_double(expected));
     }
 }
 

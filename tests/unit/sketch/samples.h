@@ -16,30 +16,13 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/random.h"
 #include "sketch/sketch.h"
 
-struct random {
-    uint64_t state;
-};
-
-/* SplitMix64. */
-static inline uint64_t random_next(struct random *random)
+static inline double random_normal(struct vv_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static inline double random_unit(struct random *random)
-{
-    return (double)(random_next(random) >> 11) * 0x1p-53;
-}
-
-static inline double random_normal(struct random *random)
-{
-    double radius = sqrt(-2.0 * log(random_unit(random) + 0x1p-60));
-    return radius * cos(6.283185307179586 * random_unit(random));
+    double radius = sqrt(-2.0 * log(vv_random_unit(random) + 0x1p-60));
+    return radius * cos(6.283185307179586 * vv_random_unit(random));
 }
 
 enum distribution {
@@ -56,10 +39,10 @@ enum distribution {
     DISTRIBUTION_END
 };
 
-static inline double sample(enum distribution distribution, struct random *random)
+static inline double sample(enum distribution distribution, struct vv_random *random)
 {
     double normal = random_normal(random);
-    double unit = random_unit(random);
+    double unit = vv_random_unit(random);
     switch (distribution) {
     case DISTRIBUTION_CONSTANT:
         return 21.5;

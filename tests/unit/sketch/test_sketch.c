@@ -42,7 +42,7 @@ static void quantiles_are_within_the_error(void **state)
     static const size_t counts[] = {1, 2, 3, 60, 1000, 20000};
     double *values = malloc(20000 * sizeof *values);
     assert_non_null(values);
-    struct random random = {201};
+    struct vv_random random = {201};
     for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
         for (size_t i = 0; i < 4 * 6; i++) {
             size_t count = counts[i / 4];
@@ -65,7 +65,7 @@ static void quantiles_are_within_the_error(void **state)
 static void merging_equals_adding_everything(void **state)
 {
     (void)state;
-    struct random random = {202};
+    struct vv_random random = {202};
     for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
         struct vv_sketch all;
         struct vv_sketch forward;
@@ -78,7 +78,7 @@ static void merging_equals_adding_everything(void **state)
         for (size_t i = 0; i < 3000; i++) {
             double value = sample((enum distribution)distribution, &random);
             add_one(&all, value);
-            add_one(&parts[random_next(&random) % 6], value); /* the seventh stays empty */
+            add_one(&parts[vv_random_next(&random) % 6], value); /* the seventh stays empty */
         }
         for (size_t i = 0; i < 7; i++) {
             assert_true(vv_sketch_merge(&forward, &parts[i]));
@@ -120,14 +120,14 @@ static void adding_many_equals_adding_one_by_one(void **state)
     static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-1070, -0x1p-1070};
     static const size_t counts[] = {1, 3, 60, 256, 257, 2000};
     static const double alphas[] = {0.01, 0.001, 0.2};
-    struct random random = {211};
+    struct vv_random random = {211};
     double values[2000];
     for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
         for (size_t i = 0; i < sizeof counts / sizeof counts[0] * 3; i++) {
             size_t count = counts[i / 3];
             for (size_t at = 0; at < count; at++) {
-                bool is_special = i % 2 && random_next(&random) % 10 == 0;
-                values[at] = is_special ? special[random_next(&random) % 7]
+                bool is_special = i % 2 && vv_random_next(&random) % 10 == 0;
+                values[at] = is_special ? special[vv_random_next(&random) % 7]
                                         : sample((enum distribution)distribution, &random);
             }
             assert_many_equal_single(alphas[i % 3], values, count);
@@ -140,11 +140,11 @@ static void a_single_value_is_within_the_error(void **state)
 {
     (void)state;
     struct vv_sketch sketch;
-    struct random random = {212};
+    struct vv_random random = {212};
     assert_true(vv_sketch_init(&sketch, 0.001));
     for (int i = 0; i < 200000; i++) {
-        double value = i % 3 == 0   ? ldexp(1.0, (int)(random_next(&random) % 2000) - 1000)
-                       : i % 3 == 1 ? ldexp(sqrt(0.5), (int)(random_next(&random) % 2000) - 1000)
+        double value = i % 3 == 0   ? ldexp(1.0, (int)(vv_random_next(&random) % 2000) - 1000)
+                       : i % 3 == 1 ? ldexp(sqrt(0.5), (int)(vv_random_next(&random) % 2000) - 1000)
                                     : sample(DISTRIBUTION_ALL_MAGNITUDES, &random);
         double bounds[] = {value / 4, value, value * 4};
         vv_sketch_clear(&sketch);
@@ -159,7 +159,7 @@ static void a_single_value_is_within_the_error(void **state)
 static void collapsing_does_not_depend_on_the_order(void **state)
 {
     (void)state;
-    struct random random = {203};
+    struct vv_random random = {203};
     struct vv_sketch all;
     struct vv_sketch backward;
     struct vv_sketch parts[3];
@@ -202,7 +202,7 @@ static void collapsing_does_not_depend_on_the_order(void **state)
 static void merging_with_itself_doubles(void **state)
 {
     (void)state;
-    struct random random = {204};
+    struct vv_random random = {204};
     struct vv_sketch once;
     struct vv_sketch twice;
     (void)vv_sketch_init(&once, 0.0);
@@ -222,7 +222,7 @@ static void absorbing_adds_both_errors(void **state)
 {
     (void)state;
     static double values[4000];
-    struct random random = {205};
+    struct vv_random random = {205};
     for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
         struct vv_sketch fine;
         struct vv_sketch coarse;
@@ -247,7 +247,7 @@ static void absorbing_adds_both_errors(void **state)
 static void absorbing_the_same_error_is_merging(void **state)
 {
     (void)state;
-    struct random random = {213};
+    struct vv_random random = {213};
     struct vv_sketch merged;
     struct vv_sketch absorbed;
     struct vv_sketch from;

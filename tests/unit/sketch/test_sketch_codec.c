@@ -4,7 +4,7 @@
 #include "sketch/sketch.h"
 
 static void fill(struct vv_sketch *sketch, enum distribution distribution, size_t count,
-                 struct random *random)
+                 struct vv_random *random)
 {
     for (size_t i = 0; i < count; i++) {
         add_one(sketch, sample(distribution, random));
@@ -39,7 +39,7 @@ static void every_distribution_comes_back(void **state)
 {
     (void)state;
     static const double alphas[] = {0.0, 0.0001, 0.02};
-    struct random random = {211};
+    struct vv_random random = {211};
     for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
         for (size_t count = 0; count < 400; count += count < 5 ? 1 : 79) {
             struct vv_sketch sketch;
@@ -57,7 +57,7 @@ static void every_distribution_comes_back(void **state)
 static void large_and_weighted_sketches_come_back(void **state)
 {
     (void)state;
-    struct random random = {212};
+    struct vv_random random = {212};
     struct vv_sketch sketch;
     assert_true(vv_sketch_init(&sketch, 0.01));
     fill(&sketch, DISTRIBUTION_LOGNORMAL, 20000, &random);
@@ -82,7 +82,7 @@ static void large_and_weighted_sketches_come_back(void **state)
 static void few_values_take_few_bytes(void **state)
 {
     (void)state;
-    struct random random = {213};
+    struct vv_random random = {213};
     struct vv_sketch sketch;
     (void)vv_sketch_init(&sketch, 0.0);
     assert_int_equal(round_trip(&sketch), 2);
@@ -103,7 +103,7 @@ static void few_values_take_few_bytes(void **state)
 
 static struct encoded_sketch make_victim(void)
 {
-    struct random random = {214};
+    struct vv_random random = {214};
     struct vv_sketch sketch;
     (void)vv_sketch_init(&sketch, 0.02);
     fill(&sketch, DISTRIBUTION_AROUND_ZERO, 300, &random);

@@ -118,7 +118,7 @@ static void adding_many_tells_of_each_failed_allocation(void **state)
 static void a_failed_merge_changes_nothing(void **state)
 {
     (void)state;
-    struct random random = {221};
+    struct vv_random random = {221};
     struct vv_sketch from;
     (void)vv_sketch_init(&from, 0.0);
     for (size_t i = 0; i < 300; i++) {
