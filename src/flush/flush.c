@@ -346,6 +346,16 @@ static void begin_stale(struct flush *flush, uint32_t source, uint32_t measureme
                               store->ops->values_max(store, tenant) > 0;
 }
 
+/* Up to where units are listed that end. Whether one that is open is above something that is parked
+ * is known when all is written. */
+static int64_t listed_until(const struct flush *flush, uint32_t tenant)
+{
+    const struct vv_flush_options *options = flush->options;
+    bool has_parked =
+        options->fleet && options->store->ops->shared->has_parked(options->store, tenant);
+    return flush->stale.marks_open || has_parked ? INT64_MAX : flush->over_at;
+}
+
 /* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes, and
  * where late ones begin or end. Parts are counted on over such a cut. */
 static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t measurement,
@@ -382,9 +392,8 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
             count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);
         }
         if (status == VV_OK && flush->stale.tiers.any) {
-            status =
-                vv_stale_times(&flush->stale, rows->times + first, end - first,
-                               flush->stale.marks_open ? INT64_MAX : flush->over_at, flush->error);
+            status = vv_stale_times(&flush->stale, rows->times + first, end - first,
+                                    listed_until(flush, tenant), flush->error);
         }
         first = end;
     }

@@ -314,6 +314,18 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
                : VV_OK;
 }
 
+/* What only this node can read of what a unit is built of: another node that builds it again would
+ * lack it, and what makes it stale would count as built by then. */
+static enum vv_status check_delivered(const struct vv_sealer *sealer, const struct vv_mark *mark,
+                                      struct vv_error *error)
+{
+    struct vv_store *store = sealer->options.store;
+    bool waits = sealer->kind != VV_SEAL_RAW && store->ops->shared &&
+                 store->ops->shared->has_parked_below(store, &mark->key.partition);
+    return waits ? vv_error_set(error, VV_OVERLOAD, "what a unit is built of is not delivered yet")
+                 : VV_OK;
+}
+
 /* Beside other nodes a unit that was open then was only marked (stale.h), and nothing tells whether
  * it was built since. */
 static bool is_only_marked(const struct vv_sealer *sealer, const struct reading *reading)
@@ -334,6 +346,9 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
                               .error = error};
     size_t runs_before = sealer->runs.n;
     enum vv_status status = check_learnt(sealer, &mark->key, error);
+    if (status == VV_OK) {
+        status = check_delivered(sealer, mark, error);
+    }
     /* What is deleted is durable before it can be asked for, so that bytes may go by it. */
     if (status == VV_OK) {
         status = vv_deletions_begin_merge(sealer->options.deletions, mark->key.partition.source,

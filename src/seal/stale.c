@@ -145,15 +145,23 @@ static enum vv_status mark_open(const struct vv_stale_options *options,
                                 const struct vv_stale_unit *stale, int64_t now_ns,
                                 struct vv_error *error)
 {
-    return vv_open_units_has(options->open_units, &stale->key, stale->to, now_ns)
-               ? VV_OK
-               : put_mark(options, stale, error);
+    bool is_marked = !stale->is_marked_open ||
+                     vv_open_units_has(options->open_units, &stale->key, stale->to, now_ns);
+    return is_marked ? VV_OK : put_mark(options, stale, error);
 }
 
 static enum vv_status confirm(const struct vv_stale_options *options, struct vv_error *error)
 {
     return options->confirm ? options->confirm(options->confirm_context, error)
                             : options->store->ops->confirm(options->store, error);
+}
+
+/* Nobody builds a unit that is open, but by the time that what is parked comes it may be over, and
+ * built without that: so it is made stale behind it. */
+static bool waits_below(const struct vv_stale_options *options, const struct vv_stale_unit *stale)
+{
+    struct vv_store *store = options->store;
+    return store->ops->shared->has_parked_below(store, &stale->key.partition);
 }
 
 /* Those of a tier; *any: some were made stale before, which must have landed. */
@@ -168,8 +176,8 @@ static enum vv_status put_tier(const struct vv_stale_options *options, struct vv
         if (stale->tier != tier) {
             continue;
         }
-        if (stale->to > over_at) {
-            status = stale->is_marked_open ? mark_open(options, stale, over_at, error) : VV_OK;
+        if (stale->to > over_at && !waits_below(options, stale)) {
+            status = mark_open(options, stale, over_at, error);
             continue;
         }
         if (is_first && *any) {

@@ -11,7 +11,8 @@
  * Beside other nodes, who may build at any moment, units are listed first. What is put of them goes
  * in an order: what makes them stale has landed; finer ones land before coarser ones, which may be
  * built of them. And what is open then is not stale, but only marked, where somebody has to:
- * nothing is built of it anywhere before it is over by this node's clock.
+ * nothing is built of it anywhere before it is over by this node's clock. It is stale all the same
+ * where something below it is parked with this node: what is delivered later than it is built.
  */
 #ifndef VV_SEAL_STALE_H
 #define VV_SEAL_STALE_H
@@ -89,8 +90,8 @@ VV_MUST_CHECK enum vv_status vv_stale_times(struct vv_stale *stale, const int64_
 /* The same for all units that meet [from, to). */
 VV_MUST_CHECK enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to,
                                             int64_t over_at, struct vv_error *error);
-/* Makes those of the list stale that end at `over_at` or before, marks the others that are to be
- * marked, and empties it. Durable with the next confirm; beside other nodes it confirms in between,
+/* Makes those of the list stale that end at `over_at` or before, or are above what is parked, marks
+ * the others that are to be marked, and empties it. The store is one that nodes share. Durable with the next confirm; beside other nodes it confirms in between,
  * and over_at is to be read when what makes them stale has landed. */
 VV_MUST_CHECK enum vv_status vv_stale_put_list(const struct vv_stale_options *options,
                                                struct vv_stale_list *list, int64_t over_at,

@@ -208,6 +208,10 @@ struct vv_shared_ops {
     /* Whether anything of the tenant is parked, so that confirm() did not bring all to the others.
      * Any thread. */
     bool (*has_parked)(struct vv_store *, uint32_t tenant);
+    /* Of a tier's partition: whether runs of the source's raw data, or of a finer tier, are parked.
+     * A unit that is built before they are delivered lacks them, so runs of this partition wait
+     * for them. Storage thread. */
+    bool (*has_parked_below)(struct vv_store *, const struct vv_partition *);
     /* All that is parked. From memory; any thread. */
     void (*parked)(struct vv_store *, struct vv_parked *parked_out);
     /* Sources whose plans are tentative: at most max; returns how many there are. */

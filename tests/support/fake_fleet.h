@@ -360,6 +360,14 @@ static inline bool fake_has_parked(struct vv_store *store, uint32_t tenant)
     return false;
 }
 
+static inline bool fake_has_parked_below(struct vv_store *store,
+                                         const struct vv_partition *partition)
+{
+    (void)store;
+    (void)partition;
+    return false;
+}
+
 static inline void fake_parked(struct vv_store *store, struct vv_parked *parked_out)
 {
     (void)store;
@@ -466,6 +474,7 @@ static const struct vv_shared_ops hub_shared = {
     .peers = fake_peers,
     .begin_seal = fake_begin_seal,
     .has_parked = fake_has_parked,
+    .has_parked_below = fake_has_parked_below,
     .parked = fake_parked,
     .tentative = fake_tentative,
     .doubt_plans = fake_doubt,

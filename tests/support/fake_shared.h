@@ -252,6 +252,14 @@ static inline bool fake_shared_has_parked(struct vv_store *store, uint32_t tenan
     return false;
 }
 
+static inline bool fake_shared_has_parked_below(struct vv_store *store,
+                                                const struct vv_partition *partition)
+{
+    (void)store;
+    (void)partition;
+    return false;
+}
+
 static inline void fake_shared_parked(struct vv_store *store, struct vv_parked *parked_out)
 {
     (void)store;
@@ -327,6 +335,7 @@ static inline struct fake_shared *fake_shared_wrap(struct vv_store *memory, uint
         .peers = fake_shared_peers,
         .begin_seal = fake_shared_begin_seal,
         .has_parked = fake_shared_has_parked,
+        .has_parked_below = fake_shared_has_parked_below,
         .parked = fake_shared_parked,
         .tentative = fake_shared_tentative,
         .doubt_plans = fake_shared_doubt,

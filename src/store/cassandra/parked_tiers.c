@@ -42,3 +42,8 @@ bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *part
     }
     return found;
 }
+
+bool vv_shared_has_parked_below(struct vv_store *base, const struct vv_partition *partition)
+{
+    return vv_parked_below(vv_cassandra_of(base), partition);
+}

@@ -226,6 +226,8 @@ bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *pa
  * unit that is built before they are delivered lacks them, so what makes it stale comes after them.
  * Storage thread. */
 bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *partition);
+/* The same, as store.h says it. */
+bool vv_shared_has_parked_below(struct vv_store *base, const struct vv_partition *partition);
 /* Any thread. */
 bool vv_parking_is_tentative(struct vv_parking *parking, uint32_t tenant, uint32_t source);
 /* Any thread: false when no run of it is parked. */

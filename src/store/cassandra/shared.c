@@ -22,6 +22,7 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .regions = vv_shared_regions,
     .begin_seal = vv_shared_begin_seal,
     .has_parked = vv_shared_has_parked,
+    .has_parked_below = vv_shared_has_parked_below,
     .parked = vv_shared_parked,
     .tentative = vv_shared_tentative,
     .doubt_plans = vv_shared_doubt_plans,

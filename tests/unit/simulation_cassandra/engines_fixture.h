@@ -27,6 +27,7 @@ static struct vv_sim_clock clock_of_all;
 static struct vv_sim_cassandra *model;
 static struct node nodes[NODES_MAX];
 static const char *rows_tenants[NODES_MAX]; /* of each node; NULL: none */
+static bool has_tiers;                      /* they are on from the beginning */
 static long long written;                   /* points, each with its own time and number */
 
 static inline int64_t now_ns(void)
@@ -49,6 +50,8 @@ static inline void set_up_node(struct rig *rig, struct vv_settings *settings,
                  rows_tenants[node->client]);
     }
     settings->cassandra_slack_ns = 2 * VV_DAY;
+    settings->tiers_default = has_tiers;
+    settings->retention_raw_ns = has_tiers ? 40 * VV_DAY : 0;
     options->take_local = node->local;
 }
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of tiers that were open when what belongs to them was parked: whoever builds them meanwhile
+ * lacks it, and they are built again when it has come. */
+#include "engines_fixture.h"
+
+#include "engine/engine_private.h"
+
+#define SETS_MAX VV_SIM_CASSANDRA_SETS
+
+/* How many points all hours together have, by the hour tier where it has them; -1: unknown now. */
+static long long count_by_hours(struct node *node)
+{
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.v")},
+        {VV_STR_LITERAL("to"), VV_STR_LITERAL("2100-01-01T00:00:00Z")},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count")},
+        {VV_STR_LITERAL("step"), VV_STR_LITERAL("1h")},
+        {VV_STR_LITERAL("tier"), VV_STR_LITERAL("hour")},
+    };
+    struct vv_request *request;
+    struct vv_result *result;
+    struct vv_query_limits limits;
+    struct vv_buffer text = {0};
+    struct vv_error error = {0};
+    vv_engine_query_limits(node->rig.engine, &limits);
+    vv_engine_query_begin(node->rig.engine);
+    assert_int_equal(vv_request_parse(VV_REQUEST_QUERY, parameters, 6, now_ns(), &request, &error),
+                     VV_OK);
+    enum vv_status status = vv_result_open(vv_engine_query_context(node->rig.engine), &limits,
+                                           request, VV_FORMAT_CSV, &result, &error);
+    if (status != VV_OK) {
+        return -1;
+    }
+    while ((status = vv_result_write(result, &text, 65536, &error)) == VV_OK) {
+    }
+    vv_result_close(result);
+    vv_buffer_u8(&text, 0);
+    assert_int_equal(vv_buffer_status(&text), VV_OK);
+    long long n = status == VV_DONE ? 0 : -1;
+    char *rest = NULL;
+    for (char *line = strtok_r((char *)text.data, "\r\n", &rest); line && n >= 0;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        const char *last = strrchr(line, ',');
+        n += line[0] != '#' && last ? atoll(last + 1) : 0;
+    }
+    vv_buffer_deinit(&text);
+    return n;
+}
+
+static uint64_t parked(struct node *node)
+{
+    return vv_engine_parked(node->rig.engine).n;
+}
+
+static void seal(struct node *node)
+{
+    for (int i = 0; i < 60; i++) { /* the ledger is read in parts */
+        advance(10 * VV_SECOND);
+        (void)rig_step(&node->rig, VV_TASK_LEARN);
+        (void)rig_step(&node->rig, VV_TASK_SEAL_ALL);
+        (void)rig_step(&node->rig, VV_TASK_BEAT);
+    }
+}
+
+static void begin(const char *layout, uint64_t seed)
+{
+    has_tiers = true;
+    make_cluster(seed);
+    for (uint32_t i = 0; i < 2; i++) {
+        rows_tenants[i] = strcmp(layout, "rows") == 0 ? "t" : "";
+        (void)make_node(i);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 2; i++) {
+            write_at(&nodes[i], now_ns());
+            work(&nodes[i]);
+        }
+        advance(VV_SECOND);
+    }
+}
+
+static void end(void)
+{
+    drop_cluster();
+    has_tiers = false;
+}
+
+/* What the first node writes now waits with it; false: nothing of the set is away for that. */
+static bool park(uint32_t set)
+{
+    bool is_parked = false;
+    vv_sim_cassandra_set_away(model, UINT32_C(1) << set);
+    for (int i = 0; i < 4 && !is_parked; i++) {
+        write_at(&nodes[0], now_ns());
+        work(&nodes[0]);
+        advance(11 * VV_SECOND);
+        is_parked = parked(&nodes[0]) > 0;
+    }
+    vv_sim_cassandra_set_away(model, 0);
+    return is_parked;
+}
+
+/* The first node does nothing for two days, in which the other builds what is over. */
+static void build_without(const char *layout, uint32_t set, bool builds_first)
+{
+    begin(layout, set + 1);
+    int64_t begun_at = now_ns();
+    if (!park(set)) {
+        end();
+        return;
+    }
+    for (int i = 0; i < 12; i++) {
+        advance(4 * VV_HOUR);
+        write_at(&nodes[1], now_ns());
+        work(&nodes[1]);
+    }
+    if (builds_first) { /* with what is parked with it, before the other one does */
+        seal(&nodes[0]);
+        write_at(&nodes[1], begun_at);
+        work(&nodes[1]);
+        advance(VV_HOUR);
+    }
+    seal(&nodes[1]);
+    for (int i = 0; i < 10 && parked(&nodes[0]) > 0; i++) {
+        advance(11 * VV_SECOND);
+        (void)rig_step(&nodes[0].rig, VV_TASK_LEARN);
+        (void)rig_step(&nodes[0].rig, VV_TASK_DELIVER);
+        (void)rig_step(&nodes[0].rig, VV_TASK_BEAT);
+    }
+    assert_int_equal(parked(&nodes[0]), 0);
+    (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
+    for (size_t i = 0; i < 4; i++) { /* at once, and when it has been built again */
+        struct node *node = &nodes[1 - i % 2];
+        long long n = count_by_hours(node);
+        if (n != written) {
+            fail_msg("%s, set %u: node %zu has %lld of %lld points in its hours%s", layout, set,
+                     1 - i % 2, n, written, i < 2 ? ", as it comes" : ", when all is built");
+        }
+        if (i == 1) {
+            seal(&nodes[1]);
+        }
+    }
+    end();
+}
+
+static void what_was_parked_for_an_open_unit_is_in_its_tiers_when_it_has_come(void **state)
+{
+    (void)state;
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        build_without("blocks", set, false);
+    }
+}
+
+static void so_it_is_where_each_value_is_a_row(void **state)
+{
+    (void)state;
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        build_without("rows", set, false);
+    }
+}
+
+static void who_has_something_parked_builds_nothing_above_it(void **state)
+{
+    (void)state;
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        build_without("blocks", set, true);
+        build_without("rows", set, true);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_parked_for_an_open_unit_is_in_its_tiers_when_it_has_come),
+        cmocka_unit_test(so_it_is_where_each_value_is_a_row),
+        cmocka_unit_test(who_has_something_parked_builds_nothing_above_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
