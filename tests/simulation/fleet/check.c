@@ -235,7 +235,7 @@ static bool work_off(struct fleet_node *node)
     worked |= fleet_step(node, VV_TASK_SWEEP) == VV_OK;
     worked |= fleet_step(node, VV_TASK_SEAL_ALL) == VV_OK;
     (void)fleet_step(node, VV_TASK_BEAT);
-    return worked;
+    return worked || fleet_reads_ledger(node->engine->store);
 }
 
 size_t fleet_look(struct fleet_node *node)

@@ -173,6 +173,25 @@ bool truth_is_deleted(const struct truth *truth, size_t point, uint64_t value)
     return false;
 }
 
+/* Whether the write may be deleted by something that the reader need not have heard of. Who knows
+ * of it carries it out, the newest value first or last: rows go at once, and what was beside them
+ * in a block, or comes later, when that is written anew. */
+static bool may_be_hidden_unheard(const struct truth *truth, size_t point,
+                                  const struct truth_write *write,
+                                  const struct truth_reader *reader)
+{
+    for (size_t i = 0; i < truth->n_deletions; i++) {
+        const struct truth_deletion *deletion = &truth->deletions[i];
+        int64_t until = reader->until_ns[deletion->node];
+        bool is_heard = deletion->node == reader->node || until == INT64_MAX ||
+                        (deletion->is_acknowledged && deletion->acknowledged_ns < until);
+        if (!is_heard && concerns(truth, deletion, point) && hides(truth, deletion, write, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- judging ---- */
 
 static const char *judge(struct truth *truth, size_t index, const struct truth_reader *reader)
@@ -188,7 +207,8 @@ static const char *judge(struct truth *truth, size_t index, const struct truth_r
         if (write->value != point->seen) {
             continue;
         }
-        if (best && rank(truth, write) < rank(truth, best)) {
+        if (best && rank(truth, write) < rank(truth, best) &&
+            !may_be_hidden_unheard(truth, index, best, reader)) {
             return "an older value than one that was acknowledged";
         }
         if (must_be_hidden(truth, index, write, reader)) {

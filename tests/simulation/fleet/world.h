@@ -122,6 +122,11 @@ void fleet_check_tiers(struct fleet_node *node, bool all);
 /* All units that are over are built: where there were tiers from the beginning. */
 void fleet_check_units(struct fleet_node *node);
 
+/* ---- ledger.c ---- */
+
+/* Whether the node has slots of the ledger left to read that it knows to be new. */
+bool fleet_reads_ledger(struct vv_store *store);
+
 /* ---- check.c ---- */
 
 /* The answer of one query, as CSV. */
