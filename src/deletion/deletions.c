@@ -67,6 +67,7 @@ void vv_marked_note_newest(struct vv_deletions *deletions, const struct vv_marke
 {
     vv_stamp newest = atomic_load_explicit(&deletions->newest, memory_order_relaxed);
     for (size_t i = 0; i < markers->n; i++) {
+        vv_newest_note(&deletions->hours, markers->items[i].stamp);
         newest = markers->items[i].stamp > newest ? markers->items[i].stamp : newest;
     }
     atomic_store_explicit(&deletions->newest, newest, memory_order_release);

@@ -78,9 +78,10 @@ VV_MUST_CHECK enum vv_status vv_deletions_apply(struct vv_deletions *deletions, 
  * acknowledged there. Any thread. VV_NO_MEMORY: it left no trace. */
 VV_MUST_CHECK enum vv_status vv_deletions_learn(struct vv_deletions *deletions, uint32_t source,
                                                 const struct vv_marker *markers, size_t n);
-/* The highest stamp of any marker that there has been; whatever is accepted later needs a higher
- * one. 0: there was none. Any thread. */
-vv_stamp vv_deletions_newest(const struct vv_deletions *deletions);
+/* The highest stamp of any marker that there has been and that was given by a clock of that hour or
+ * of one before (`until_ns` rounded up); what is accepted later needs a higher one. One whose clock
+ * was wrong by far does not stand before those. 0: there was none. Any thread. */
+vv_stamp vv_deletions_newest(struct vv_deletions *deletions, int64_t until_ns);
 /* These markers of the source, as they were read, have been told. Storage thread. */
 void vv_deletions_note_told(struct vv_deletions *deletions, uint32_t source,
                             const struct vv_marker *markers, size_t n);

@@ -31,6 +31,15 @@ struct vv_marked_source {
 
 #define VV_MARKED_PAGE 1024
 
+/* The highest stamp of each hour of the clocks that gave them, descending; of the latest hours, if
+ * there are more. */
+#define VV_NEWEST_HOURS 256
+struct vv_newest {
+    vv_stamp stamps[VV_NEWEST_HOURS];
+    size_t n;
+};
+void vv_newest_note(struct vv_newest *newest, vv_stamp stamp);
+
 struct vv_deletions {
     pthread_rwlock_t lock; /* all that follows but the atomics */
     uint64_t markers_max;
@@ -41,12 +50,13 @@ struct vv_deletions {
     size_t pending_capacity;
     _Atomic uint64_t n_markers;
     _Atomic uint64_t n_sources;
-    _Atomic vv_stamp newest;
+    struct vv_newest hours;
+    _Atomic vv_stamp newest; /* of all */
 };
 
 /* Whether the marker hides nothing that the one that was read did not. */
 bool vv_marker_is_within(const struct vv_marker *marker, const struct vv_marker *read);
-/* Raises the newest stamp. */
+/* Raises the newest stamps. Under the lock. */
 void vv_marked_note_newest(struct vv_deletions *deletions, const struct vv_markers *markers);
 /* The source's place; NULL when there is none. Under the lock. */
 struct vv_marked_source *vv_marked_find(const struct vv_deletions *deletions, uint32_t source);

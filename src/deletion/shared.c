@@ -5,10 +5,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-vv_stamp vv_deletions_newest(const struct vv_deletions *deletions)
+/* ---- the newest ---- */
+
+#define HOUR_US (INT64_C(3600) * 1000000)
+
+static int64_t hour_of(vv_stamp stamp)
 {
-    return atomic_load_explicit(&deletions->newest, memory_order_acquire);
+    return (int64_t)vv_stamp_clock_us(stamp) / HOUR_US;
 }
+
+void vv_newest_note(struct vv_newest *newest, vv_stamp stamp)
+{
+    size_t at = 0;
+    while (at < newest->n && hour_of(newest->stamps[at]) > hour_of(stamp)) {
+        at++;
+    }
+    if (at < newest->n && hour_of(newest->stamps[at]) == hour_of(stamp)) {
+        newest->stamps[at] = stamp > newest->stamps[at] ? stamp : newest->stamps[at];
+        return;
+    }
+    if (at == VV_NEWEST_HOURS) {
+        return;
+    }
+    newest->n += newest->n < VV_NEWEST_HOURS;
+    memmove(newest->stamps + at + 1, newest->stamps + at,
+            (newest->n - at - 1) * sizeof *newest->stamps);
+    newest->stamps[at] = stamp;
+}
+
+vv_stamp vv_deletions_newest(struct vv_deletions *deletions, int64_t until_ns)
+{
+    int64_t until = until_ns / 1000 / HOUR_US;
+    vv_stamp newest = atomic_load_explicit(&deletions->newest, memory_order_acquire);
+    if (hour_of(newest) <= until) {
+        return newest;
+    }
+    vv_stamp found = 0;
+    pthread_rwlock_rdlock(&deletions->lock);
+    for (size_t i = deletions->hours.n; i > 0 && hour_of(deletions->hours.stamps[i - 1]) <= until;
+         i--) {
+        found = deletions->hours.stamps[i - 1];
+    }
+    pthread_rwlock_unlock(&deletions->lock);
+    return found;
+}
+
+/* ---- learning ---- */
 
 /* A copy of the list with the learnt ones. */
 static enum vv_status with_learnt(const struct vv_markers *list, const struct vv_marker *markers,

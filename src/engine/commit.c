@@ -14,7 +14,7 @@
 
 #define ROUND_BATCHES_MAX 512
 #define ROUND_BYTES_MAX   (64u << 20)
-#define AHEAD_S_MAX       3600 /* that clocks of nodes may differ */
+#define AHEAD_NS_MAX      VV_HOUR /* that clocks of nodes may differ */
 
 /* A round: submissions, and the journal records they became. */
 struct round {
@@ -172,9 +172,8 @@ vv_stamp vv_engine_next_stamp(const struct vv_engine *engine)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
     vv_stamp last = engine->last_stamp;
-    vv_stamp newest = vv_deletions_newest(engine->deletions);
-    bool is_near = (int64_t)(vv_stamp_clock_us(newest) / 1000000) < now / VV_SECOND + AHEAD_S_MAX;
-    return vv_stamp_next(newest > last && is_near ? newest : last, now, vv_engine_node(engine));
+    vv_stamp newest = vv_deletions_newest(engine->deletions, now + AHEAD_NS_MAX);
+    return vv_stamp_next(newest > last ? newest : last, now, vv_engine_node(engine));
 }
 
 /* Prepares one batch in the head and encodes it; on failure it leaves no trace. */

@@ -227,11 +227,11 @@ static void what_is_learnt_holds_beyond_the_bounds(void **state)
         int64_t from = (int64_t)i * 10;
         markers[i] = learnt_marker(from, from + 5, 7);
     }
-    assert_int_equal(vv_deletions_newest(deletions), 0);
+    assert_int_equal(vv_deletions_newest(deletions, INT64_MAX), 0);
     assert_int_equal(vv_deletions_learn(deletions, 5, markers, n), VV_OK);
     assert_int_equal(vv_deletions_learn(deletions, 5, markers, n), VV_OK); /* changes nothing */
     assert_int_equal(count(deletions, 5), n);
-    assert_int_equal(vv_deletions_newest(deletions), 7);
+    assert_int_equal(vv_deletions_newest(deletions, INT64_MAX), 7);
     assert_int_equal(vv_deletions_next(deletions, 0, VV_MARKER_UNTOLD), UINT32_MAX);
     vv_deletions_destroy(deletions);
 }

@@ -2,6 +2,8 @@
 /* The stamps that an engine gives out: of batches and of runs, on several nodes, over restarts. */
 #include "nodes_rig.h"
 
+#include "engine/engine_private.h"
+
 #define META_STATE 64 /* in the formats */
 
 /* The state record's stamp: of the last batch that was flushed. */
@@ -123,6 +125,47 @@ static void a_flush_that_was_cut_short_comes_again(void **state)
     }
 }
 
+static void learn_marker(struct rig *rig, vv_stamp stamp)
+{
+    const struct vv_marker marker = {.from = 0,
+                                     .to = RIG_START + (int64_t)(stamp % VV_DAY),
+                                     .stamp = stamp,
+                                     .scope = VV_DELETION_SOURCE,
+                                     .is_told = true};
+    assert_int_equal(vv_deletions_learn(rig->engine->deletions, 0, &marker, 1), VV_OK);
+}
+
+static vv_stamp stamp_at(int64_t ns)
+{
+    return vv_stamp_make((uint64_t)ns / 1000, 7);
+}
+
+/* One that is wrong by hours takes nobody with it, and hides no other that is only a little ahead,
+ * whichever was heard of first. */
+static void new_points_are_above_markers_though_another_is_far_ahead(void **state)
+{
+    (void)state;
+    const vv_stamp far[] = {stamp_at(RIG_START + 5 * VV_HOUR), stamp_at(RIG_START + 40 * VV_DAY)};
+    const vv_stamp near[] = {stamp_at(RIG_START + VV_MINUTE), stamp_at(RIG_START + 2 * VV_MINUTE)};
+    for (int far_first = 0; far_first < 2; far_first++) {
+        struct rig rig;
+        rig_init(&rig, 3, false);
+        rig_write(&rig);
+        for (int i = 0; i < 4; i++) {
+            bool is_far = (i < 2) == far_first;
+            learn_marker(&rig, is_far ? far[i % 2] : near[i % 2]);
+        }
+        vv_stamp next = vv_engine_next_stamp(rig.engine);
+        assert_true(next > near[1]);
+        assert_true(next < far[0]);
+        vv_sim_clock_jump(&rig.clock, RIG_START + 5 * VV_HOUR - VV_MINUTE); /* not far any more */
+        next = vv_engine_next_stamp(rig.engine);
+        assert_true(next > far[0]);
+        assert_true(next < far[1]);
+        rig_deinit(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +173,7 @@ int main(void)
         cmocka_unit_test(a_run_is_above_all_stamps_in_it_and_below_all_later_ones),
         cmocka_unit_test(a_restart_gives_out_no_run_again),
         cmocka_unit_test(a_flush_that_was_cut_short_comes_again),
+        cmocka_unit_test(new_points_are_above_markers_though_another_is_far_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void a_deletion_is_learnt_into_the_learners_own_numbers(void **state)
     assert_int_equal(markers[of_metric].to, 20);
     assert_int_equal(markers[of_metric].stamp, vv_stamp_make(500, 1));
     assert_int_equal(markers[1 - of_metric].scope, VV_DELETION_SOURCE);
-    assert_true(vv_deletions_newest(pair.b->deletions) == vv_stamp_make(501, 1));
+    assert_true(vv_deletions_newest(pair.b->deletions, INT64_MAX) == vv_stamp_make(501, 1));
     uint64_t told = hub.nodes[2].told;
     tell(pair.b); /* not told back */
     assert_int_equal(hub.nodes[2].told - told, 0);
