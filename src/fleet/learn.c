@@ -192,7 +192,9 @@ static enum vv_status number_marker(struct taking *taking, uint32_t tenant,
     }
     *marker_out = told->marker;
     marker_out->number = number;
-    marker_out->is_told = !is_own; /* what it told itself it told by halves, perhaps */
+    /* What it told itself it told by halves, perhaps; of what another region told the others here
+     * may have heard nothing. */
+    marker_out->is_told = !is_own && !is_far(taking);
     marker_out->is_swept = told->marker.is_swept && !is_far(taking); /* there, but not here */
     return status;
 }

@@ -206,6 +206,45 @@ static void what_was_told_in_vain_of_deletions_is_told_again(void **state)
     close_pair(&pair);
 }
 
+/* Who has heard of it from there may not mark spans for it before those here can know of it. */
+static void a_deletion_of_another_region_is_told_here_before_it_counts_as_known(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    struct node *friend = node_open(3);
+    struct vv_marker marker;
+    hub.nodes[2].region = 1;
+    hub.nodes[3].region = 1;
+    hub.nodes[3].deaf_to = 1;
+    delete (pair.a, node_source(pair.a, "t", "host=h", 100), VV_DELETION_SOURCE, 0, 10, 20, 500);
+    tell(pair.a);
+    node_learn(pair.b);
+    uint32_t there = source_of(pair.b, "t", "host=h");
+    assert_int_equal(vv_deletions_read(pair.b->deletions, there, 0, &marker, 1), 1);
+    assert_false(marker.is_told);
+    tell(pair.b);
+    assert_int_equal(vv_deletions_read(pair.b->deletions, there, 0, &marker, 1), 1);
+    assert_true(marker.is_told);
+    node_learn(friend);
+    uint32_t known = source_of(friend, "t", "host=h");
+    assert_int_equal(vv_deletions_read(friend->deletions, known, 0, &marker, 1), 1);
+    assert_int_equal(marker.stamp, vv_stamp_make(500, 1));
+    uint64_t told[] = {hub.nodes[1].told, hub.nodes[2].told, hub.nodes[3].told};
+    for (int i = 0; i < 3; i++) { /* it is not told to and fro */
+        node_learn(pair.a);
+        tell(pair.a);
+        node_learn(pair.b);
+        tell(pair.b);
+        node_learn(friend);
+        tell(friend);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hub.nodes[i + 1].told, told[i]);
+    }
+    node_close(friend);
+    close_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +254,7 @@ int main(void)
         cmocka_unit_test(that_it_is_swept_is_told_too),
         cmocka_unit_test(many_markers_are_told_in_parts),
         cmocka_unit_test(what_was_told_in_vain_of_deletions_is_told_again),
+        cmocka_unit_test(a_deletion_of_another_region_is_told_here_before_it_counts_as_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
