@@ -201,8 +201,9 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
     return status;
 }
 
+/* Also where a change is taken back: a tier that it had switched on may have been seen. */
 static void set(struct vv_engine *engine, const struct change *change,
-                const struct vv_retentions *retentions)
+                const struct vv_retentions *present, const struct vv_retentions *retentions)
 {
     vv_registry_set_retention(engine->registry, change->tenant, retentions->raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
@@ -210,7 +211,7 @@ static void set(struct vv_engine *engine, const struct change *change,
     }
     pthread_mutex_lock(&engine->lock);
     for (int i = 0; i < VV_SPACES; i++) {
-        if (is_on(&change->before, (enum vv_space)i) && !is_on(&change->after, (enum vv_space)i)) {
+        if (is_on(present, (enum vv_space)i) && !is_on(retentions, (enum vv_space)i)) {
             engine->expire_after = engine->expire_begun;
         }
     }
@@ -280,10 +281,10 @@ static enum vv_status change_retentions(struct vv_engine *engine, struct change 
     if (status != VV_OK) {
         return status;
     }
-    set(engine, change, &change->after);
+    set(engine, change, &change->before, &change->after);
     status = journal(engine, change, error);
     if (status != VV_OK && status != VV_UNKNOWN) {
-        set(engine, change, &change->before);
+        set(engine, change, &change->after, &change->before);
     }
     return status;
 }

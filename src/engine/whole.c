@@ -11,6 +11,7 @@
 #include "registry/shared.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define VERSION      1
 #define UNKNOWN      INT64_MIN
@@ -115,25 +116,36 @@ static enum vv_status put(struct vv_engine *engine, uint32_t number, int64_t fro
     return status;
 }
 
-enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error)
+/* What is in memory is durable: else a store that failed would never be told again. */
+static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns, int64_t *next,
+                               uint32_t n, struct vv_error *error)
 {
-    uint32_t n = vv_registry_tenant_count(engine->registry);
     int64_t now = engine->clock->wall_ns(engine->clock);
     bool any = false;
     enum vv_status status = VV_OK;
-    if (engine->store->ops->shared) {
-        return VV_OK;
-    }
-    if (!fit(engine, n)) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory");
-    }
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        int64_t from = next_of(engine, i, now, expiry_ns);
-        if (from != engine->whole[i]) {
-            status = put(engine, i, from, error);
-            engine->whole[i] = status == VV_OK ? from : engine->whole[i];
-            any |= from != VV_TIME_MIN; /* else nothing goes: that may be lost, and noted again */
+        next[i] = next_of(engine, i, now, expiry_ns);
+        if (next[i] != engine->whole[i]) {
+            status = put(engine, i, next[i], error);
+            any |= next[i] != VV_TIME_MIN; /* else nothing goes: that may be lost */
         }
     }
-    return status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
+    status = status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
+    if (status == VV_OK) {
+        memcpy(engine->whole, next, n * sizeof *next);
+    }
+    return status;
+}
+
+enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error)
+{
+    uint32_t n = vv_registry_tenant_count(engine->registry);
+    if (engine->store->ops->shared || n == 0) {
+        return VV_OK;
+    }
+    int64_t *next = fit(engine, n) ? malloc(n * sizeof *next) : NULL;
+    enum vv_status status = next ? note_all(engine, expiry_ns, next, n, error)
+                                 : vv_error_set(error, VV_NO_MEMORY, "out of memory");
+    free(next);
+    return status;
 }

@@ -245,6 +245,34 @@ static void test_what_has_expired_once_is_never_whole_again(void **state)
     end(&place);
 }
 
+/* The store fails when that is noted: it is noted again before anything goes. */
+static void test_what_expires_is_noted_though_the_store_failed_meanwhile(void **state)
+{
+    (void)state;
+    for (uint32_t run = 0; run < 100; run++) {
+        struct place place;
+        begin(&place);
+        set_retention(&place, 41 * VV_DAY);
+        vv_store_memory_fail_later(place.store, VV_IO, run % 20, 1);
+        enum vv_status status = step(&place, VV_TASK_EXPIRE);
+        vv_store_memory_fail(place.store, VV_OK, 0);
+        if (status != VV_OK) { /* all that was not confirmed is gone */
+            vv_store_memory_crash(place.store, run);
+            vv_sim_clock_advance(&place.clock, VV_MINUTE);
+            expire(&place);
+        }
+        vv_engine_close(place.engine);
+        open_engine(&place);
+        set_retention(&place, 0);
+        expire(&place);
+        lose_record(&place, VV_SPACE_MINUTE, start + 5 * VV_HOUR);
+        struct vv_rerolled rerolled = reroll(&place, "tier", "minute");
+        assert_int_equal(rerolled.units[VV_REROLL_MISSING], 0);
+        assert_true(rerolled.units[VV_REROLL_EXPIRED] > 0);
+        end(&place);
+    }
+}
+
 /* Of a span that was to be sealed before all that there is. */
 static struct vv_mark overdue_mark(struct place *place)
 {
@@ -418,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_what_waits_to_be_sealed_and_built_is_counted),
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
+        cmocka_unit_test(test_what_expires_is_noted_though_the_store_failed_meanwhile),
         cmocka_unit_test(test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_up),
         cmocka_unit_test(test_a_reroll_over_damage_ends_and_writing_goes_on),
         cmocka_unit_test(test_a_reroll_can_be_ended),

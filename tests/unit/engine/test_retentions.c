@@ -376,6 +376,24 @@ static void a_change_that_is_not_journaled_changes_nothing(void **state)
     }
 }
 
+/* It was on for a moment, in which it may have been seen: what it had by then must be gone, too. */
+static void a_tier_that_could_not_be_switched_on_is_on_only_when_it_was_seen_to_be_off(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place, false);
+    assert_int_equal(change(&place, 9 * VV_DAY, 20 * VV_DAY, OFF, OFF), VV_OK);
+    assert_int_equal(change(&place, 9 * VV_DAY, OFF, OFF, OFF), VV_OK);
+    expire(&place);
+    vv_sim_disk_fail_call(place.disk, VV_SIM_WRITE, 1, VV_IO);
+    assert_int_equal(change(&place, 9 * VV_DAY, 20 * VV_DAY, OFF, OFF), VV_IO);
+    assert_string_equal(kept(&place, PLANT), "9 - - -");
+    assert_int_equal(change(&place, 9 * VV_DAY, 20 * VV_DAY, OFF, OFF), VV_OVERLOAD);
+    expire(&place);
+    assert_int_equal(change(&place, 9 * VV_DAY, 20 * VV_DAY, OFF, OFF), VV_OK);
+    end(&place);
+}
+
 /* Wherever the power goes off, what is left is allowed: no tier without what it is built from. */
 static void a_change_is_left_allowed_wherever_it_is_cut_short(void **state)
 {
@@ -484,6 +502,8 @@ int main(void)
         cmocka_unit_test(a_tier_is_on_again_only_when_what_it_had_is_gone),
         cmocka_unit_test(nothing_is_built_into_a_tier_that_is_off),
         cmocka_unit_test(a_change_that_is_not_journaled_changes_nothing),
+        cmocka_unit_test(
+            a_tier_that_could_not_be_switched_on_is_on_only_when_it_was_seen_to_be_off),
         cmocka_unit_test(a_change_is_left_allowed_wherever_it_is_cut_short),
         cmocka_unit_test(a_write_makes_a_tenant_with_the_default_tiers),
         cmocka_unit_test(a_new_tenant_has_all_its_tiers_wherever_the_journal_ends),
