@@ -109,11 +109,11 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         move_time(world, node);
     } else if (dice < 96) {
         change_faults(world);
-    } else if (dice < 95 && world->turns) {
-        fleet_set_retention(node);
     } else if (dice < 97 && world->turns) {
+        fleet_set_retention(node);
+    } else if (dice < 98 && world->turns) {
         fleet_change_plan(node);
-    } else if (dice < 98 && world->has_tiers) {
+    } else if (dice < 99 && world->has_tiers) {
         fleet_set_tiers(node);
     } else {
         fleet_check(node, false);
