@@ -57,6 +57,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .confirm = confirm,
             .confirm_context = engine,
             .lead_ns = vv_settings_lead_ns(settings),
+            .whole_from = vv_whole_for_tiers,
+            .whole_context = engine,
         };
         status = vv_sealer_create(&sealer_options, &engine->sealer);
     }

@@ -411,6 +411,9 @@ enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct
 /* All that was written of a tenant or a space is there from this time on; INT64_MAX: none for sure.
  */
 int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number);
+/* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
+ * by how long it keeps them. */
+int64_t vv_whole_for_tiers(void *engine, uint32_t tenant);
 
 /* ---- reroll.c: storage thread ---- */
 bool vv_reroll_is_due(struct vv_engine *engine); /* any thread */

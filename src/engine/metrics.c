@@ -246,6 +246,9 @@ static void write_seals(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)figures.again);
     single(buffer, "varve_tier_units_total", "counter", "Units of tiers that were built.",
            (double)figures.units);
+    single(buffer, "varve_tier_units_kept_total", "counter",
+           "Of those, units that kept what they had: points came late for what has expired.",
+           (double)figures.kept);
     single(buffer, "varve_seal_rows_total", "counter", "Rows in new blocks.", (double)figures.rows);
     single(buffer, "varve_seal_bytes_total", "counter", "Encoded bytes of new blocks.",
            (double)figures.bytes_out);

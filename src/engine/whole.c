@@ -75,6 +75,19 @@ int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number)
     return is_known ? engine->whole[number] : NOTHING;
 }
 
+/* Before expiry has been looked at nothing has gone in this process that is not noted. */
+int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
+{
+    struct vv_engine *engine = context;
+    if (!engine->store->ops->shared) {
+        int64_t from = vv_whole_from(engine, tenant);
+        return from == NOTHING ? INT64_MIN : from;
+    }
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t kept_ns = vv_registry_retention(engine->registry, tenant);
+    return kept_ns > 0 ? now - kept_ns - engine->settings.cassandra_slack_ns : INT64_MIN;
+}
+
 /* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
 static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
                        int64_t expiry_ns)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/pyramid.h"
 
+#include "base/log.h"
 #include "model/merge.h"
 #include "model/piece.h"
 #include "seal/few.h"
+#include "seal/frozen.h"
 #include "tier/cover.h"
 #include "tier/rollup.h"
 
@@ -25,6 +27,8 @@ struct vv_pyramid {
     struct vv_piece_encoder encoder;
     struct level levels[VV_SPACES];
     struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
+    struct vv_frozen frozen; /* of the unit that is being built */
+    uint64_t kept;
 };
 
 /* What is being built. */
@@ -36,7 +40,10 @@ struct build {
     uint32_t measurement;
     struct vv_tiers tiers;
     struct vv_plans plans;
-    bool is_expired; /* what there is of it goes */
+    bool is_expired;         /* what there is of it goes */
+    int64_t whole_from;      /* of raw data */
+    struct vv_span_key unit; /* that is being built */
+    bool keeps;              /* its record stays as it is */
     struct vv_error *error;
 };
 
@@ -77,6 +84,7 @@ void vv_pyramid_destroy(struct vv_pyramid *pyramid)
         vv_piece_list_deinit(&pyramid->levels[i].records);
     }
     vv_few_deinit(&pyramid->few);
+    vv_frozen_deinit(&pyramid->frozen);
     vv_piece_encoder_deinit(&pyramid->encoder);
     vv_merge_destroy(pyramid->merge);
     vv_deletion_list_deinit(&pyramid->deletions);
@@ -308,6 +316,54 @@ static enum vv_status add_record(struct build *build, const struct vv_piece_list
     return status == VV_OK ? add_merged(build) : status;
 }
 
+/* ---- what has expired ---- */
+
+static bool is_deleted(const struct vv_deletion_list *deletions, int64_t from, int64_t to)
+{
+    bool is = false;
+    for (size_t i = 0; i < deletions->n && !is; i++) {
+        is = deletions->items[i].from < to && deletions->items[i].to > from;
+    }
+    return is;
+}
+
+/* Raw points of [from, to) are to be read, as nothing finer has them: where they may have expired,
+ * and the unit's record has some of then, it is all that is left of them. But for what is deleted:
+ * that goes, with what is beside it. */
+static enum vv_status look_at_gone(struct build *build, int64_t from, int64_t to)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    to = to < build->whole_from ? to : build->whole_from;
+    if (from >= to || is_deleted(&pyramid->deletions, from, to)) {
+        return VV_OK;
+    }
+    return vv_frozen_has(&pyramid->frozen, pyramid->options.store, &build->unit, from, to,
+                         &build->keeps, build->error);
+}
+
+/* Says so, since what came late for the unit is left out of it. */
+static enum vv_status keep_record(struct build *build, const struct vv_unit *unit,
+                                  int64_t made_from, struct vv_piece_list *blocks_out)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    struct vv_registry *registry = pyramid->options.registry;
+    struct vv_str source = vv_registry_source_id(registry, build->source);
+    struct vv_str measurement = vv_registry_measurement_name(registry, build->measurement);
+    char time[VV_TIME_TEXT_SIZE];
+    vv_time_format(unit->from, time);
+    vv_log(VV_LOG_WARN, "tier_kept",
+           "source=%.*s measurement=%.*s from=%s message=\"points came late for what has expired: "
+           "they are in no tier, which keeps what it had\"",
+           VV_STR_ARG(source), VV_STR_ARG(measurement), time);
+    pyramid->kept++;
+    return vv_frozen_keep(&pyramid->frozen, made_from, blocks_out);
+}
+
+uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid)
+{
+    return pyramid->kept;
+}
+
 /* ---- all below a tier ---- */
 
 /* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
@@ -318,11 +374,12 @@ static enum vv_status gather(struct build *build, int above, int64_t from, int64
         tier--;
     }
     if (tier < 0) {
-        return read_raw(build, from, to);
+        enum vv_status looked = look_at_gone(build, from, to);
+        return looked == VV_OK && !build->keeps ? read_raw(build, from, to) : looked;
     }
     struct level *level = &build->pyramid->levels[tier];
     enum vv_status status = list_records(build, (enum vv_space)tier, from, to);
-    while (from < to && status == VV_OK) {
+    while (from < to && status == VV_OK && !build->keeps) {
         struct vv_stretch stretch = vv_cover_next(&level->cover, 0, from, to);
         status = stretch.is_covered ? add_record(build, &level->records, stretch.tag)
                                     : gather(build, tier, stretch.from, stretch.to);
@@ -401,10 +458,17 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
 {
     struct vv_pyramid *pyramid = build->pyramid;
     int64_t step_ns = vv_tier_step_ns(tier);
+    build->unit = vv_unit_key(tier, mark->key.partition.tenant, build->source, build->measurement,
+                              unit->from);
+    build->keeps = false;
+    vv_frozen_begin(&pyramid->frozen);
     vv_rollup_begin(pyramid->rollup, step_ns);
     vv_few_begin(&pyramid->few, (size_t)((unit->to - unit->from - 1) / step_ns + 1));
     enum vv_status status =
         build->is_expired ? VV_OK : gather(build, (int)tier, unit->from, unit->to);
+    if (status == VV_OK && build->keeps) {
+        return keep_record(build, unit, made_from, blocks_out);
+    }
     bool is_few = status == VV_OK && pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, step_ns);
     if (status == VV_OK && !is_few) {
         status = make_steps(build);
@@ -414,8 +478,7 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
     }
     struct vv_piece piece = {
         .kind = VV_PIECE_BLOCK,
-        .key = vv_unit_key(tier, mark->key.partition.tenant, build->source, build->measurement,
-                           unit->from),
+        .key = build->unit,
         .version = made_from,
     };
     if (!is_few && vv_rollup_steps(pyramid->rollup) == 0) {
@@ -457,6 +520,10 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
         vv_registry_space_of(registry, mark->key.partition.tenant, &build.tenant, &tier);
     vv_invariant(is_space);
     build.late = vv_registry_late_space(registry, build.tenant);
+    build.whole_from =
+        pyramid->options.whole_from
+            ? pyramid->options.whole_from(pyramid->options.whole_context, build.tenant)
+            : INT64_MIN;
     build.tiers = vv_registry_tiers(registry, build.tenant);
     build.plans = vv_registry_source_plans(registry, build.source);
     enum vv_status status = /* what is deleted of the series is in no step */

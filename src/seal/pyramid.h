@@ -23,11 +23,19 @@ struct vv_pyramid_options {
     int zstd_level;
     size_t block_bytes_max;  /* of rows that are kept in place of steps, before encoding */
     double percentile_error; /* relative, of sketches */
+    /* From when on all points of a tenant are there; what is older may have expired. NULL: all are
+     * there. */
+    int64_t (*whole_from)(void *whole_context, uint32_t tenant);
+    void *whole_context;
 };
 
 VV_MUST_CHECK enum vv_status vv_pyramid_create(const struct vv_pyramid_options *options,
                                                struct vv_pyramid **pyramid_out);
 void vv_pyramid_destroy(struct vv_pyramid *pyramid); /* NULL is allowed */
+
+/* How many units kept the record that they had, since what it was built of may have expired: what
+ * came late for them is in no tier. */
+uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid);
 
 /* Appends the records of the units that begin with the mark's and before `to` (one, unless plans
  * have changed), if they are over by now_ns. made_from: of the first, the version of the record

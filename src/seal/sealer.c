@@ -24,7 +24,9 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
                                                  .deletions = options->deletions,
                                                  .zstd_level = options->zstd_level,
                                                  .block_bytes_max = options->block_bytes_max,
-                                                 .percentile_error = options->percentile_error};
+                                                 .percentile_error = options->percentile_error,
+                                                 .whole_from = options->whole_from,
+                                                 .whole_context = options->whole_context};
     enum vv_status status = sealer ? vv_merge_create(&merge_options, &sealer->merge) : VV_NO_MEMORY;
     if (status == VV_OK) {
         status = vv_pyramid_create(&pyramid_options, &sealer->pyramid);
@@ -279,6 +281,7 @@ int64_t vv_sealer_latest_ns(const struct vv_sealer *sealer)
 void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figures *figures_out)
 {
     *figures_out = sealer->figures;
+    figures_out->kept = vv_pyramid_kept(sealer->pyramid);
 }
 
 size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,

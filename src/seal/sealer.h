@@ -36,6 +36,9 @@ struct vv_sealer_options {
     enum vv_status (*confirm)(void *context, struct vv_error *error);
     void *confirm_context;
     int64_t lead_ns;
+    /* As in pyramid.h: from when on all points of a tenant are there. NULL: all are. */
+    int64_t (*whole_from)(void *whole_context, uint32_t tenant);
+    void *whole_context;
 };
 
 struct vv_seal_figures {
@@ -47,6 +50,7 @@ struct vv_seal_figures {
     uint64_t bytes_out; /* of blocks written */
     uint64_t damaged;   /* spans left as they are because a piece could not be decoded */
     uint64_t units;     /* of tiers, built */
+    uint64_t kept;      /* of those, units that kept their record: what it is of has expired */
     uint64_t hidden;    /* values that deletions took out */
     uint64_t put_off;   /* times that a span was left for later, its part of the store being away */
 };

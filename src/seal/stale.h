@@ -91,8 +91,9 @@ VV_MUST_CHECK enum vv_status vv_stale_times(struct vv_stale *stale, const int64_
 VV_MUST_CHECK enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to,
                                             int64_t over_at, struct vv_error *error);
 /* Makes those of the list stale that end at `over_at` or before, or are above what is parked, marks
- * the others that are to be marked, and empties it. The store is one that nodes share. Durable with the next confirm; beside other nodes it confirms in between,
- * and over_at is to be read when what makes them stale has landed. */
+ * the others that are to be marked, and empties it. The store is one that nodes share. Durable with
+ * the next confirm; beside other nodes it confirms in between, and over_at is to be read when what
+ * makes them stale has landed. */
 VV_MUST_CHECK enum vv_status vv_stale_put_list(const struct vv_stale_options *options,
                                                struct vv_stale_list *list, int64_t over_at,
                                                struct vv_error *error);

@@ -273,6 +273,72 @@ static void test_what_expires_is_noted_though_the_store_failed_meanwhile(void **
     }
 }
 
+/* How many points all hours of the tier have. */
+static long long points_of_hours(struct place *place)
+{
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), TENANT},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("*")},
+        {VV_STR_LITERAL("to"), VV_STR_LITERAL("2100-01-01T00:00:00Z")},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count")},
+        {VV_STR_LITERAL("step"), VV_STR_LITERAL("1h")},
+        {VV_STR_LITERAL("tier"), VV_STR_LITERAL("hour")},
+    };
+    struct vv_request *request;
+    struct vv_result *result;
+    struct vv_query_limits limits;
+    struct vv_buffer text = {0};
+    struct vv_error error = {0};
+    enum vv_status status;
+    vv_engine_query_limits(place->engine, &limits);
+    assert_int_equal(vv_request_parse(VV_REQUEST_QUERY, parameters, 6,
+                                      place->clock.clock.wall_ns(&place->clock.clock), &request,
+                                      &error),
+                     VV_OK);
+    assert_int_equal(vv_result_open(vv_engine_query_context(place->engine), &limits, request,
+                                    VV_FORMAT_CSV, &result, &error),
+                     VV_OK);
+    while ((status = vv_result_write(result, &text, 65536, &error)) == VV_OK) {
+    }
+    assert_int_equal(status, VV_DONE);
+    vv_result_close(result);
+    vv_buffer_u8(&text, 0);
+    assert_int_equal(vv_buffer_status(&text), VV_OK);
+    long long n = 0;
+    char *rest = NULL;
+    for (char *line = strtok_r((char *)text.data, "\r\n", &rest); line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        const char *last = strrchr(line, ',');
+        n += line[0] != '#' && last ? atoll(last + 1) : 0;
+    }
+    vv_buffer_deinit(&text);
+    return n;
+}
+
+/* Accepted when it was not too old, and stored when what it belongs to has expired: the tiers keep
+ * what they have. What comes for the points that are there is in them, as ever. */
+static void test_what_is_stored_when_points_have_expired_takes_nothing_from_tiers(void **state)
+{
+    struct place place;
+    (void)state;
+    begin(&place);
+    long long all = points_of_hours(&place);
+    assert_int_equal(all, DAYS * 24 * 60);
+    set_retention(&place, 45 * VV_DAY);
+    write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
+    vv_sim_clock_advance(&place.clock, 3 * VV_DAY + VV_HOUR); /* the first day expires */
+    expire(&place);
+    assert_int_equal(points_of_hours(&place), all);
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    assert_int_equal(points_of_hours(&place), all);
+    write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767470430000000000\n")); /* two days later */
+    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    assert_int_equal(points_of_hours(&place), all + 1);
+    end(&place);
+}
+
 /* Of a span that was to be sealed before all that there is. */
 static struct vv_mark overdue_mark(struct place *place)
 {
@@ -446,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_what_waits_to_be_sealed_and_built_is_counted),
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
+        cmocka_unit_test(test_what_is_stored_when_points_have_expired_takes_nothing_from_tiers),
         cmocka_unit_test(test_what_expires_is_noted_though_the_store_failed_meanwhile),
         cmocka_unit_test(test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_up),
         cmocka_unit_test(test_a_reroll_over_damage_ends_and_writing_goes_on),

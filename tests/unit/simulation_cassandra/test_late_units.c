@@ -63,6 +63,17 @@ static void seal(struct node *node)
     }
 }
 
+static void deliver_all(struct node *node)
+{
+    for (int i = 0; i < 10 && parked(node) > 0; i++) {
+        advance(11 * VV_SECOND);
+        (void)rig_step(&node->rig, VV_TASK_LEARN);
+        (void)rig_step(&node->rig, VV_TASK_DELIVER);
+        (void)rig_step(&node->rig, VV_TASK_BEAT);
+    }
+    assert_int_equal(parked(node), 0);
+}
+
 static void begin(const char *layout, uint64_t seed)
 {
     has_tiers = true;
@@ -122,13 +133,7 @@ static void build_without(const char *layout, uint32_t set, bool builds_first)
         advance(VV_HOUR);
     }
     seal(&nodes[1]);
-    for (int i = 0; i < 10 && parked(&nodes[0]) > 0; i++) {
-        advance(11 * VV_SECOND);
-        (void)rig_step(&nodes[0].rig, VV_TASK_LEARN);
-        (void)rig_step(&nodes[0].rig, VV_TASK_DELIVER);
-        (void)rig_step(&nodes[0].rig, VV_TASK_BEAT);
-    }
-    assert_int_equal(parked(&nodes[0]), 0);
+    deliver_all(&nodes[0]);
     (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
     for (size_t i = 0; i < 4; i++) { /* at once, and when it has been built again */
         struct node *node = &nodes[1 - i % 2];
@@ -142,6 +147,43 @@ static void build_without(const char *layout, uint32_t set, bool builds_first)
         }
     }
     end();
+}
+
+/* The first node is away for longer than points are kept. */
+static void come_back_late(const char *layout, uint32_t set, int *without)
+{
+    begin(layout, set + 1);
+    if (!park(set)) {
+        end();
+        return;
+    }
+    for (int i = 0; i < 8; i++) { /* first all is sealed and built in time */
+        advance(i < 4 ? 12 * VV_HOUR : 12 * VV_DAY);
+        work(&nodes[1]);
+        seal(&nodes[1]);
+    }
+    long long before = count_by_hours(&nodes[1]);
+    assert_in_range(before, 1, written);
+    deliver_all(&nodes[0]);
+    for (int i = 0; i < 3; i++) {
+        work(&nodes[1]);
+        seal(&nodes[1]);
+        assert_in_range(count_by_hours(&nodes[1]), before, written);
+        advance(VV_DAY);
+    }
+    *without += before < written;
+    end();
+}
+
+static void what_comes_when_points_have_expired_takes_nothing_from_tiers(void **state)
+{
+    (void)state;
+    int without[2] = {0}; /* times that points were missing before it came back */
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        come_back_late("blocks", set, &without[0]);
+        come_back_late("rows", set, &without[1]);
+    }
+    assert_true(without[0] > 0 && without[1] > 0);
 }
 
 static void what_was_parked_for_an_open_unit_is_in_its_tiers_when_it_has_come(void **state)
@@ -175,6 +217,7 @@ int main(void)
         cmocka_unit_test(what_was_parked_for_an_open_unit_is_in_its_tiers_when_it_has_come),
         cmocka_unit_test(so_it_is_where_each_value_is_a_row),
         cmocka_unit_test(who_has_something_parked_builds_nothing_above_it),
+        cmocka_unit_test(what_comes_when_points_have_expired_takes_nothing_from_tiers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
