@@ -159,6 +159,10 @@ static const struct vv_option tenants_options[] = {
      "set: what is done with points that come late"},
     {"late-limit", 0, "DURATION", false, NULL,
      "set: how old a point may be before it is late, such as 1h"},
+    {"class", 0, "NAME", false, NULL,
+     "set: a class of measurements: --retention and --tiers are of it, not of the tenant"},
+    {"measurements", 0, "LIST", false, NULL,
+     "set: what the class takes: names with commas between, or how they begin, such as debug*"},
     FORMAT_OPTION,
 };
 
@@ -390,7 +394,9 @@ const struct vv_command vv_commands[] = {
         .summary = "tenants, what they wrote, how long it is kept",
         .examples = "varve tenants\nvarve tenants set plant1 --retention 30d\n"
                     "varve tenants set plant1 --tiers default\n"
-                    "varve tenants set plant1 --late refuse --late-limit 1h",
+                    "varve tenants set plant1 --late refuse --late-limit 1h\n"
+                    "varve tenants set plant1 --class debug --measurements 'debug*' "
+                    "--retention 6h --tiers off",
         .options = OPTIONS(tenants_options),
         .client = true,
         .run = vv_tenants_run,

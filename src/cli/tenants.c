@@ -44,6 +44,38 @@ static void list_late(json_t *tenant, char *out, size_t out_size)
     snprintf(out, out_size, "%s%s%s", policy ? policy : "", limit ? " " : "", limit ? limit : "");
 }
 
+/* "debug: debug*, trace". */
+static void list_measurements(const char *name, json_t *class, char *out, size_t out_size)
+{
+    size_t i;
+    json_t *value;
+    int size = snprintf(out, out_size, "  class %s:", name);
+    json_array_foreach(json_object_get(class, "measurements"), i, value)
+    {
+        size_t at = size > 0 && (size_t)size < out_size ? (size_t)size : out_size - 1;
+        const char *text = json_string_value(value);
+        int written =
+            snprintf(out + at, out_size - at, "%s%s", i > 0 ? ", " : " ", text ? text : "");
+        size = (int)at + (written > 0 ? written : 0);
+    }
+}
+
+/* A row of its own below its tenant's. */
+static enum vv_status print_class(struct vv_table *table, const char *name, json_t *class)
+{
+    char words[256];
+    char tiers[128];
+    const char *retention = json_string_value(json_object_get(class, "retention"));
+    list_measurements(name, class, words, sizeof words);
+    list_tiers(json_object_get(class, "tiers"), tiers, sizeof tiers);
+    struct vv_str cells[8] = {vv_str_of(words), vv_str_of(retention ? retention : ""),
+                              vv_str_of(tiers)};
+    for (size_t i = 3; i < 8; i++) {
+        cells[i] = VV_STR_LITERAL("");
+    }
+    return vv_table_row(table, cells);
+}
+
 static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
 {
     char numbers[4][24];
@@ -66,7 +98,14 @@ static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
         snprintf(numbers[i], sizeof numbers[i], "%" PRIu64, counts[i]);
         cells[4 + i] = vv_str_of(numbers[i]);
     }
-    return vv_table_row(table, cells);
+    enum vv_status status = vv_table_row(table, cells);
+    const char *key;
+    json_t *class;
+    json_object_foreach(json_object_get(tenant, "classes"), key, class)
+    {
+        status = status == VV_OK ? print_class(table, key, class) : status;
+    }
+    return status;
 }
 
 static const struct vv_str tenants_header[] = {{"tenant", 6},  {"retention", 9}, {"tiers", 5},
@@ -100,22 +139,76 @@ static json_t *parse_tiers(const char *text)
     return tiers;
 }
 
-static json_t *describe_tenant(const struct vv_arguments *arguments)
+/* Sets a member to what --tiers says; false: that is nothing. */
+static bool add_tiers(json_t *object, const char *tiers)
 {
-    const char *tiers = vv_arguments_text(arguments, "tiers", NULL);
-    json_t *object = json_pack("{s:s, s:s*, s:s*, s:s*}", "tenant", arguments->words[1],
-                               "retention", vv_arguments_text(arguments, "retention", NULL), "late",
-                               vv_arguments_text(arguments, "late", NULL), "late_limit",
-                               vv_arguments_text(arguments, "late-limit", NULL));
-    if (object && tiers) {
-        bool is_word = strcmp(tiers, "default") == 0 || strcmp(tiers, "off") == 0;
-        json_t *value = is_word ? json_string(tiers) : parse_tiers(tiers);
-        if (json_object_set_new(object, "tiers", value) != 0) {
-            json_decref(object);
+    bool is_word = tiers && (strcmp(tiers, "default") == 0 || strcmp(tiers, "off") == 0);
+    return !tiers || json_object_set_new(object, "tiers",
+                                         is_word ? json_string(tiers) : parse_tiers(tiers)) == 0;
+}
+
+/* "energy,debug*" becomes an array; "": an empty one. */
+static json_t *parse_list(const char *text)
+{
+    json_t *list = json_array();
+    while (list && *text) {
+        size_t size = strcspn(text, ",");
+        if (json_array_append_new(list, json_stringn(text, size)) != 0) {
+            json_decref(list);
             return NULL;
         }
+        text += size + (text[size] == ',');
+    }
+    return list;
+}
+
+/* Retention and tiers, of the tenant or of its class; false: memory is out, or they are none. */
+static bool add_terms(json_t *object, const struct vv_arguments *arguments)
+{
+    const char *retention = vv_arguments_text(arguments, "retention", NULL);
+    return (!retention || json_object_set_new(object, "retention", json_string(retention)) == 0) &&
+           add_tiers(object, vv_arguments_text(arguments, "tiers", NULL));
+}
+
+static bool add_class(json_t *object, const char *name, const struct vv_arguments *arguments)
+{
+    const char *measurements = vv_arguments_text(arguments, "measurements", NULL);
+    json_t *class = json_object();
+    bool good = class && add_terms(class, arguments) &&
+                (!measurements ||
+                 json_object_set_new(class, "measurements", parse_list(measurements)) == 0);
+    json_t *classes = good ? json_pack("{s:O}", name, class) : NULL;
+    json_decref(class);
+    return classes && json_object_set_new(object, "classes", classes) == 0;
+}
+
+static json_t *describe_tenant(const struct vv_arguments *arguments)
+{
+    const char *class = vv_arguments_text(arguments, "class", NULL);
+    json_t *object = json_pack("{s:s, s:s*, s:s*}", "tenant", arguments->words[1], "late",
+                               vv_arguments_text(arguments, "late", NULL), "late_limit",
+                               vv_arguments_text(arguments, "late-limit", NULL));
+    bool good =
+        object && (class ? add_class(object, class, arguments) : add_terms(object, arguments));
+    if (!good) {
+        json_decref(object);
+        return NULL;
     }
     return object;
+}
+
+/* What the server says of what was done. */
+static void print_notes(const struct vv_response *response)
+{
+    size_t i;
+    json_t *note;
+    const char *text = (const char *)response->body.data;
+    json_t *root = json_loadb(text ? text : "", response->body.size, 0, NULL);
+    json_array_foreach(json_object_get(root, "notes"), i, note)
+    {
+        printf("%s\n", json_string_value(note) ? json_string_value(note) : "");
+    }
+    json_decref(root);
 }
 
 static int set_tenant(const struct vv_arguments *arguments)
@@ -126,7 +219,7 @@ static int set_tenant(const struct vv_arguments *arguments)
     json_decref(object);
     if (!text) {
         return vv_usage_fail(arguments->command,
-                             "the name is UTF-8, and --tiers is default, off or a list",
+                             "names are UTF-8, and --tiers is default, off or a list",
                              "varve tenants set plant1 --tiers minute=30d,hour=365d,day=forever");
     }
     const struct vv_call call = {
@@ -137,20 +230,33 @@ static int set_tenant(const struct vv_arguments *arguments)
     };
     int code = vv_call_once(arguments, &call, &response);
     free(text);
+    if (code == VV_EXIT_OK) {
+        print_notes(&response);
+    }
     vv_response_deinit(&response);
     return code;
 }
 
+static bool has(const struct vv_arguments *arguments, const char *option)
+{
+    return vv_arguments_flag(arguments, option);
+}
+
 static bool sets_something(const struct vv_arguments *arguments)
 {
-    return vv_arguments_flag(arguments, "retention") || vv_arguments_flag(arguments, "tiers") ||
-           vv_arguments_flag(arguments, "late") || vv_arguments_flag(arguments, "late-limit");
+    return has(arguments, "retention") || has(arguments, "tiers") || has(arguments, "late") ||
+           has(arguments, "late-limit") || has(arguments, "class") ||
+           has(arguments, "measurements");
 }
 
 int vv_tenants_run(const struct vv_arguments *arguments)
 {
     if (arguments->n_words == 0 && !sets_something(arguments)) {
         return vv_list_print(arguments, "/api/v1/tenants", "tenants", &tenants_table);
+    }
+    if (has(arguments, "measurements") && !has(arguments, "class")) {
+        return vv_usage_fail(arguments->command, "--measurements are of a class: name it",
+                             "varve tenants set plant1 --class debug --measurements 'debug*'");
     }
     if (arguments->n_words == 2 && strcmp(arguments->words[0], "set") == 0) {
         return set_tenant(arguments);

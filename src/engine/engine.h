@@ -123,6 +123,29 @@ VV_MUST_CHECK enum vv_status vv_engine_set_retention(struct vv_engine *engine, s
 VV_MUST_CHECK enum vv_status vv_engine_set_tiers(struct vv_engine *engine, struct vv_str tenant,
                                                  const int64_t retention_ns[VV_SPACES],
                                                  struct vv_error *error);
+/* What a class of a tenant shall be: measurements that are kept for a time of their own. */
+struct vv_class_wish {
+    struct vv_str name;
+    bool has_measurements;           /* false: as they are */
+    struct vv_str measurements;      /* vv_registry_class_patterns */
+    struct vv_retentions retentions; /* VV_RETENTION_AS_IS: of a new class as its tenant's */
+};
+#define VV_CLASS_EXAMPLES 8
+/* Measurements of the tenant that would be in another place, were they made now: which one they are
+ * in is fixed when their first point comes. */
+struct vv_class_effect {
+    uint64_t elsewhere;
+    struct vv_str examples[VV_CLASS_EXAMPLES]; /* names of the first ones */
+};
+/* Makes or changes a class; the tenant is made if it is new. As vv_engine_set_retentions, but that
+ * with an error a new class may be left that takes no measurement. VV_INVALID where nodes share a
+ * store. */
+VV_MUST_CHECK enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenant,
+                                                 const struct vv_class_wish *wish,
+                                                 struct vv_class_effect *effect_out,
+                                                 struct vv_error *error);
+/* How long a place's points and tiers are kept. */
+struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t place);
 /* What a tenant wants done with points that come late. */
 struct vv_late_wish {
     bool has_policy; /* false: as it is */

@@ -314,15 +314,24 @@ void vv_acks_look_again(struct vv_engine *engine);
 /* When the committer and the storage thread have ended: answers all. */
 void vv_acks_end(struct vv_engine *engine);
 
+/* ---- retentions.c: under retentions_lock ---- */
+/* As vv_engine_set_retentions, of a place that there is. */
+VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
+                                                         const struct vv_retentions *wanted,
+                                                         struct vv_error *error);
+/* Whether a new place may have these. */
+VV_MUST_CHECK enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
+                                                        const struct vv_retentions *retentions,
+                                                        struct vv_late late,
+                                                        struct vv_error *error);
+
 /* ---- submit.c ---- */
 /* How old a point may be; 0: as old as it likes. What is older is frozen: a unit of a tier that it
  * belongs to could not be built again, as some of what it was built of may be gone. Any thread. */
-int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant);
+int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place);
 /* The same of any retentions, and of what is done with late points. */
 int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retentions *retentions,
                          struct vv_late late);
-/* A tenant's, as they are now. */
-struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t tenant);
 /* Whether what waits for the store takes all the memory it may: writes are refused. Any thread. */
 bool vv_engine_is_head_full(struct vv_engine *engine);
 

@@ -41,19 +41,45 @@ static enum vv_status check(struct vv_engine *engine, uint32_t tenant, struct vv
         return vv_error_set(error, VV_INVALID,
                             "the limit for late points must be whole seconds, from 1s to 36525d");
     }
-    struct vv_retentions retentions = vv_engine_retentions(engine, tenant);
-    return vv_engine_check_late(engine, &retentions, late, error);
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(engine->registry, tenant, places);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        struct vv_retentions retentions = vv_engine_retentions(engine, places[i]);
+        status = vv_engine_check_late(engine, &retentions, late, error);
+    }
+    return status;
 }
 
-/* The space comes first: there is never a tenant that keeps late points apart, and has no place for
+/* Spaces of late points, of the tenant and of its classes. */
+struct spaces {
+    uint32_t numbers[VV_PLACES_MAX];
+    size_t n;
+};
+
+static enum vv_status make_spaces(struct vv_engine *engine, uint32_t tenant, struct spaces *spaces,
+                                  struct vv_error *error)
+{
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(engine->registry, tenant, places);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_registry_space(engine->registry, places[i], VV_SPACE_LATE, true,
+                                   &spaces->numbers[i], error);
+        spaces->n += status == VV_OK;
+    }
+    return status;
+}
+
+/* The spaces come first: there is never a tenant that keeps late points apart, and has no place for
  * them. */
-static enum vv_status journal(struct vv_engine *engine, uint32_t tenant, uint32_t space,
-                              struct vv_error *error)
+static enum vv_status journal(struct vv_engine *engine, uint32_t tenant,
+                              const struct spaces *spaces, struct vv_error *error)
 {
     struct vv_batch *batch = NULL;
     enum vv_status status = vv_batch_create(tenant, &batch);
-    if (status == VV_OK && space != VV_REGISTRY_NONE) {
-        status = vv_batch_define(batch, VV_REGISTRY_TENANT, space);
+    for (size_t i = 0; i < spaces->n && status == VV_OK; i++) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, spaces->numbers[i]);
     }
     if (status == VV_OK) {
         status = vv_batch_define(batch, VV_REGISTRY_TENANT, tenant);
@@ -75,16 +101,16 @@ static enum vv_status change(struct vv_engine *engine, uint32_t tenant,
     if (after.limit_ns == 0 && after.policy != VV_LATE_ACCEPT) {
         after.limit_ns = engine->settings.late_limit_ns;
     }
-    uint32_t space = VV_REGISTRY_NONE;
+    struct spaces spaces = {.n = 0};
     enum vv_status status = check(engine, tenant, after, error);
     if (status == VV_OK && after.policy == VV_LATE_SEPARATE) {
-        status = vv_registry_space(engine->registry, tenant, VV_SPACE_LATE, true, &space, error);
+        status = make_spaces(engine, tenant, &spaces, error);
     }
     if (status != VV_OK) {
         return status;
     }
     vv_registry_set_late(engine->registry, tenant, after);
-    status = journal(engine, tenant, space, error);
+    status = journal(engine, tenant, &spaces, error);
     if (status != VV_OK && status != VV_UNKNOWN) {
         vv_registry_set_late(engine->registry, tenant, before);
     }

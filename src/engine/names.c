@@ -201,9 +201,7 @@ static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
 /* Of a space, too, sources and measurements are its tenant's. */
 static uint32_t owner_of(const struct vv_names *names, uint32_t number)
 {
-    uint32_t tenant;
-    enum vv_space space;
-    return vv_registry_space_of(names->registry, number, &tenant, &space) ? tenant : number;
+    return vv_registry_owner(names->registry, number);
 }
 
 static bool find_source(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out)

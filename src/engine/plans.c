@@ -60,8 +60,7 @@ int64_t vv_plans_known_until(struct vv_engine *engine)
 static int64_t bucket_max(struct vv_engine *engine, uint32_t source)
 {
     uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
-    int64_t eighth = vv_registry_retention(engine->registry, tenant) / 8;
-    return eighth > 0 && eighth < VV_BUCKET_NS_MIN ? VV_BUCKET_NS_MIN : eighth;
+    return vv_registry_bucket_max(engine->registry, tenant);
 }
 
 static enum vv_status complete(struct vv_engine *engine, uint32_t source,
@@ -88,13 +87,33 @@ static enum vv_status complete(struct vv_engine *engine, uint32_t source,
     return vv_plan_check(&plan, error);
 }
 
+/* The first bucket from `from` on that has something in any of the tenant's places; VV_DONE: none
+ * has. */
+static enum vv_status nearest(struct vv_engine *engine, uint32_t source, int64_t from,
+                              int64_t *found_out, struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(engine->registry,
+                                  vv_registry_source_tenant(engine->registry, source), places);
+    *found_out = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        int64_t found;
+        enum vv_status status =
+            store->ops->nearest(store, 0, places[i], source, from, true, &found, error);
+        if (status != VV_OK && status != VV_DONE) {
+            return status;
+        }
+        *found_out = status == VV_OK && found < *found_out ? found : *found_out;
+    }
+    return *found_out < INT64_MAX ? VV_OK : VV_DONE;
+}
+
 /* Not where anything lies already: a node may have accepted a farther future once. */
 static enum vv_status find_begin(struct vv_engine *engine, uint32_t source,
                                  const struct vv_plan *present, struct vv_plan *plan,
                                  struct vv_error *error)
 {
-    struct vv_store *store = engine->store;
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
     int64_t first;
     int64_t last;
     int64_t at = reach(engine, later(wall(engine), engine->fleet ? CLOCKS_DIFFER_NS : 0));
@@ -108,8 +127,7 @@ static enum vv_status find_begin(struct vv_engine *engine, uint32_t source,
         if (plan->from_ns == INT64_MAX) {
             break;
         }
-        enum vv_status status =
-            store->ops->nearest(store, 0, tenant, source, plan->from_ns, true, &found, error);
+        enum vv_status status = nearest(engine, source, plan->from_ns, &found, error);
         if (status != VV_OK) {
             return status == VV_DONE ? VV_OK : status;
         }

@@ -148,13 +148,18 @@ static bool concerns(const struct vv_engine *engine, const struct vv_deletion_or
            vv_registry_measurement_tenant(engine->registry, measurement) == order->tenant;
 }
 
+static uint32_t place_of(const struct vv_engine *engine, const struct vv_reroll_job *job)
+{
+    return vv_registry_place(engine->registry, job->measurement);
+}
+
 /* Its range, as far as the source has anything; false: it has nothing there. */
 static bool begin_tier(const struct vv_engine *engine, struct vv_reroll_job *job)
 {
     int64_t first;
     int64_t last;
     uint32_t source = source_of(job);
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->order->tenant);
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
     if (tiers.spaces[job->tier] == VV_REGISTRY_NONE ||
         !vv_registry_source_times(engine->registry, source, &first, &last) ||
         vv_registry_source_plans(engine->registry, source).n == 0) {
@@ -210,15 +215,16 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
                                  struct vv_error *error)
 {
     uint32_t source = source_of(job);
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->order->tenant);
+    uint32_t place = place_of(engine, job);
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
     struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, job->time);
     int64_t next = INT64_MAX;
     for (size_t i = plans.n; i-- > 0 && plans.plans[i].from_ns > job->time;) {
         next = plans.plans[i].from_ns; /* other plans' buckets need not be aligned to these */
     }
-    uint32_t late = vv_registry_late_space(engine->registry, job->order->tenant);
-    enum vv_status status = nearest(engine, job->order->tenant, source, bucket.start, &next, error);
+    uint32_t late = vv_registry_late_space(engine->registry, place);
+    enum vv_status status = nearest(engine, place, source, bucket.start, &next, error);
     if (status == VV_OK && late != VV_REGISTRY_NONE) {
         status = nearest(engine, late, source, bucket.start, &next, error);
     }
@@ -264,8 +270,8 @@ static void note(struct vv_engine *engine, const struct vv_reroll_job *job,
 static struct vv_reroll_bounds bounds_of(const struct vv_engine *engine,
                                          const struct vv_reroll_job *job)
 {
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->order->tenant);
-    struct vv_reroll_bounds bounds = {.raw_from = vv_whole_from(engine, job->order->tenant)};
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
+    struct vv_reroll_bounds bounds = {.raw_from = vv_whole_from(engine, place_of(engine, job))};
     for (int tier = 0; tier < VV_SPACES; tier++) {
         bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
         bounds.tier_from[tier] = is_on ? vv_whole_from(engine, tiers.spaces[tier]) : INT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long points and tiers are kept, by tenant. A tier is a space: a tenant to the store, with a
- * retention of its own.
+ * How long points and tiers are kept, by tenant, and by class of one (classes.c). A tier is a
+ * space: a tenant to the store, with a retention of its own.
  *
  * A tier is built from what is finer, some time after the end of what is built at once (a day, or
  * 28 days): so what is finer must live longer than that. A tier that is off keeps no trace of what
@@ -10,7 +10,7 @@
 #include "engine/engine_private.h"
 
 struct change {
-    uint32_t tenant;
+    uint32_t place;             /* a tenant, or a class of one */
     uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
     struct vv_retentions before;
     struct vv_retentions after;
@@ -161,10 +161,10 @@ static enum vv_status check_tiers(struct vv_engine *engine, const struct change 
 static void look_up(struct vv_engine *engine, struct change *change)
 {
     struct vv_registry *registry = engine->registry;
-    change->before.raw_ns = vv_registry_retention(registry, change->tenant);
+    change->before.raw_ns = vv_registry_retention(registry, change->place);
     for (int i = 0; i < VV_SPACES; i++) {
         uint32_t space;
-        bool there = vv_registry_space(registry, change->tenant, (enum vv_space)i, false, &space,
+        bool there = vv_registry_space(registry, change->place, (enum vv_space)i, false, &space,
                                        NULL) == VV_OK;
         change->spaces[i] = space;
         change->before.tiers_ns[i] =
@@ -193,7 +193,7 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
     enum vv_status status = VV_OK;
     for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
         if (change->spaces[i] == VV_REGISTRY_NONE && is_on(&change->after, (enum vv_space)i)) {
-            status = vv_registry_space(engine->registry, change->tenant, (enum vv_space)i, true,
+            status = vv_registry_space(engine->registry, change->place, (enum vv_space)i, true,
                                        &change->spaces[i], error);
             vv_registry_set_retention(engine->registry, change->spaces[i], VV_SPACE_OFF_NS);
         }
@@ -205,7 +205,7 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
 static void set(struct vv_engine *engine, const struct change *change,
                 const struct vv_retentions *present, const struct vv_retentions *retentions)
 {
-    vv_registry_set_retention(engine->registry, change->tenant, retentions->raw_ns);
+    vv_registry_set_retention(engine->registry, change->place, retentions->raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
         vv_registry_set_retention(engine->registry, change->spaces[i], retentions->tiers_ns[i]);
     }
@@ -225,7 +225,7 @@ struct order {
 
 static void note(struct order *order, const struct change *change, int level, bool lengthens)
 {
-    uint32_t number = level < 0 ? change->tenant : change->spaces[level];
+    uint32_t number = level < 0 ? change->place : change->spaces[level];
     int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
     int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
     if (number != VV_REGISTRY_NONE && before_ns != after_ns &&
@@ -253,7 +253,8 @@ static enum vv_status journal(struct vv_engine *engine, const struct change *cha
                               struct vv_error *error)
 {
     struct vv_batch *batch = NULL;
-    enum vv_status status = vv_batch_create(change->tenant, &batch);
+    enum vv_status status =
+        vv_batch_create(vv_registry_owner(engine->registry, change->place), &batch);
     struct order order = order_of(change);
     for (size_t i = 0; i < order.n && status == VV_OK; i++) {
         status = vv_batch_define(batch, VV_REGISTRY_TENANT, order.numbers[i]);
@@ -265,26 +266,36 @@ static enum vv_status journal(struct vv_engine *engine, const struct change *cha
     return vv_engine_journal(engine, batch, error);
 }
 
-static enum vv_status change_retentions(struct vv_engine *engine, struct change *change,
-                                        const struct vv_retentions *wanted, struct vv_error *error)
+enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
+                                          const struct vv_retentions *retentions,
+                                          struct vv_late late, struct vv_error *error)
 {
-    look_up(engine, change);
-    apply_wishes(change, wanted);
-    enum vv_status status = check_tiers(engine, change, error);
+    enum vv_status status = check(engine, retentions, error);
+    return status == VV_OK ? vv_engine_check_late(engine, retentions, late, error) : status;
+}
+
+enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
+                                           const struct vv_retentions *wanted,
+                                           struct vv_error *error)
+{
+    struct change change = {.place = place};
+    look_up(engine, &change);
+    apply_wishes(&change, wanted);
+    enum vv_status status = check_tiers(engine, &change, error);
     if (status == VV_OK) {
-        status = vv_engine_check_late(engine, &change->after,
-                                      vv_registry_late(engine->registry, change->tenant), error);
+        status = vv_engine_check_late(engine, &change.after,
+                                      vv_registry_late(engine->registry, place), error);
     }
     if (status == VV_OK) {
-        status = make_spaces(engine, change, error);
+        status = make_spaces(engine, &change, error);
     }
     if (status != VV_OK) {
         return status;
     }
-    set(engine, change, &change->before, &change->after);
-    status = journal(engine, change, error);
+    set(engine, &change, &change.before, &change.after);
+    status = journal(engine, &change, error);
     if (status != VV_OK && status != VV_UNKNOWN) {
-        set(engine, change, &change->after, &change->before);
+        set(engine, &change, &change.after, &change.before);
     }
     return status;
 }
@@ -293,14 +304,14 @@ enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str 
                                         const struct vv_retentions *retentions,
                                         struct vv_error *error)
 {
-    struct change change = {0};
+    uint32_t number;
     pthread_mutex_lock(&engine->retentions_lock);
     enum vv_status status = vv_engine_create_tenant(engine, tenant, error);
     if (status == VV_OK) {
-        status = vv_registry_tenant(engine->registry, tenant, false, &change.tenant, error);
+        status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
     }
     if (status == VV_OK) {
-        status = change_retentions(engine, &change, retentions, error);
+        status = vv_engine_change_retentions(engine, number, retentions, error);
     }
     pthread_mutex_unlock(&engine->retentions_lock);
     return status;

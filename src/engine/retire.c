@@ -18,7 +18,7 @@
 static int64_t retired_before(struct vv_engine *engine, uint32_t source)
 {
     uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
-    int64_t retention = vv_registry_retention(engine->registry, tenant);
+    int64_t retention = vv_registry_longest_retention(engine->registry, tenant);
     struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
     int64_t bucket = 0;
     for (size_t i = 0; i < plans.n; i++) {

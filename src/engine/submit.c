@@ -71,10 +71,10 @@ int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retenti
     return age_ns;
 }
 
-struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t tenant)
+struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t place)
 {
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, tenant);
-    struct vv_retentions retentions = {.raw_ns = vv_registry_retention(engine->registry, tenant)};
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_retentions retentions = {.raw_ns = vv_registry_retention(engine->registry, place)};
     for (int i = 0; i < VV_SPACES; i++) {
         bool is_on = tiers.spaces[i] != VV_REGISTRY_NONE;
         retentions.tiers_ns[i] =
@@ -83,10 +83,24 @@ struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32
     return retentions;
 }
 
-int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t tenant)
+int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place)
 {
-    struct vv_retentions retentions = vv_engine_retentions(engine, tenant);
-    return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, tenant));
+    struct vv_retentions retentions = vv_engine_retentions(engine, place);
+    return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, place));
+}
+
+static void stage_classes(struct vv_engine *engine, uint32_t tenant,
+                          struct vv_staging_options *options)
+{
+    uint32_t classes[VV_CLASSES_OF_TENANT_MAX];
+    options->n_classes = vv_registry_classes(engine->registry, tenant, classes);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        options->classes[i] = (struct vv_staging_class){
+            .place = classes[i],
+            .retention_ns = vv_engine_accepted_age(engine, classes[i]),
+            .freezes = vv_registry_tiers(engine->registry, classes[i]).any,
+        };
+    }
 }
 
 enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
@@ -110,6 +124,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
         .fields_max = (uint32_t)engine->settings.fields_max,
         .line_bytes_max = (uint32_t)engine->settings.line_bytes_max,
     };
+    stage_classes(engine, number, &options);
     status = vv_staging_init(staging_out, &options);
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory: send again later");

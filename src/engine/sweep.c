@@ -64,11 +64,19 @@ struct marking {
 static const struct vv_outage sweep_outage = {"sweep_waits", "sweep_again",
                                               "what is deleted can be swept everywhere"};
 
+/* Where the points of what is being swept lie. Single values are only in stores that are shared,
+ * which have no classes. */
+static uint32_t place_of(const struct vv_engine *engine)
+{
+    const struct vv_sweep *sweep = &engine->sweep;
+    return sweep->in_values ? vv_registry_source_tenant(engine->registry, sweep->source)
+                            : vv_registry_place(engine->registry, sweep->measurement);
+}
+
 /* Before this time everything is frozen. */
 static int64_t frozen_before(struct vv_engine *engine)
 {
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
-    int64_t age = vv_engine_accepted_age(engine, tenant);
+    int64_t age = vv_engine_accepted_age(engine, place_of(engine));
     int64_t now = engine->clock->wall_ns(engine->clock);
     return age > 0 && now > VV_TIME_MIN + age ? now - age : VV_TIME_MIN;
 }
@@ -130,12 +138,12 @@ static enum vv_status make_values_stale(struct vv_engine *engine, const struct v
 {
     const struct vv_marker *marker = &engine->sweep.markers[engine->sweep.at];
     struct vv_store *store = engine->store;
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
+    uint32_t place = place_of(engine);
     int64_t frozen = frozen_before(engine);
     int64_t from = marker->from > bucket->start ? marker->from : bucket->start;
     int64_t to = marker->to < bucket->end ? marker->to : bucket->end;
     from = from > frozen ? from : frozen;
-    bool has_values = store->ops->has_values && store->ops->has_values(store, tenant);
+    bool has_values = store->ops->has_values && store->ops->has_values(store, place);
     return has_values && from < to ? vv_stale_range(stale, from, to, INT64_MAX, error) : VV_OK;
 }
 
@@ -154,15 +162,15 @@ static enum vv_status put_listed(struct vv_engine *engine, const struct vv_stale
                        : VV_OK;
 }
 
-/* Of a tenant, or of the space of its late points. */
-static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t tenant,
+/* Of a place, or of the space of its late points. */
+static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
                                       const struct vv_bucket *bucket, size_t *reads,
                                       struct vv_error *error)
 {
     const struct vv_sweep *sweep = &engine->sweep;
     const struct vv_marker *marker = &sweep->markers[sweep->at];
     struct vv_store_read read = {
-        .partition = {.tenant = tenant,
+        .partition = {.tenant = number,
                       .source = sweep->source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns},
@@ -171,7 +179,6 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t tenant,
             vv_span_of(bucket, marker->from > bucket->start ? marker->from : bucket->start),
         .span_to = marker->to < bucket->end ? marker->to : bucket->end,
     };
-    uint32_t owner = vv_registry_owner(engine->registry, tenant);
     const struct vv_stale_options options = {
         .registry = engine->registry,
         .store = engine->store,
@@ -190,7 +197,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t tenant,
                                   .marker = marker,
                                   .stale = &stale,
                                   .span_ns = bucket->span_ns,
-                                  .is_late = tenant != owner,
+                                  .is_late = number != place_of(engine),
                                   .frozen = frozen_before(engine),
                                   .error = error};
         read.partition.split = split;
@@ -241,22 +248,22 @@ static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_buc
 static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
                                   size_t *reads, struct vv_error *error)
 {
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
-    uint32_t late = vv_registry_late_space(engine->registry, tenant);
-    enum vv_status status = mark_partitions(engine, tenant, bucket, reads, error);
+    uint32_t place = place_of(engine);
+    uint32_t late = vv_registry_late_space(engine->registry, place);
+    enum vv_status status = mark_partitions(engine, place, bucket, reads, error);
     return status == VV_OK && late != VV_REGISTRY_NONE
                ? mark_partitions(engine, late, bucket, reads, error)
                : status;
 }
 
-/* The first bucket from `from` on that has something, of a tenant and of its late points;
+/* The first bucket from `from` on that has something, of a place and of its late points;
  * INT64_MAX: there is none. */
 static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_t *start_out,
                                   struct vv_error *error)
 {
     struct vv_store *store = engine->store;
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, engine->sweep.source);
-    const uint32_t places[] = {tenant, vv_registry_late_space(engine->registry, tenant)};
+    uint32_t place = place_of(engine);
+    const uint32_t places[] = {place, vv_registry_late_space(engine->registry, place)};
     *start_out = INT64_MAX;
     for (size_t i = 0; i < 2 && places[i] != VV_REGISTRY_NONE; i++) {
         int64_t start;

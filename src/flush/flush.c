@@ -29,7 +29,7 @@ struct flush {
     struct vv_stale stale;      /* of the series that is being written */
     struct vv_stale_list later; /* where other nodes may build units meanwhile */
     int64_t over_at;            /* units of tiers that end by then are over, or soon will be */
-    uint32_t late_space; /* of that series' tenant; VV_REGISTRY_NONE: nothing is kept apart */
+    uint32_t late_space;        /* of that series' place; VV_REGISTRY_NONE: nothing is kept apart */
     int64_t late_limit_ns;
 };
 
@@ -38,8 +38,7 @@ struct flush {
 static int64_t bucket_max(const struct flush *flush, uint32_t source)
 {
     uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
-    int64_t eighth = vv_registry_retention(flush->options->registry, tenant) / 8;
-    return eighth > 0 && eighth < VV_BUCKET_NS_MIN ? VV_BUCKET_NS_MIN : eighth;
+    return vv_registry_bucket_max(flush->options->registry, tenant);
 }
 
 static struct vv_plan choose_plan(const struct flush *flush, uint32_t source, uint64_t rows,
@@ -268,13 +267,12 @@ static bool is_late(const struct flush *flush, const struct vv_rows *rows, size_
            rows->times[at] < accepted - flush->late_limit_ns;
 }
 
-static void note_late(struct flush *flush, uint32_t source)
+static void note_late(struct flush *flush, uint32_t place)
 {
     struct vv_registry *registry = flush->options->registry;
-    uint32_t tenant = vv_registry_source_tenant(registry, source);
-    struct vv_late late = vv_registry_late(registry, tenant);
+    struct vv_late late = vv_registry_late(registry, place);
     bool is_apart = late.policy == VV_LATE_SEPARATE && flush->options->ledger.fold_every_ns > 0;
-    flush->late_space = is_apart ? vv_registry_late_space(registry, tenant) : VV_REGISTRY_NONE;
+    flush->late_space = is_apart ? vv_registry_late_space(registry, place) : VV_REGISTRY_NONE;
     flush->late_limit_ns = late.limit_ns;
 }
 
@@ -339,20 +337,20 @@ static void count(struct flush *flush, const struct vv_bucket *bucket,
 static void begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
 {
     struct vv_store *store = flush->options->store;
-    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
+    uint32_t place = vv_registry_place(flush->options->registry, measurement);
     vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
     flush->stale.later = flush->options->fleet ? &flush->later : NULL;
-    flush->stale.marks_open = flush->options->fleet && store->ops->values_max &&
-                              store->ops->values_max(store, tenant) > 0;
+    flush->stale.marks_open =
+        flush->options->fleet && store->ops->values_max && store->ops->values_max(store, place) > 0;
 }
 
 /* Up to where units are listed that end. Whether one that is open is above something that is parked
  * is known when all is written. */
-static int64_t listed_until(const struct flush *flush, uint32_t tenant)
+static int64_t listed_until(const struct flush *flush, uint32_t place)
 {
     const struct vv_flush_options *options = flush->options;
     bool has_parked =
-        options->fleet && options->store->ops->shared->has_parked(options->store, tenant);
+        options->fleet && options->store->ops->shared->has_parked(options->store, place);
     return flush->stale.marks_open || has_parked ? INT64_MAX : flush->over_at;
 }
 
@@ -363,9 +361,9 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
 {
     struct vv_plans plans = vv_registry_source_plans(flush->options->registry, source);
     struct vv_span_key key = {.measurement = measurement};
-    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
+    uint32_t place = vv_registry_place(flush->options->registry, measurement);
     key.partition.source = source;
-    note_late(flush, source);
+    note_late(flush, place);
     enum vv_status status = VV_OK;
     for (size_t first = 0; first < rows->n_rows && status == VV_OK;) {
         struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, rows->times[first]);
@@ -376,7 +374,7 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         int64_t span_end = key.span_start + bucket.span_ns;
         span_end = span_end < bucket.end ? span_end : bucket.end;
         bool late = is_late(flush, rows, first);
-        key.partition.tenant = late ? flush->late_space : tenant;
+        key.partition.tenant = late ? flush->late_space : place;
         vv_stale_not_before(&flush->stale, late ? fold_of(flush) : INT64_MIN);
         size_t end = first + 1;
         while (
@@ -393,7 +391,7 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         }
         if (status == VV_OK && flush->stale.tiers.any) {
             status = vv_stale_times(&flush->stale, rows->times + first, end - first,
-                                    listed_until(flush, tenant), flush->error);
+                                    listed_until(flush, place), flush->error);
         }
         first = end;
     }

@@ -62,8 +62,15 @@ void vv_changes_answer(struct vv_changes *changes)
     struct vv_reply *reply = &changes->exchange->reply;
     if (changes->failed == 0) {
         vv_reply_begin(reply, MHD_HTTP_OK, VV_TYPE_JSON);
-        vv_buffer_format(&reply->body, "{\"changed\":%" PRIu64 "}\n", changes->changed);
+        vv_buffer_format(&reply->body, "{\"changed\":%" PRIu64, changes->changed);
+        if (changes->notes.size > 0 && vv_buffer_status(&changes->notes) == VV_OK) {
+            vv_buffer_text(&reply->body, ",\"notes\":[");
+            vv_buffer_append(&reply->body, changes->notes.data, changes->notes.size);
+            vv_buffer_text(&reply->body, "]");
+        }
+        vv_buffer_text(&reply->body, "}\n");
         vv_buffer_deinit(&changes->failures);
+        vv_buffer_deinit(&changes->notes);
         return;
     }
     char where[256];
@@ -79,4 +86,5 @@ void vv_changes_answer(struct vv_changes *changes)
     vv_buffer_text(&reply->body, "]");
     vv_reply_end_error(reply);
     vv_buffer_deinit(&changes->failures);
+    vv_buffer_deinit(&changes->notes);
 }

@@ -17,6 +17,7 @@ struct vv_changes {
     enum vv_status first_status;
     struct vv_error first;
     struct vv_buffer failures; /* JSON objects of the first ones */
+    struct vv_buffer notes;    /* JSON texts: what the caller should know of what was done */
 };
 
 /* The text of a JSON value; data NULL: it is not a text. Borrowed from it. */
@@ -29,7 +30,8 @@ void vv_changes_each(struct vv_changes *changes, struct vv_str body, vv_changes_
                      void *context);
 void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_status status,
                      const struct vv_error *error);
-/* 200 with {"changed":n}, or the error of the first failure with the failures. */
+/* 200 with {"changed":n}, and "notes" if there are any; or the error of the first failure with the
+ * failures. */
 void vv_changes_answer(struct vv_changes *changes);
 
 #endif

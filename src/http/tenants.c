@@ -2,7 +2,9 @@
 /* Tenants: how long their points and tiers are kept, and their accounts. */
 #include "http/blocking.h"
 #include "http/changes.h"
+#include "http/classes.h"
 #include "http/json_text.h"
+#include "http/retentions.h"
 
 #include <inttypes.h>
 
@@ -28,39 +30,13 @@ static void write_account(const struct vv_account *account, struct vv_buffer *bo
     vv_buffer_text(body, "}}");
 }
 
-static void write_retention(struct vv_buffer *body, int64_t retention_ns)
-{
-    char text[VV_TIME_TEXT_SIZE] = "forever";
-    if (retention_ns > 0) {
-        vv_duration_format(retention_ns, text);
-    }
-    vv_buffer_format(body, "\"%s\"", text);
-}
-
-static void write_tiers(struct vv_registry *registry, uint32_t tenant, struct vv_buffer *body)
-{
-    struct vv_tiers tiers = vv_registry_tiers(registry, tenant);
-    bool first = true;
-    vv_buffer_text(body, ",\"tiers\":{");
-    for (int i = 0; i < VV_SPACES; i++) {
-        if (tiers.spaces[i] != VV_REGISTRY_NONE) {
-            vv_buffer_text(body, first ? "" : ",");
-            vv_json_text(body, vv_space_word((enum vv_space)i));
-            vv_buffer_text(body, ":");
-            write_retention(body, vv_registry_retention(registry, tiers.spaces[i]));
-            first = false;
-        }
-    }
-    vv_buffer_text(body, "}");
-}
-
 static void write_late(struct vv_late late, struct vv_buffer *body)
 {
     vv_buffer_text(body, ",\"late\":");
     vv_json_text(body, vv_late_word(late.policy));
     if (late.policy != VV_LATE_ACCEPT) {
         vv_buffer_text(body, ",\"late_limit\":");
-        write_retention(body, late.limit_ns);
+        vv_write_retention(body, late.limit_ns);
     }
 }
 
@@ -70,9 +46,10 @@ static void write_tenant(struct vv_engine *engine, uint32_t tenant, struct vv_bu
     vv_buffer_text(body, "{\"tenant\":");
     vv_json_text(body, vv_registry_tenant_name(registry, tenant));
     vv_buffer_text(body, ",\"retention\":");
-    write_retention(body, vv_registry_retention(registry, tenant));
-    write_tiers(registry, tenant, body);
+    vv_write_retention(body, vv_registry_retention(registry, tenant));
+    vv_write_tiers(registry, tenant, body);
     write_late(vv_registry_late(registry, tenant), body);
+    vv_write_classes(registry, tenant, body);
     struct vv_account account = {0};
     vv_engine_read_account(engine, tenant, &account);
     write_account(&account, body);
@@ -108,84 +85,8 @@ struct change {
     struct vv_retentions retentions;
     bool has_late;
     struct vv_late_wish late;
+    json_t *classes; /* borrowed; NULL: none */
 };
-
-static bool is_word(const json_t *value, struct vv_str word)
-{
-    struct vv_str text = vv_changes_text(value);
-    return text.data && vv_str_equal(text, word);
-}
-
-static bool read_retention(const json_t *value, int64_t *retention_ns_out)
-{
-    if (is_word(value, VV_STR_LITERAL("forever"))) {
-        *retention_ns_out = 0;
-        return true;
-    }
-    struct vv_error ignored = {0};
-    struct vv_str text = vv_changes_text(value);
-    return text.data && vv_duration_parse(text, retention_ns_out, &ignored) == VV_OK &&
-           *retention_ns_out > 0;
-}
-
-static enum vv_status parse_retention(const json_t *value, struct change *change,
-                                      struct vv_error *error)
-{
-    change->has_retentions = true;
-    if (read_retention(value, &change->retentions.raw_ns)) {
-        return VV_OK;
-    }
-    return vv_error_set(error, VV_INVALID,
-                        "retention must be a duration such as \"30d\" or \"12h\", or \"forever\"");
-}
-
-static bool read_tier(const json_t *value, int64_t *retention_ns_out)
-{
-    if (is_word(value, VV_STR_LITERAL("off"))) {
-        *retention_ns_out = VV_SPACE_OFF_NS;
-        return true;
-    }
-    return read_retention(value, retention_ns_out);
-}
-
-static enum vv_status parse_each_tier(json_t *tiers, struct change *change, struct vv_error *error)
-{
-    const char *name = NULL;
-    const json_t *value = NULL;
-    json_object_foreach(tiers, name, value)
-    {
-        enum vv_space tier;
-        if (!vv_space_of_word(vv_str_of(name), &tier)) {
-            return vv_error_set(error, VV_INVALID,
-                                "there is no tier '%.100s': there are minute, hour and day", name);
-        }
-        if (!read_tier(value, &change->retentions.tiers_ns[tier])) {
-            return vv_error_set(error, VV_INVALID,
-                                "a tier's retention must be a duration such as \"30d\", "
-                                "\"forever\" or \"off\"");
-        }
-    }
-    return VV_OK;
-}
-
-static enum vv_status parse_tiers(json_t *value, struct change *change, struct vv_error *error)
-{
-    change->has_retentions = true;
-    if (json_is_object(value)) {
-        return parse_each_tier(value, change, error);
-    }
-    bool off = is_word(value, VV_STR_LITERAL("off"));
-    if (!off && !is_word(value, VV_STR_LITERAL("default"))) {
-        return vv_error_set(error, VV_INVALID,
-                            "tiers must be \"default\", \"off\" or an object such as "
-                            "{\"minute\": \"30d\", \"hour\": \"365d\", \"day\": \"forever\"}");
-    }
-    for (int i = 0; i < VV_SPACES; i++) {
-        change->retentions.tiers_ns[i] =
-            off ? VV_SPACE_OFF_NS : vv_space_retention_ns_default((enum vv_space)i);
-    }
-    return VV_OK;
-}
 
 static enum vv_status parse_late(const json_t *value, struct change *change, struct vv_error *error)
 {
@@ -219,10 +120,12 @@ static enum vv_status parse_member(const char *key, json_t *value, struct change
         return VV_OK;
     }
     if (strcmp(key, "retention") == 0) {
-        return parse_retention(value, change, error);
+        change->has_retentions = true;
+        return vv_parse_retention(value, &change->retentions, error);
     }
     if (strcmp(key, "tiers") == 0) {
-        return parse_tiers(value, change, error);
+        change->has_retentions = true;
+        return vv_parse_tiers(value, &change->retentions, error);
     }
     if (strcmp(key, "late") == 0) {
         return parse_late(value, change, error);
@@ -230,9 +133,13 @@ static enum vv_status parse_member(const char *key, json_t *value, struct change
     if (strcmp(key, "late_limit") == 0) {
         return parse_late_limit(value, change, error);
     }
+    if (strcmp(key, "classes") == 0 && json_is_object(value)) {
+        change->classes = value;
+        return VV_OK;
+    }
     return vv_error_set(error, VV_INVALID,
                         "'%.100s' is not allowed; an object has the texts tenant, retention, late "
-                        "and late_limit, and tiers",
+                        "and late_limit, tiers, and the object classes",
                         key);
 }
 
@@ -240,10 +147,7 @@ static enum vv_status parse_change(const json_t *object, struct change *change_o
                                    struct vv_error *error)
 {
     *change_out =
-        (struct change){.tenant = VV_STR_LITERAL(""), .retentions.raw_ns = VV_RETENTION_AS_IS};
-    for (int i = 0; i < VV_SPACES; i++) {
-        change_out->retentions.tiers_ns[i] = VV_RETENTION_AS_IS;
-    }
+        (struct change){.tenant = VV_STR_LITERAL(""), .retentions = vv_retentions_as_is()};
     const char *key = NULL;
     json_t *value = NULL;
     json_t *members = (json_t *)(uintptr_t)object; /* jansson's iteration takes no const */
@@ -276,6 +180,9 @@ static void apply(struct vv_changes *changes, void *context, const json_t *objec
     }
     if (status == VV_OK && change.has_late) {
         status = vv_engine_set_late(engine, change.tenant, &change.late, &error);
+    }
+    if (status == VV_OK && change.classes) {
+        status = vv_apply_classes(engine, change.tenant, change.classes, &changes->notes, &error);
     }
     vv_changes_note(changes, change.tenant, status, &error);
 }

@@ -203,18 +203,22 @@ static void time_text(const struct vv_staging *staging, enum vv_reason reason, c
                       char *out, size_t out_size)
 {
     const struct vv_staging_options *options = &staging->options;
+    const struct vv_staging_class *class = vv_row_class(staging);
+    bool freezes = class ? class->freezes : options->freezes;
     char length[VV_TIME_TEXT_SIZE];
     int64_t bound = reason == VV_REASON_FUTURE ? options->future_ns_max
                     : reason == VV_REASON_PAST ? options->past_ns_max
                     : reason == VV_REASON_LATE ? options->late_ns_max
+                    : class                    ? class->retention_ns
                                                : options->retention_ns;
     vv_duration_format(bound, length);
-    if (reason == VV_REASON_RETENTION && options->freezes) {
+    if (reason == VV_REASON_RETENTION && freezes) {
         snprintf(out, out_size,
                  "time %s lies in a frozen span: tiers are built of points up to %s old", time,
                  length);
     } else if (reason == VV_REASON_RETENTION) {
-        snprintf(out, out_size, "time %s is older than the tenant's retention of %s", time, length);
+        snprintf(out, out_size, "time %s is older than the %s's retention of %s", time,
+                 class ? "class" : "tenant", length);
     } else if (reason == VV_REASON_LATE) {
         snprintf(out, out_size, "time %s is older than %s: the tenant refuses what comes so late",
                  time, length);

@@ -19,24 +19,52 @@ static int64_t add(int64_t time, int64_t length)
     return __builtin_add_overflow(time, length, &result) ? VV_TIME_MAX : result;
 }
 
+/* The earliest time where points are kept for so long. */
+static int64_t time_min(const struct vv_staging_options *options, int64_t retention_ns)
+{
+    const int64_t ages_ns[] = {options->past_ns_max, retention_ns, options->late_ns_max};
+    int64_t min = VV_TIME_MIN;
+    for (size_t i = 0; i < 3; i++) {
+        int64_t bound = ages_ns[i] > 0 ? subtract(options->now_ns, ages_ns[i]) : VV_TIME_MIN;
+        min = bound > min ? bound : min;
+    }
+    return min;
+}
+
 /* All bounds on times in one pair. */
 static void set_bounds(struct vv_staging_row *row, const struct vv_staging_options *options)
 {
     row->time_max = add(options->now_ns, options->future_ns_max);
     row->time_max = row->time_max < VV_TIME_MAX ? row->time_max : VV_TIME_MAX;
-    row->time_min = VV_TIME_MIN;
-    if (options->past_ns_max > 0) {
-        row->time_min = subtract(options->now_ns, options->past_ns_max);
+    row->time_min = time_min(options, options->retention_ns);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        row->class_time_min[i] = time_min(options, options->classes[i].retention_ns);
     }
-    if (options->retention_ns > 0) {
-        int64_t kept = subtract(options->now_ns, options->retention_ns);
-        row->time_min = row->time_min > kept ? row->time_min : kept;
+}
+
+const struct vv_staging_class *vv_row_class(const struct vv_staging *staging)
+{
+    const struct vv_staging_options *options = &staging->options;
+    const struct vv_staging_row *row = staging->row;
+    if (options->n_classes == 0) {
+        return NULL;
     }
-    if (options->late_ns_max > 0) {
-        int64_t in_time = subtract(options->now_ns, options->late_ns_max);
-        row->time_min = row->time_min > in_time ? row->time_min : in_time;
+    uint32_t place =
+        row->known ? vv_registry_place(options->registry, row->series.measurement)
+                   : vv_registry_place_named(options->registry, options->tenant, row->measurement);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        if (options->classes[i].place == place) {
+            return &options->classes[i];
+        }
     }
-    row->time_min = row->time_min > VV_TIME_MIN ? row->time_min : VV_TIME_MIN;
+    return NULL;
+}
+
+static int64_t row_time_min(const struct vv_staging *staging)
+{
+    const struct vv_staging_class *class = vv_row_class(staging);
+    return class ? staging->row->class_time_min[class - staging->options.classes]
+                 : staging->row->time_min;
 }
 
 /* Why a time out of bounds is refused. */
@@ -50,8 +78,9 @@ static enum vv_reason time_reason(const struct vv_staging *staging, int64_t time
         (options->past_ns_max > 0 && time < subtract(options->now_ns, options->past_ns_max))) {
         return VV_REASON_PAST;
     }
-    bool is_kept =
-        options->retention_ns == 0 || time >= subtract(options->now_ns, options->retention_ns);
+    const struct vv_staging_class *class = vv_row_class(staging);
+    int64_t retention_ns = class ? class->retention_ns : options->retention_ns;
+    bool is_kept = retention_ns == 0 || time >= subtract(options->now_ns, retention_ns);
     return is_kept ? VV_REASON_LATE : VV_REASON_RETENTION;
 }
 
@@ -236,7 +265,7 @@ void vv_staging_end(struct vv_staging *staging, int64_t time_ns)
     row->open = false;
     staging->lines++;
     vv_row_compact(row);
-    if (time_ns < row->time_min || time_ns > row->time_max) {
+    if (time_ns < row_time_min(staging) || time_ns > row->time_max) {
         vv_refuse_time(staging, time_reason(staging, time_ns), time_ns);
         return;
     }

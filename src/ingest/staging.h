@@ -41,6 +41,13 @@ static inline bool vv_reason_is_lenient(enum vv_reason reason)
     return reason == VV_REASON_STRING || reason == VV_REASON_UNSIGNED;
 }
 
+/* What differs for measurements of a class. */
+struct vv_staging_class {
+    uint32_t place;
+    int64_t retention_ns; /* as in the options */
+    bool freezes;
+};
+
 struct vv_staging_options {
     struct vv_registry *registry;
     uint32_t tenant;
@@ -49,8 +56,10 @@ struct vv_staging_options {
     int64_t past_ns_max;   /* accepted past; 0: any */
     int64_t retention_ns;  /* older points are refused; 0: for ever */
     bool freezes;          /* that is less than the retention, for what tiers are built of */
-    int64_t late_ns_max;   /* older ones are late, and refused, too; 0: any age */
-    uint32_t fields_max;   /* fields in a line */
+    struct vv_staging_class classes[VV_CLASSES_OF_TENANT_MAX];
+    size_t n_classes;
+    int64_t late_ns_max; /* older ones are late, and refused, too; 0: any age */
+    uint32_t fields_max; /* fields in a line */
     uint32_t line_bytes_max;
 };
 

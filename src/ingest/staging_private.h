@@ -121,6 +121,7 @@ struct vv_staging_row {
     uint32_t fast_max; /* as many cells can be added without a check */
     int64_t time_min;  /* the bounds of the options in one */
     int64_t time_max;
+    int64_t class_time_min[VV_CLASSES_OF_TENANT_MAX]; /* the same of each class */
     uint64_t batch_serial;
     struct vv_shapes shapes;
 };
@@ -171,6 +172,10 @@ bool vv_value_convert(enum vv_field_kind kind, enum vv_value_type type, uint64_t
  * refused, counted and removed from the row. */
 VV_MUST_CHECK enum vv_status vv_row_stage(struct vv_staging *staging, int64_t time,
                                           struct vv_error *error);
+
+/* The class of the row's measurement among those of the options; NULL: it has the tenant's
+ * retention. */
+const struct vv_staging_class *vv_row_class(const struct vv_staging *staging);
 
 /* Drops the row without counting it. */
 void vv_staging_drop(struct vv_staging *staging);

@@ -47,11 +47,52 @@ bool vv_space_is_name(struct vv_str name)
     return vv_space_tenant_name(name).size < name.size;
 }
 
+struct vv_str vv_space_place_name(struct vv_str name)
+{
+    struct vv_str tenant = vv_space_tenant_name(name);
+    bool is_class = tenant.size + 1 < name.size && name.data[tenant.size + 1] == '@';
+    if (!is_class) {
+        return tenant;
+    }
+    size_t at = tenant.size + 1;
+    const char *end = memchr(name.data + at, '/', name.size - at);
+    return end ? (struct vv_str){name.data, (size_t)(end - name.data)} : name;
+}
+
+struct vv_str vv_space_class_name(struct vv_str name)
+{
+    size_t tenant = vv_space_tenant_name(name).size;
+    size_t place = vv_space_place_name(name).size;
+    size_t skip = place > tenant ? tenant + 2 : place;
+    return (struct vv_str){name.data + skip, place - skip};
+}
+
+static bool is_class_byte(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte == '.';
+}
+
+bool vv_space_is_class_name(struct vv_str name)
+{
+    bool good = name.size > 0 && name.size <= VV_CLASS_NAME_MAX;
+    for (size_t i = 0; i < name.size && good; i++) {
+        good = is_class_byte(name.data[i]);
+    }
+    return good;
+}
+
+/* What follows the name of the place. */
+static struct vv_str suffix_of(struct vv_str name)
+{
+    size_t at = vv_space_place_name(name).size;
+    return (struct vv_str){name.data + at, name.size - at};
+}
+
 bool vv_space_of_name(struct vv_str name, enum vv_space *space_out)
 {
-    size_t at = vv_space_tenant_name(name).size;
     for (int i = 0; i < VV_SPACES; i++) {
-        if (vv_str_equal(suffixes[i], (struct vv_str){name.data + at, name.size - at})) {
+        if (vv_str_equal(suffixes[i], suffix_of(name))) {
             *space_out = (enum vv_space)i;
             return true;
         }
@@ -61,8 +102,10 @@ bool vv_space_of_name(struct vv_str name, enum vv_space *space_out)
 
 bool vv_space_has_good_suffix(struct vv_str name)
 {
-    size_t at = vv_space_tenant_name(name).size;
     enum vv_space space;
-    return !vv_space_is_name(name) || vv_space_of_name(name, &space) ||
-           vv_str_equal(suffixes[VV_SPACE_LATE], (struct vv_str){name.data + at, name.size - at});
+    bool is_class = vv_space_place_name(name).size > vv_space_tenant_name(name).size;
+    struct vv_str suffix = suffix_of(name);
+    return (!is_class || vv_space_is_class_name(vv_space_class_name(name))) &&
+           (suffix.size == 0 || vv_space_of_name(name, &space) ||
+            vv_str_equal(suffixes[VV_SPACE_LATE], suffix));
 }

@@ -2,7 +2,11 @@
 /*
  * A space is what is kept of a tenant for itself: a tier, under a retention of its own; or its late
  * points, under that of its other points. To the store, and to the other nodes, it is one more
- * tenant, with a name that clients cannot use: "plant/hour". Pure functions, any thread.
+ * tenant, with a name that clients cannot use: "plant/hour".
+ *
+ * A place is where raw points lie: the tenant itself, or one of its classes, which are kept for a
+ * time of their own: "plant/@debug". A class has spaces as a tenant has: "plant/@debug/hour". Pure
+ * functions, any thread.
  */
 #ifndef VV_MODEL_SPACE_H
 #define VV_MODEL_SPACE_H
@@ -19,6 +23,8 @@ enum vv_space {
 };
 
 #define VV_SPACE_SUFFIX_MAX 7
+#define VV_CLASS_NAME_MAX   32
+#define VV_CLASS_SUFFIX_MAX (2 + VV_CLASS_NAME_MAX) /* "/@" and the name */
 /* A space with this retention is off: nothing is written into it, and what it had goes. */
 #define VV_SPACE_OFF_NS 1
 
@@ -32,11 +38,17 @@ int64_t vv_space_retention_ns_default(enum vv_space space);
 struct vv_str vv_space_suffix(enum vv_space space);
 /* The name of the tenant that a space, or a tenant, of this name belongs to. */
 struct vv_str vv_space_tenant_name(struct vv_str name);
-/* Whether a name is a space's; which one then. */
+/* The name of the place that a space of this name belongs to; a place's is its own. */
+struct vv_str vv_space_place_name(struct vv_str name);
+/* The class that a place or a space of this name is of, or belongs to; size 0: of the tenant. */
+struct vv_str vv_space_class_name(struct vv_str name);
+/* Whether the name of a class is well-formed: 1 to 32 of a-z, A-Z, 0-9, '_', '-' and '.'. */
+bool vv_space_is_class_name(struct vv_str name);
+/* Whether a name is that of a tier's space; which one then. */
 bool vv_space_of_name(struct vv_str name, enum vv_space *space_out);
-/* Whether the name is one of a space; that it is well-formed is not looked at. */
+/* Whether the name is one of a space or a class; that it is well-formed is not looked at. */
 bool vv_space_is_name(struct vv_str name);
-/* Whether what follows a tenant's name, if anything does, is a suffix. */
+/* Whether what follows a tenant's name, if anything does, is a class or a suffix, or both. */
 bool vv_space_has_good_suffix(struct vv_str name);
 
 #endif

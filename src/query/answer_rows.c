@@ -46,12 +46,13 @@ void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out)
 }
 
 struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
-                                        const struct vv_steps *steps)
+                                        const struct vv_steps *steps,
+                                        const struct vv_metric_info *metric)
 {
     unsigned needs = result->request->needs;
     return (struct vv_walk_plan){
         .steps = steps,
-        .route = &result->route,
+        .route = vv_result_route(result, metric),
         .changes = (needs & VV_NEED_CHANGE) != 0,
         .sketches = (needs & VV_NEED_PERCENTILES) != 0,
     };

@@ -19,9 +19,10 @@ VV_MUST_CHECK bool vv_result_fold_spec(const struct vv_result *result,
 /* The steps of the request, over the range that is read. */
 void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out);
 
-/* How the request's points are put together; borrows from the result. */
+/* How the request's points of a metric are put together; borrows from the result. */
 struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
-                                        const struct vv_steps *steps);
+                                        const struct vv_steps *steps,
+                                        const struct vv_metric_info *metric);
 
 /* The label of a step's row: its start; of one step over the whole range `from`, or the time of the
  * first point when `from` was not given. */

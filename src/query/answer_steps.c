@@ -61,7 +61,7 @@ static enum vv_status open_series(struct vv_result *result, struct vv_error *err
     vv_fold_clear(&answer->spec, &answer->fold);
     vv_sink_begin(&answer->sink, request, &answer->steps);
     struct vv_feed_options options = {
-        .tenant = result->tenant,
+        .place = vv_result_place(result, metric),
         .source = source,
         .metric = metric,
         .from = result->from,
@@ -72,7 +72,7 @@ static enum vv_status open_series(struct vv_result *result, struct vv_error *err
         .where = &request->where,
         .memory_max = vv_result_memory_left(result),
     };
-    struct vv_walk_plan plan = vv_result_walk_plan(result, &answer->steps);
+    struct vv_walk_plan plan = vv_result_walk_plan(result, &answer->steps, metric);
     enum vv_status status =
         vv_walk_open(&answer->walk, &result->context, &options, &plan, &result->facts);
     return status == VV_OK ? status : vv_result_no_memory(error);

@@ -25,7 +25,7 @@ enum vv_status vv_feed_open(struct vv_feed *feed, const struct vv_query_context 
     feed->facts = facts;
     feed->left = 0;
     struct vv_scan_options scan = {
-        .tenant = options->tenant,
+        .place = options->place,
         .source = options->source,
         .measurement = options->metric->measurement,
         .metrics = &feed->metric,

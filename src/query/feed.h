@@ -19,7 +19,7 @@ struct vv_slice {
 };
 
 struct vv_feed_options {
-    uint32_t tenant;
+    uint32_t place; /* of the measurement */
     uint32_t source;
     const struct vv_metric_info *metric;
     int64_t from;

@@ -197,7 +197,7 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch, const struct c
     int64_t from = bucket->start > fetch->from ? bucket->start : fetch->from;
     uint32_t source = fetch->sources[cursor->source];
     return (struct vv_store_read){
-        .partition = {.tenant = vv_registry_source_tenant(fetch->context->registry, source),
+        .partition = {.tenant = vv_registry_place(fetch->context->registry, cursor->measurement),
                       .source = source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns,

@@ -7,14 +7,16 @@
 
 /* Of the answer's route the tiers that have cohorts, as far as they come first. Nodes that share a
  * store number sources each for itself, so that there are none. */
-static struct vv_route cohort_route(const struct vv_result *result)
+static struct vv_route cohort_route(const struct vv_result *result,
+                                    const struct vv_metric_info *metric)
 {
+    const struct vv_route *whole = vv_result_route(result, metric);
     struct vv_route route = {.raw_oldest = VV_TIME_MIN};
     if (result->context.store->ops->shared) {
         return route;
     }
-    while (route.n < result->route.n && vv_tier_has_cohorts(result->route.levels[route.n].tier)) {
-        route.levels[route.n] = result->route.levels[route.n];
+    while (route.n < whole->n && vv_tier_has_cohorts(whole->levels[route.n].tier)) {
+        route.levels[route.n] = whole->levels[route.n];
         route.n++;
     }
     return route;
@@ -26,7 +28,7 @@ void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_o
     walk->options = *options;
     walk->source = 0;
     walk->end = 0;
-    walk->route = cohort_route(options->result);
+    walk->route = cohort_route(options->result, options->metric);
 }
 
 static void close_parts(struct vv_group_walk *walk)
@@ -167,7 +169,7 @@ static enum vv_status open_source(struct vv_group_walk *walk)
         range = walk->gaps[walk->gap];
     }
     const struct vv_feed_options options = {
-        .tenant = result->tenant,
+        .place = vv_result_place(result, walk->options.metric),
         .source = walk->options.sources[walk->source],
         .metric = walk->options.metric,
         .from = range.from,
@@ -176,7 +178,8 @@ static enum vv_status open_source(struct vv_group_walk *walk)
         .where = &result->request->where,
         .memory_max = vv_result_memory_left(result),
     };
-    struct vv_walk_plan plan = vv_result_walk_plan(result, walk->options.steps);
+    struct vv_walk_plan plan =
+        vv_result_walk_plan(result, walk->options.steps, walk->options.metric);
     return vv_walk_open(&walk->walk, &result->context, &options, &plan, &result->facts);
 }
 

@@ -78,7 +78,7 @@ static enum vv_status open_answer(struct vv_result *result, struct vv_error *err
         return status;
     }
     if (request->kind == VV_REQUEST_QUERY) {
-        status = vv_result_choose_route(result, error);
+        status = vv_result_choose_step(result, error);
         if (status != VV_OK) {
             return status;
         }

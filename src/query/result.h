@@ -33,6 +33,11 @@ struct vv_selection {
     size_t n_metrics;
 };
 
+struct vv_result_route {
+    uint32_t place;
+    struct vv_route route;
+};
+
 struct vv_result {
     struct vv_query_context context;
     struct vv_query_limits limits;
@@ -41,8 +46,9 @@ struct vv_result {
     uint32_t tenant;
     int64_t from; /* what is read: [from, to) */
     int64_t to;
-    int64_t step_ns;       /* of the answer, chosen where the request has none; 0: none */
-    struct vv_route route; /* of aggregates */
+    int64_t step_ns; /* of the answer, chosen where the request has none; 0: none */
+    struct vv_result_route routes[VV_PLACES_MAX]; /* of aggregates, by place of the metrics */
+    size_t n_routes;
     struct vv_selection selection;
     struct vv_writer_layout layout; /* filled by open() */
     struct vv_writer writer;
@@ -86,10 +92,17 @@ void vv_result_begin(struct vv_result *result, struct vv_buffer *buffer);
 /* Lays out series by the request's groups and aggregates. */
 void vv_result_layout_series(struct vv_result *result);
 
-/* Chooses the answer's step and route, of a query; the range and the tenant are known. VV_INVALID:
+/* Chooses the answer's step, of a query; the range and the tenant are known. VV_INVALID. */
+VV_MUST_CHECK enum vv_status vv_result_choose_step(struct vv_result *result,
+                                                   struct vv_error *error);
+/* Chooses the routes of the metrics that were found, which have places of their own. VV_INVALID:
  * what is asked for cannot be had. */
-VV_MUST_CHECK enum vv_status vv_result_choose_route(struct vv_result *result,
-                                                    struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_result_choose_routes(struct vv_result *result,
+                                                     struct vv_error *error);
+/* Where a metric's points lie, and its route. */
+uint32_t vv_result_place(const struct vv_result *result, const struct vv_metric_info *metric);
+const struct vv_route *vv_result_route(const struct vv_result *result,
+                                       const struct vv_metric_info *metric);
 
 /* The writer's head of a series: of a source with values for the group's tags, or of a group. */
 struct vv_writer_series vv_result_series(struct vv_str source, const struct vv_str *values,

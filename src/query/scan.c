@@ -11,9 +11,9 @@
 
 /* ---- life ---- */
 
-int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t tenant)
+int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place)
 {
-    int64_t retention = vv_registry_retention(context->registry, tenant);
+    int64_t retention = vv_registry_retention(context->registry, place);
     if (retention <= 0) {
         return VV_TIME_MIN;
     }
@@ -40,7 +40,7 @@ static struct vv_window clip_to_source(const struct vv_query_context *context,
     }
     struct vv_window range =
         vv_window_intersect((struct vv_window){options->from, options->to}, known);
-    int64_t oldest = vv_scan_oldest(context, options->tenant);
+    int64_t oldest = vv_scan_oldest(context, options->place);
     range.from = range.from > oldest ? range.from : oldest;
     return range;
 }
@@ -65,7 +65,7 @@ enum vv_status vv_scan_open(const struct vv_query_context *context,
     scan->left = clip_to_source(context, options);
     scan->n_lanes = vv_registry_plan_regions(context->registry);
     for (uint8_t region = 0; region < scan->n_lanes; region++) {
-        scan->lanes[region].tenant = options->tenant;
+        scan->lanes[region].tenant = options->place;
         scan->lanes[region].region = region;
     }
     scan->width =

@@ -14,7 +14,7 @@
 #include "query/window.h"
 
 struct vv_scan_options {
-    uint32_t tenant;
+    uint32_t place; /* of the measurement's points */
     uint32_t source;
     uint32_t measurement;
     const uint32_t *metrics; /* columns; borrowed for the scan's life, as the types */
@@ -43,9 +43,9 @@ void vv_scan_close(struct vv_scan *scan); /* NULL is allowed */
 VV_MUST_CHECK enum vv_status vv_scan_next(struct vv_scan *scan, const struct vv_rows **rows_out,
                                           struct vv_error *error);
 
-/* Points before this time are not shown: the tenant's retention hides them, though they may still
+/* Points before this time are not shown: the place's retention hides them, though they may still
  * be on disk, since whole eras go later. */
-int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t tenant);
+int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place);
 
 /* From the source's first to its last time, as far as this node knows. */
 struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source);

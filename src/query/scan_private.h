@@ -3,7 +3,7 @@
  * A scan's state and its windows. Private to scan.c, scan_window.c, scan_lane.c and scan_head.c.
  *
  * A scan has a lane for each region of which plans are known, the own one as the first, and one for
- * the tenant's late points, where they are kept apart: looked for after the head, as what it had
+ * the place's late points, where they are kept apart: looked for after the head, as what it had
  * may have gone there. Regions have buckets and spans of their own; a window is the same for all
  * lanes, and what they have in it is merged, with the head, by stamps.
  *
@@ -28,7 +28,7 @@
 #define VV_SCAN_MOVE_WAITS 2000
 
 struct vv_lane {
-    uint32_t tenant; /* or the space of its late points */
+    uint32_t tenant; /* the place, or the space of its late points */
     uint8_t region;
     bool is_late;
     bool begun;               /* it was looked at */

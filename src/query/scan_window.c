@@ -64,7 +64,7 @@ void vv_scan_expect_all(struct vv_scan *scan)
 /* Asks the store where it has any, before it reads: few sources have late points. */
 static void note_late_lane(struct vv_scan *scan)
 {
-    uint32_t space = vv_registry_late_space(scan->context->registry, scan->options.tenant);
+    uint32_t space = vv_registry_late_space(scan->context->registry, scan->options.place);
     bool has = scan->n_lanes > 0 && scan->lanes[scan->n_lanes - 1].is_late;
     if (!has && space != VV_REGISTRY_NONE) {
         scan->lanes[scan->n_lanes++] =

@@ -50,6 +50,9 @@ enum vv_status vv_result_select(struct vv_result *result, bool sources, struct v
 {
     struct vv_selection *selection = &result->selection;
     enum vv_status status = find_metrics(result, error);
+    if (status == VV_OK && result->request->kind == VV_REQUEST_QUERY) {
+        status = vv_result_choose_routes(result, error);
+    }
     if (status != VV_OK || !sources || selection->n_metrics == 0) {
         return status;
     }

@@ -4,7 +4,7 @@
 
 struct vv_late vv_registry_late(struct vv_registry *registry, uint32_t number)
 {
-    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    struct vv_tenant *tenant = vv_tenant_at(registry, vv_registry_owner(registry, number));
     return vv_late_unpack(tenant ? atomic_load_explicit(&tenant->late, memory_order_relaxed) : 0);
 }
 

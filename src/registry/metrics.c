@@ -79,7 +79,7 @@ static enum vv_status next_number(struct vv_registry *registry, const struct vv_
 }
 
 enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number, uint32_t tenant,
-                                  struct vv_str name, uint64_t state)
+                                  uint32_t place, struct vv_str name, uint64_t state)
 {
     struct vv_objects *measurements = &registry->measurements;
     struct vv_measurement *measurement = vv_objects_room(measurements, number);
@@ -91,6 +91,7 @@ enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number,
         return VV_NO_MEMORY;
     }
     measurement->tenant = tenant;
+    measurement->place = place;
     atomic_store_explicit(&measurement->state, state, memory_order_relaxed);
     atomic_store_explicit(&measurement->name, kept, memory_order_release);
     vv_objects_use(measurements, number);
@@ -110,7 +111,8 @@ static enum vv_status create_measurement(struct vv_registry *registry, uint32_t 
     uint32_t number = 0;
     enum vv_status status = next_number(registry, &registry->measurements, &number, error);
     if (status == VV_OK) {
-        status = vv_measurement_add(registry, number, tenant, name, 1 << 1);
+        uint32_t place = vv_registry_match_class(registry, tenant, name);
+        status = vv_measurement_add(registry, number, tenant, place, name, 1 << 1);
     }
     *measurement_out = status == VV_OK ? number : VV_REGISTRY_NONE;
     return status;

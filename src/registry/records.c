@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
- * the form, version 2 of what nodes of one store have agreed on with stamps, and version 3 of
- * tenants that want something done with late points. Integers are varints, signed ones zigzag; a
+ * the form, version 2 of what nodes of one store have agreed on with stamps, version 3 of tenants
+ * that want something done with late points, version 4 of classes, and version 2 of measurements
+ * that are in one. Integers are varints, signed ones zigzag; a
  * text is its size and its bytes. No checksum: who keeps records has one.
  *
  *   u8 form, number, version of the object (from 1; not in `times`), then by kind:
  *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
- *                form 3: late points (vv_late_pack), u64 stamp of that
- *   measurement  tenant, name
+ *                form 3: late points (vv_late_pack), u64 stamp of that; form 4: both, patterns
+ *   measurement  tenant, name; form 2: place
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
  *   source       see source_record.c
@@ -23,7 +24,9 @@
 
 #define FORM_PLAIN   1
 #define FORM_STAMPED 2 /* tenants and metrics only */
+#define FORM_PLACED  2 /* measurements only */
 #define FORM_LATE    3 /* tenants only */
+#define FORM_CLASS   4 /* tenants only */
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
@@ -46,7 +49,11 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     vv_stamp stamp = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
     uint64_t late = atomic_load_explicit(&tenant->late, memory_order_relaxed);
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
-    uint8_t form = late || late_stamp ? FORM_LATE : stamp ? FORM_STAMPED : FORM_PLAIN;
+    struct vv_str patterns = vv_registry_class_patterns(registry, number);
+    uint8_t form = patterns.size > 0    ? FORM_CLASS
+                   : late || late_stamp ? FORM_LATE
+                   : stamp              ? FORM_STAMPED
+                                        : FORM_PLAIN;
     encode_head(buffer, form, number, &tenant->state);
     vv_buffer_sized(buffer, vv_text_str(tenant->name));
     vv_buffer_zigzag(buffer, tenant->retention_ns);
@@ -56,6 +63,9 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     if (form >= FORM_LATE) {
         vv_buffer_varint(buffer, late);
         vv_buffer_u64(buffer, late_stamp);
+    }
+    if (form >= FORM_CLASS) {
+        vv_buffer_sized(buffer, patterns);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -69,9 +79,13 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     if (!measurement) {
         return 0;
     }
-    encode_head(buffer, FORM_PLAIN, number, &measurement->state);
+    bool is_placed = measurement->place != measurement->tenant;
+    encode_head(buffer, is_placed ? FORM_PLACED : FORM_PLAIN, number, &measurement->state);
     vv_buffer_varint(buffer, measurement->tenant);
     vv_buffer_sized(buffer, vv_text_str(measurement->name));
+    if (is_placed) {
+        vv_buffer_varint(buffer, measurement->place);
+    }
     return vv_state_version(&measurement->state);
 }
 
@@ -192,19 +206,28 @@ struct terms {
     vv_stamp retention_stamp;
     uint64_t late;
     vv_stamp late_stamp;
+    struct vv_str patterns; /* of a class */
 };
 
-static void set_terms(struct vv_tenant *tenant, const struct terms *terms)
+static enum vv_status set_terms(struct vv_registry *registry, uint32_t number,
+                                const struct terms *terms)
 {
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    bool has_patterns =
+        !vv_str_equal(vv_registry_class_patterns(registry, number), terms->patterns);
+    if (has_patterns && vv_class_keep_patterns(registry, number, terms->patterns) != VV_OK) {
+        return VV_NO_MEMORY;
+    }
     atomic_store_explicit(&tenant->retention_ns, terms->retention_ns, memory_order_relaxed);
     atomic_store_explicit(&tenant->retention_stamp, terms->retention_stamp, memory_order_relaxed);
     atomic_store_explicit(&tenant->late, terms->late, memory_order_relaxed);
     atomic_store_explicit(&tenant->late_stamp, terms->late_stamp, memory_order_relaxed);
+    return VV_OK;
 }
 
 static struct terms read_terms(const struct head *head, struct vv_reader *reader)
 {
-    struct terms terms = {.retention_ns = vv_reader_zigzag(reader)};
+    struct terms terms = {.retention_ns = vv_reader_zigzag(reader), .patterns = {"", 0}};
     if (head->form >= FORM_STAMPED) {
         terms.retention_stamp = vv_reader_u64(reader);
     }
@@ -212,7 +235,16 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
         terms.late = vv_reader_varint(reader);
         terms.late_stamp = vv_reader_u64(reader);
     }
+    if (head->form >= FORM_CLASS) {
+        terms.patterns = vv_reader_sized(reader);
+    }
     return terms;
+}
+
+static bool has_good_name(struct vv_str name)
+{
+    return vv_name_check(name, VV_SPACE_NAME_MAX, "the name", NULL) == VV_OK &&
+           vv_space_has_good_suffix(name);
 }
 
 static enum vv_status apply_tenant(struct vv_registry *registry, const struct head *head,
@@ -222,10 +254,10 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
     struct vv_str name = vv_reader_sized(reader);
     struct terms terms = read_terms(head, reader);
     if (!is_done(reader) || terms.retention_ns < 0 ||
-        !vv_late_is_good(vv_late_unpack(terms.late)) ||
-        vv_name_check(name, VV_SPACE_NAME_MAX, "the name", NULL) != VV_OK) {
-        return damaged(error, "its name, its retention or what it wants with late points is "
-                              "damaged");
+        !vv_late_is_good(vv_late_unpack(terms.late)) || !has_good_name(name) ||
+        !vv_class_patterns_are_good(terms.patterns)) {
+        return damaged(error, "its name, its retention, its patterns or what it wants with late "
+                              "points is damaged");
     }
     struct vv_tenant *tenant = vv_tenant_at(registry, number);
     uint32_t known = vv_tenant_find(registry, name);
@@ -235,27 +267,37 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
     if (!tenant) {
         enum vv_status status =
             vv_tenant_add(registry, number, name, terms.retention_ns, head->version << 1 | SETTLED);
-        if (status == VV_OK) {
-            set_terms(vv_tenant_at(registry, number), &terms);
-        }
-        return status;
+        return status == VV_OK ? set_terms(registry, number, &terms) : status;
     }
+    enum vv_status status = VV_OK;
     if (head->version > vv_state_version(&tenant->state)) {
-        set_terms(tenant, &terms);
+        status = set_terms(registry, number, &terms);
     }
-    note_applied(&tenant->state, head->version);
-    return VV_OK;
+    if (status == VV_OK) {
+        note_applied(&tenant->state, head->version);
+    }
+    return status;
 }
 
-static enum vv_status apply_measurement(struct vv_registry *registry, uint32_t number,
-                                        uint64_t version, struct vv_reader *reader,
-                                        struct vv_error *error)
+/* Whether points of the tenant may lie there. */
+static bool is_place_of(struct vv_registry *registry, uint32_t place, uint32_t tenant)
 {
+    return place == tenant ||
+           (vv_tenant_at(registry, place) && vv_registry_owner(registry, place) == tenant &&
+            vv_registry_place_of(registry, place) == place);
+}
+
+static enum vv_status apply_measurement(struct vv_registry *registry, const struct head *head,
+                                        struct vv_reader *reader, struct vv_error *error)
+{
+    uint32_t number = head->number;
     uint32_t tenant = read_number(reader);
     struct vv_str name = vv_reader_sized(reader);
+    uint32_t place = head->form >= FORM_PLACED ? read_number(reader) : tenant;
     if (!is_done(reader) || !vv_tenant_at(registry, tenant) ||
+        !is_place_of(registry, place, tenant) ||
         vv_name_check(name, VV_NAME_BYTES_MAX, "the name", NULL) != VV_OK) {
-        return damaged(error, "its name or tenant is damaged or missing");
+        return damaged(error, "its name, tenant or class is damaged or missing");
     }
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
     uint32_t known = vv_measurement_find(registry, tenant, name);
@@ -263,9 +305,13 @@ static enum vv_status apply_measurement(struct vv_registry *registry, uint32_t n
         return damaged(error, "its name and number belong to different measurements");
     }
     if (!measurement) {
-        return vv_measurement_add(registry, number, tenant, name, version << 1 | SETTLED);
+        return vv_measurement_add(registry, number, tenant, place, name,
+                                  head->version << 1 | SETTLED);
     }
-    note_applied(&measurement->state, version);
+    if (measurement->place != place) {
+        return damaged(error, "it is in another class");
+    }
+    note_applied(&measurement->state, head->version);
     return VV_OK;
 }
 
@@ -433,7 +479,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
         break;
     case VV_REGISTRY_MEASUREMENT:
         pthread_mutex_lock(&registry->metrics.lock);
-        status = apply_measurement(registry, number, version, reader, error);
+        status = apply_measurement(registry, head, reader, error);
         pthread_mutex_unlock(&registry->metrics.lock);
         break;
     case VV_REGISTRY_METRIC:
@@ -454,7 +500,10 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_LATE;
+        return FORM_CLASS;
+    }
+    if (kind == VV_REGISTRY_MEASUREMENT) {
+        return FORM_PLACED;
     }
     return kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
 }

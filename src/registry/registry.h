@@ -78,8 +78,9 @@ uint32_t vv_registry_tenant_count(struct vv_registry *registry);
 /* Whether the number is a tenant's: not a space's, nor one that was never journaled. */
 bool vv_registry_is_tenant(struct vv_registry *registry, uint32_t number);
 
-#define VV_SPACE_NAME_MAX (VV_TENANT_NAME_MAX + VV_SPACE_SUFFIX_MAX)
-/* Finds, or with `create` makes, a tenant's space: its number. As vv_registry_tenant. */
+#define VV_SPACE_NAME_MAX (VV_TENANT_NAME_MAX + VV_CLASS_SUFFIX_MAX + VV_SPACE_SUFFIX_MAX)
+/* Finds, or with `create` makes, a place's space: its number. As vv_registry_tenant. What is said
+ * here of a tenant's spaces holds for those of a class. */
 VV_MUST_CHECK enum vv_status vv_registry_space(struct vv_registry *registry, uint32_t tenant,
                                                enum vv_space space, bool create,
                                                uint32_t *space_out, struct vv_error *error);
@@ -93,10 +94,13 @@ struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t tenant)
 /* Where a tenant's late points are kept apart; VV_REGISTRY_NONE: nowhere, and they never were.
  * Lock-free. */
 uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t tenant);
-/* Whose space it is, of any kind; a tenant is its own. Lock-free. */
+/* The tenant that a space or a class is of; a tenant is its own. Lock-free. */
 uint32_t vv_registry_owner(struct vv_registry *registry, uint32_t number);
-/* Of a tier's space: which one it is, and whose; false for others, and for tenants. Lock-free. */
-bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *tenant_out,
+/* The place that a space is of, of any kind; a place is its own. Lock-free. */
+uint32_t vv_registry_place_of(struct vv_registry *registry, uint32_t number);
+/* Of a tier's space: which one it is, and of which place; false for others, and for places.
+ * Lock-free. */
+bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *place_out,
                           enum vv_space *space_out);
 /* A tenant and its spaces, as far as their present versions are not in the journal; returns how
  * many. In an order in which a journal may end early: a new tenant comes last. */
@@ -112,10 +116,54 @@ VV_MUST_CHECK enum vv_status vv_registry_space_named(struct vv_registry *registr
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t tenant);
 void vv_registry_set_retention(struct vv_registry *registry, uint32_t tenant, int64_t retention_ns);
 
-/* What the tenant wants done with late points. Setting a good one makes a new, unsettled version.
- * Lock-free to read. */
+/* What the tenant wants done with late points; of a class, its tenant. Setting a good one makes a
+ * new, unsettled version. Lock-free to read. */
 struct vv_late vv_registry_late(struct vv_registry *registry, uint32_t tenant);
 void vv_registry_set_late(struct vv_registry *registry, uint32_t tenant, struct vv_late late);
+
+/* ---- classes: see model/space.h ---- */
+
+#define VV_CLASSES_OF_TENANT_MAX    16
+#define VV_PLACES_MAX               (1 + VV_CLASSES_OF_TENANT_MAX)
+#define VV_CLASS_PATTERNS_MAX       64
+#define VV_CLASS_PATTERNS_BYTES_MAX 16384
+
+/* A tenant's class of this name; VV_REGISTRY_NONE: there is none. */
+uint32_t vv_registry_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
+/* Finds or makes one; a new one takes no measurement, and none before it is settled. VV_INVALID,
+ * VV_TOO_LARGE, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t tenant,
+                                                    struct vv_str name, int64_t retention_ns,
+                                                    uint32_t *class_out, struct vv_error *error);
+/* A tenant's classes that were ever settled, the youngest first; returns how many. Lock-free. */
+size_t vv_registry_classes(struct vv_registry *registry, uint32_t tenant,
+                           uint32_t classes_out[VV_CLASSES_OF_TENANT_MAX]);
+/* Which measurements a class takes: names, or how they begin with a '*' behind it, each with a line
+ * feed at its end. Setting good ones makes a new, unsettled version. */
+struct vv_str vv_registry_class_patterns(struct vv_registry *registry, uint32_t number);
+VV_MUST_CHECK enum vv_status vv_registry_set_class_patterns(struct vv_registry *registry,
+                                                            uint32_t number, struct vv_str patterns,
+                                                            struct vv_error *error);
+/* Takes the first pattern off; false: there is none. */
+bool vv_class_next_pattern(struct vv_str *patterns, struct vv_str *pattern_out);
+VV_MUST_CHECK enum vv_status vv_class_check_pattern(struct vv_str pattern, struct vv_error *error);
+/* The place that a new measurement of this name goes to: a class that names it, else the one that
+ * says most of how it begins, else the tenant. Lock-free. */
+uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
+/* Where a measurement's points lie: fixed when it is made; VV_REGISTRY_NONE: there is no such one.
+ * Lock-free. */
+uint32_t vv_registry_place(struct vv_registry *registry, uint32_t measurement);
+/* The same by name; also of one that is still to be made. */
+uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
+/* The tenant, then its classes. */
+size_t vv_registry_places(struct vv_registry *registry, uint32_t tenant,
+                          uint32_t places_out[VV_PLACES_MAX]);
+/* Of the points of all places; 0: for ever. */
+int64_t vv_registry_longest_retention(struct vv_registry *registry, uint32_t tenant);
+/* How long a bucket of a tenant's source may be: an eighth of the retention, so that data does not
+ * outlive it by more; of a class at least a day, since the plan is that of all measurements. 0: any
+ * length. */
+int64_t vv_registry_bucket_max(struct vv_registry *registry, uint32_t tenant);
 
 /* ---- measurements and metrics ---- */
 

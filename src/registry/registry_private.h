@@ -77,14 +77,18 @@ struct vv_tenant {
     _Atomic(const struct vv_text *) name; /* NULL: a hole; likewise below */
     vv_object_state state;
     _Atomic int64_t retention_ns;
-    _Atomic vv_stamp retention_stamp;   /* 0: none */
-    _Atomic uint64_t late;              /* vv_late_pack */
-    _Atomic vv_stamp late_stamp;        /* 0: none */
-    _Atomic uint32_t metric_last;       /* its metrics, linked by `next`; number + 1, 0: none */
-    uint32_t replaced_bytes;            /* of units and descriptions; under the metrics' lock */
+    _Atomic vv_stamp retention_stamp;       /* 0: none */
+    _Atomic uint64_t late;                  /* vv_late_pack */
+    _Atomic vv_stamp late_stamp;            /* 0: none */
+    _Atomic uint32_t metric_last;           /* its metrics, linked by `next`; number + 1, 0: none */
+    uint32_t replaced_bytes;                /* of units and descriptions; under the metrics' lock */
     _Atomic uint32_t spaces[VV_SPACES_ALL]; /* of a tenant: number + 1, 0: it has none */
-    _Atomic uint32_t owner;             /* of a space: its tenant's number + 1, 0: not known yet */
-    _Atomic uint8_t space;              /* which one it is */
+    _Atomic uint32_t owner;                 /* of a space: its place's number + 1; of a class: its
+                                               tenant's; 0: not known yet */
+    _Atomic uint8_t space;                  /* which one it is; VV_SPACES_ALL: a class */
+    _Atomic uint32_t class_first;           /* of a tenant: the number of a class + 1, 0: none */
+    uint32_t class_next; /* of a class: the next one, likewise; set before it is linked */
+    _Atomic(const struct vv_text *) patterns; /* of a class; NULL: "" */
     struct vv_index index;
 };
 
@@ -92,6 +96,7 @@ struct vv_measurement {
     _Atomic(const struct vv_text *) name;
     vv_object_state state;
     uint32_t tenant;
+    uint32_t place; /* of its points: the tenant, or a class of it */
 };
 
 struct vv_metric {
@@ -224,10 +229,20 @@ void vv_state_set_settled(vv_object_state *state, uint64_t version);
 VV_MUST_CHECK enum vv_status vv_tenant_add(struct vv_registry *registry, uint32_t number,
                                            struct vv_str name, int64_t retention_ns,
                                            uint64_t state);
-/* It was settled: a tenant and those of its spaces that were find each other from now on. */
+/* Found or made, also one of a class or a space; takes the tenants' lock. */
+VV_MUST_CHECK enum vv_status vv_tenant_make(struct vv_registry *registry, struct vv_str name,
+                                            int64_t retention_ns, uint32_t *number_out,
+                                            struct vv_error *error);
+/* It was settled: a place and those of its spaces that were find each other from now on, as do a
+ * tenant and its class. */
 void vv_tenant_link(struct vv_registry *registry, uint32_t number);
+/* classes.c: for the two above and for records. */
+void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t number);
+bool vv_class_patterns_are_good(struct vv_str patterns);
+VV_MUST_CHECK enum vv_status vv_class_keep_patterns(struct vv_registry *registry, uint32_t number,
+                                                    struct vv_str patterns);
 VV_MUST_CHECK enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number,
-                                                uint32_t tenant, struct vv_str name,
+                                                uint32_t tenant, uint32_t place, struct vv_str name,
                                                 uint64_t state);
 VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number,
                                            uint32_t measurement, struct vv_str field,

@@ -31,14 +31,15 @@ void vv_tenant_deinit(struct vv_registry *registry, struct vv_tenant *tenant)
     vv_index_deinit(registry, &tenant->index);
 }
 
-static struct vv_str space_name(struct vv_str tenant, enum vv_space space,
+static struct vv_str space_name(struct vv_str place, enum vv_space space,
                                 char room[VV_SPACE_NAME_MAX])
 {
     struct vv_str suffix = vv_space_suffix(space);
-    vv_invariant(tenant.size > 0 && tenant.size <= VV_TENANT_NAME_MAX && !vv_space_is_name(tenant));
-    memcpy(room, tenant.data, tenant.size);
-    memcpy(room + tenant.size, suffix.data, suffix.size);
-    return (struct vv_str){room, tenant.size + suffix.size};
+    vv_invariant(place.size > 0 && place.size <= VV_TENANT_NAME_MAX + VV_CLASS_SUFFIX_MAX &&
+                 vv_space_place_name(place).size == place.size);
+    memcpy(room, place.data, place.size);
+    memcpy(room + place.size, suffix.data, suffix.size);
+    return (struct vv_str){room, place.size + suffix.size};
 }
 
 static void link_space(struct vv_registry *registry, uint32_t tenant, enum vv_space space,
@@ -57,19 +58,31 @@ static bool is_settled(struct vv_registry *registry, uint32_t space)
     return space != VV_REGISTRY_NONE && vv_registry_settled(registry, VV_REGISTRY_TENANT, space);
 }
 
-/* Records come in any order: whichever of a tenant and its space is the second links them. */
+/* A class comes when its tenant is settled. */
+static void link_class(struct vv_registry *registry, uint32_t number, struct vv_str name)
+{
+    uint32_t tenant = vv_tenant_find(registry, vv_space_tenant_name(name));
+    if (tenant != VV_REGISTRY_NONE && is_settled(registry, number)) {
+        vv_class_link(registry, tenant, number);
+    }
+}
+
+/* Records come in any order: whichever of a place and its space is the second links them. */
 void vv_tenant_link(struct vv_registry *registry, uint32_t number)
 {
     struct vv_str name = vv_registry_tenant_name(registry, number);
-    struct vv_str owner = vv_space_tenant_name(name);
-    bool is_space = vv_space_is_name(name);
-    uint32_t tenant = is_space ? vv_tenant_find(registry, owner) : number;
-    for (size_t i = 0; i < VV_SPACES_ALL && tenant != VV_REGISTRY_NONE; i++) {
+    struct vv_str owner = vv_space_place_name(name);
+    bool is_space = owner.size < name.size;
+    uint32_t place = is_space ? vv_tenant_find(registry, owner) : number;
+    if (!is_space && vv_space_is_name(name)) {
+        link_class(registry, number, name);
+    }
+    for (size_t i = 0; i < VV_SPACES_ALL && place != VV_REGISTRY_NONE; i++) {
         char room[VV_SPACE_NAME_MAX];
         struct vv_str wanted = space_name(owner, (enum vv_space)i, room);
         uint32_t space = is_space ? number : vv_tenant_find(registry, wanted);
         if (is_settled(registry, space) && (!is_space || vv_str_equal(wanted, name))) {
-            link_space(registry, tenant, (enum vv_space)i, space);
+            link_space(registry, place, (enum vv_space)i, space);
         }
     }
 }
@@ -123,6 +136,15 @@ static enum vv_status make(struct vv_registry *registry, struct vv_str name, int
         status = vv_tenant_add(registry, number, name, retention_ns, 1 << 1);
     }
     *number_out = status == VV_OK ? number : VV_REGISTRY_NONE;
+    return status;
+}
+
+enum vv_status vv_tenant_make(struct vv_registry *registry, struct vv_str name,
+                              int64_t retention_ns, uint32_t *number_out, struct vv_error *error)
+{
+    pthread_mutex_lock(&registry->tenants.lock);
+    enum vv_status status = make(registry, name, retention_ns, number_out, error);
+    pthread_mutex_unlock(&registry->tenants.lock);
     return status;
 }
 
@@ -258,25 +280,40 @@ size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
     return n;
 }
 
-uint32_t vv_registry_owner(struct vv_registry *registry, uint32_t number)
+/* What a space or a class is of, and which space it is; itself and VV_SPACES_ALL for others. */
+static uint32_t above(struct vv_registry *registry, uint32_t number, enum vv_space *space_out)
 {
     struct vv_tenant *space = vv_tenant_at(registry, number);
     uint32_t owner = space ? atomic_load_explicit(&space->owner, memory_order_acquire) : 0;
+    *space_out = owner > 0
+                     ? (enum vv_space)atomic_load_explicit(&space->space, memory_order_relaxed)
+                     : VV_SPACES_ALL;
     return owner > 0 ? owner - 1 : number;
 }
 
-bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *tenant_out,
+uint32_t vv_registry_place_of(struct vv_registry *registry, uint32_t number)
+{
+    enum vv_space space;
+    uint32_t place = above(registry, number, &space);
+    return space == VV_SPACES_ALL ? number : place;
+}
+
+uint32_t vv_registry_owner(struct vv_registry *registry, uint32_t number)
+{
+    enum vv_space space;
+    return above(registry, vv_registry_place_of(registry, number), &space);
+}
+
+bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_t *place_out,
                           enum vv_space *space_out)
 {
-    struct vv_tenant *space = vv_tenant_at(registry, number);
-    uint32_t owner = space ? atomic_load_explicit(&space->owner, memory_order_acquire) : 0;
-    bool is_late =
-        space && atomic_load_explicit(&space->space, memory_order_relaxed) == VV_SPACE_LATE;
-    if (owner == 0 || is_late) {
+    enum vv_space space;
+    uint32_t place = above(registry, number, &space);
+    if (space >= VV_SPACES) {
         return false;
     }
-    *tenant_out = owner - 1;
-    *space_out = (enum vv_space)atomic_load_explicit(&space->space, memory_order_relaxed);
+    *place_out = place;
+    *space_out = space;
     return true;
 }
 

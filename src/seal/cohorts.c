@@ -19,7 +19,7 @@ struct vv_cohorts {
 struct build {
     struct vv_cohorts *cohorts;
     enum vv_space tier;
-    uint32_t tenant; /* of the sources */
+    uint32_t place; /* of the points: the sources' tenant, or a class */
     uint32_t measurement;
     struct vv_tiers tiers;
     struct vv_unit unit;
@@ -167,8 +167,8 @@ static enum vv_status look_at_tier(struct build *build, uint32_t source, enum vv
     return status;
 }
 
-/* Of the tenant, or of the space of its late points. */
-static enum vv_status look_at_points(struct build *build, uint32_t tenant, uint32_t source)
+/* Of the place, or of the space of its late points. */
+static enum vv_status look_at_points(struct build *build, uint32_t number, uint32_t source)
 {
     const struct vv_plans plans =
         vv_registry_source_plans(build->cohorts->options.registry, source);
@@ -176,7 +176,7 @@ static enum vv_status look_at_points(struct build *build, uint32_t tenant, uint3
     for (int64_t at = build->unit.from;
          plans.n > 0 && at < build->unit.to && build->is_whole && status == VV_OK;) {
         const struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
-        struct vv_store_read read = {.partition = {.tenant = tenant,
+        struct vv_store_read read = {.partition = {.tenant = number,
                                                    .source = source,
                                                    .bucket_start = bucket.start,
                                                    .bucket_ns = bucket.bucket_ns},
@@ -195,8 +195,8 @@ static enum vv_status look_at_points(struct build *build, uint32_t tenant, uint3
 
 static enum vv_status look_at_raw(struct build *build, uint32_t source)
 {
-    uint32_t late = vv_registry_late_space(build->cohorts->options.registry, build->tenant);
-    enum vv_status status = look_at_points(build, build->tenant, source);
+    uint32_t late = vv_registry_late_space(build->cohorts->options.registry, build->place);
+    enum vv_status status = look_at_points(build, build->place, source);
     return status == VV_OK && build->is_whole && late != VV_REGISTRY_NONE
                ? look_at_points(build, late, source)
                : status;
@@ -245,10 +245,11 @@ static bool is_for_good(struct vv_registry *registry, uint32_t source)
 static enum vv_status add_members(struct build *build, uint32_t cohort)
 {
     struct vv_registry *registry = build->cohorts->options.registry;
+    uint32_t tenant = vv_registry_owner(registry, build->place);
     uint32_t first = vv_cohort_first(cohort);
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < VV_COHORT_SOURCES && build->is_whole && status == VV_OK; i++) {
-        if (vv_registry_source_tenant(registry, first + i) == build->tenant) {
+        if (vv_registry_source_tenant(registry, first + i) == tenant) {
             build->n_members += is_for_good(registry, first + i);
             status = is_in_unit(build, first + i) ? add_member(build, first + i) : VV_OK;
         }
@@ -310,10 +311,10 @@ enum vv_status vv_cohorts_build(struct vv_cohorts *cohorts, const struct vv_mark
     };
     struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .key = mark->key};
     bool is_space =
-        vv_registry_space_of(registry, mark->key.partition.tenant, &build.tenant, &build.tier);
+        vv_registry_space_of(registry, mark->key.partition.tenant, &build.place, &build.tier);
     vv_invariant(is_space && vv_tier_has_cohorts(build.tier));
     build.unit.to += vv_tier_unit_ns_max(build.tier);
-    build.tiers = vv_registry_tiers(registry, build.tenant);
+    build.tiers = vv_registry_tiers(registry, build.place);
     build.is_whole = build.is_whole && build.tiers.spaces[build.tier] != VV_REGISTRY_NONE;
     vv_rollup_begin(cohorts->rollup, vv_tier_step_ns(build.tier));
     enum vv_status status = add_members(&build, mark->key.partition.source);

@@ -34,8 +34,8 @@ struct vv_pyramid {
 /* What is being built. */
 struct build {
     struct vv_pyramid *pyramid;
-    uint32_t tenant; /* of the raw data */
-    uint32_t late;   /* where its late points are apart; VV_REGISTRY_NONE: nowhere */
+    uint32_t place; /* of the raw data */
+    uint32_t late;  /* where its late points are apart; VV_REGISTRY_NONE: nowhere */
     uint32_t source;
     uint32_t measurement;
     struct vv_tiers tiers;
@@ -150,15 +150,15 @@ static enum vv_status visit_raw(void *context, const struct vv_piece *piece)
     return add_block(context, piece->bytes);
 }
 
-/* What a tenant, or the space of its late points, has of a bucket. */
-static enum vv_status read_partitions(struct build *build, uint32_t tenant,
+/* What a place, or the space of its late points, has of a bucket. */
+static enum vv_status read_partitions(struct build *build, uint32_t number,
                                       const struct vv_bucket *bucket, int64_t from, int64_t to)
 {
     struct vv_store *store = build->pyramid->options.store;
     enum vv_status status = VV_OK;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
         const struct vv_store_read read = {
-            .partition = {.tenant = tenant,
+            .partition = {.tenant = number,
                           .source = build->source,
                           .bucket_start = bucket->start,
                           .bucket_ns = bucket->bucket_ns,
@@ -179,7 +179,7 @@ static enum vv_status read_bucket(struct build *build, const struct vv_bucket *b
     from = from > bucket->start ? from : bucket->start;
     to = to < bucket->end ? to : bucket->end;
     vv_merge_reset(build->pyramid->merge, from, to);
-    enum vv_status status = read_partitions(build, build->tenant, bucket, from, to);
+    enum vv_status status = read_partitions(build, build->place, bucket, from, to);
     if (status == VV_OK && build->late != VV_REGISTRY_NONE) {
         status = read_partitions(build, build->late, bucket, from, to);
     }
@@ -516,15 +516,14 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
         .error = error,
     };
     enum vv_space tier;
-    bool is_space =
-        vv_registry_space_of(registry, mark->key.partition.tenant, &build.tenant, &tier);
+    bool is_space = vv_registry_space_of(registry, mark->key.partition.tenant, &build.place, &tier);
     vv_invariant(is_space);
-    build.late = vv_registry_late_space(registry, build.tenant);
+    build.late = vv_registry_late_space(registry, build.place);
     build.whole_from =
         pyramid->options.whole_from
-            ? pyramid->options.whole_from(pyramid->options.whole_context, build.tenant)
+            ? pyramid->options.whole_from(pyramid->options.whole_context, build.place)
             : INT64_MIN;
-    build.tiers = vv_registry_tiers(registry, build.tenant);
+    build.tiers = vv_registry_tiers(registry, build.place);
     build.plans = vv_registry_source_plans(registry, build.source);
     enum vv_status status = /* what is deleted of the series is in no step */
         vv_deletions_begin_merge(pyramid->options.deletions, build.source, build.measurement,

@@ -24,7 +24,7 @@ struct vv_reroll {
 /* One unit that is looked at. */
 struct look {
     struct vv_reroll *reroll;
-    uint32_t tenant;
+    uint32_t place; /* of the points */
     uint32_t source;
     uint32_t measurement;
     struct vv_tiers tiers;
@@ -109,8 +109,8 @@ static enum vv_status look_at_raw(void *context, const struct vv_piece *piece)
     return VV_OK;
 }
 
-/* Of the tenant, or of the space of its late points. */
-static enum vv_status prove_points(struct look *look, uint32_t tenant, int64_t from, int64_t to)
+/* Of the place, or of the space of its late points. */
+static enum vv_status prove_points(struct look *look, uint32_t number, int64_t from, int64_t to)
 {
     struct vv_store *store = look->reroll->options.store;
     enum vv_status status = VV_OK;
@@ -118,7 +118,7 @@ static enum vv_status prove_points(struct look *look, uint32_t tenant, int64_t f
         struct vv_bucket bucket = vv_bucket_of(look->plans.plans, look->plans.n, from);
         for (uint16_t split = 0; split < bucket.splits && status == VV_OK; split++) {
             const struct vv_store_read read = {
-                .partition = {.tenant = tenant,
+                .partition = {.tenant = number,
                               .source = look->source,
                               .bucket_start = bucket.start,
                               .bucket_ns = bucket.bucket_ns,
@@ -137,11 +137,11 @@ static enum vv_status prove_points(struct look *look, uint32_t tenant, int64_t f
 
 static enum vv_status prove_raw(struct look *look, int64_t from, int64_t to)
 {
-    uint32_t late = vv_registry_late_space(look->reroll->options.registry, look->tenant);
+    uint32_t late = vv_registry_late_space(look->reroll->options.registry, look->place);
     if (from < look->bounds->raw_from) {
         refuse(look, VV_REROLL_EXPIRED);
     }
-    enum vv_status status = prove_points(look, look->tenant, from, to);
+    enum vv_status status = prove_points(look, look->place, from, to);
     return status == VV_OK && late != VV_REGISTRY_NONE ? prove_points(look, late, from, to)
                                                        : status;
 }
@@ -504,12 +504,12 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
                               struct vv_reroll_result *result_out, struct vv_error *error)
 {
     struct vv_registry *registry = reroll->options.registry;
-    uint32_t tenant = vv_registry_source_tenant(registry, source);
+    uint32_t place = vv_registry_place(registry, measurement);
     struct look look = {.reroll = reroll,
-                        .tenant = tenant,
+                        .place = place,
                         .source = source,
                         .measurement = measurement,
-                        .tiers = vv_registry_tiers(registry, tenant),
+                        .tiers = vv_registry_tiers(registry, place),
                         .plans = vv_registry_source_plans(registry, source),
                         .bounds = bounds,
                         .error = error};

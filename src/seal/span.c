@@ -67,8 +67,8 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
 static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
 {
     uint32_t tenant = mark->key.partition.tenant;
-    uint32_t owner = vv_registry_owner(sealer->options.registry, tenant);
-    if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, owner).any) {
+    uint32_t place = vv_registry_place_of(sealer->options.registry, tenant);
+    if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, place).any) {
         return false;
     }
     int64_t retention = vv_registry_retention(sealer->options.registry, tenant);

@@ -12,10 +12,10 @@
 void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
                     uint32_t measurement, vv_stamp run)
 {
-    uint32_t tenant = vv_registry_source_tenant(options->registry, source);
+    uint32_t place = vv_registry_place(options->registry, measurement);
     *stale = (struct vv_stale){
         .options = options,
-        .tiers = vv_registry_tiers(options->registry, tenant),
+        .tiers = vv_registry_tiers(options->registry, place),
         .plans = vv_registry_source_plans(options->registry, source),
         .source = source,
         .measurement = measurement,

@@ -15,7 +15,8 @@ import subprocess
 import time
 import unittest
 
-from varve_process import PATIENCE_S, PROGRAM, Varve, VarveTest, embedded_only, wait_until
+from varve_process import (ON_CASSANDRA, PATIENCE_S, PROGRAM, Varve, VarveTest, embedded_only,
+                           wait_until)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
@@ -484,6 +485,11 @@ class Asking(Served):
         self.expect(self.run_here("tenants", "set", "plant", "--late", "refuse",
                                   "--late-limit", "90m"), OK)
         self.expect(self.run_here("tenants"), OK, "refuse 1h30m")
+        self.expect(self.run_here("tenants", "set", "plant", "--measurements", "x"), USAGE, "class")
+        if not ON_CASSANDRA:
+            self.expect(self.run_here("tenants", "set", "plant", "--class", "debug", "--tiers", "off",
+                                      "--measurements", "debug*,trace", "--retention", "6h"), OK)
+            self.expect(self.run_here("tenants"), OK, "class debug: debug*, trace", "6h", "30d")
         self.expect(self.run_here("tenants", "set", "plant", "--late", "drop"), USAGE)
         self.expect(self.run_here("tenants", "set", "plant", "--late", "accept"), OK)
 

@@ -150,6 +150,48 @@ class Retention(VarveTest):
         self.assertEqual(self.times(server, "short"), [new])
         server.stop()
 
+    def test_measurements_are_kept_for_times_of_their_own(self):
+        """`debug*` for an hour without tiers, the rest as long as the tenant says, over kills."""
+        faults = self.faults()
+        server = self.server(faults=faults).start()
+        if ON_CASSANDRA:  # not yet: they are refused
+            answer = server.set_tenant("plant", classes={"debug": {"measurements": ["debug*"]}})
+            self.assertStatus(answer, 400, "invalid")
+            self.assertIn("embedded store only", answer.text)
+            return
+        debug = {"measurements": ["debug*"], "retention": "1h", "tiers": "off"}
+        self.assertStatus(server.set_tenant("plant", "30d", tiers={"hour": "365d"}), 200)
+        answer = server.set_tenant("plant", classes={"debug": debug})
+        self.assertStatus(answer, 200)
+        self.assertNotIn("notes", answer.json())
+        now = time.time_ns()
+        lines = [f"{name},source=a v={n} {now - n * MINUTE}"
+                 for name in ("debug1", "energy") for n in range(30)]
+        self.assertStatus(server.write(lines, "plant"), 204)
+        old = server.write([f"debug1,source=a v=1 {now - 2 * HOUR}",
+                            f"energy,source=a v=1 {now - 2 * HOUR}"], "plant")
+        self.assertStatus(old, 400)
+        self.assertEqual(old.json()["refused"], {"retention": 1})
+        self.assertStatus(server.flush(seal=True), 204)
+        server.kill().start()
+        tenant = next(each for each in server.get("/api/v1/tenants").json()["tenants"]
+                      if each["tenant"] == "plant")
+        self.assertEqual(tenant["classes"], {"debug": debug | {"tiers": {}}})
+        self.assertEqual(len(server.rows("plant", metric="debug1.v")), 30)
+        self.assertEqual(len(server.rows("plant", metric="energy.v")), 31)
+        self.assertStatus(server.get("/api/v1/query", tenant="plant", metric="debug1.v", agg="sum",
+                                     step="1h", tier="hour"), 400, "invalid")
+        clock = faults.rule("clock", "", value=2 * HOUR)
+        self.assertEqual(server.rows("plant", metric="debug1.v"), [])
+        self.assertEqual(len(server.rows("plant", metric="energy.v")), 31)
+        server.wait_metric(lambda now: now.sum("varve_store_eras_expired_total") >= 1,
+                           "what the class had goes")
+        self.assertEqual(len(server.rows("plant", metric="energy.v")), 31)
+        clock.off()
+        answer = server.set_tenant("plant", classes={"rest": {"measurements": ["ener*"]}})
+        self.assertIn("stay where they are: energy", answer.json()["notes"][0])
+        server.stop()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -164,8 +164,8 @@ class Client:
     def flush(self, seal=False):
         return self.request("POST", "/api/v1/flush" + ("?seal=true" if seal else ""))
 
-    def set_tenant(self, tenant, retention=None):
-        about = {"tenant": tenant} | ({"retention": retention} if retention else {})
+    def set_tenant(self, tenant, retention=None, **more):
+        about = {"tenant": tenant} | ({"retention": retention} if retention else {}) | more
         return self.request("PUT", "/api/v1/tenants", json.dumps(about),
                             {"Content-Type": "application/json"})
 

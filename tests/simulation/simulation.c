@@ -177,6 +177,10 @@ static bool run_seed(uint64_t seed, bool story)
     if (!world_start(world)) {
         world_fail(world, "the engine does not start on an empty disk");
     }
+    if (world->has_class) {
+        tell(world, "make a class");
+        world_make_class(world);
+    }
     if (world->hides) {
         tell(world, "set retentions");
         world_set_retentions(world);

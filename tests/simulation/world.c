@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void world_fail(struct world *world, const char *format, ...)
 {
@@ -31,6 +32,7 @@ static void init_settings(struct world *world)
     world->changes_plans = vv_random_below(&world->random, 2) == 0;
     settings->future_ns_max = world->changes_plans ? 10 * VV_MINUTE : 3650 * VV_DAY;
     world->has_tiers = vv_random_below(&world->random, 3) > 0;
+    world->has_class = vv_random_below(&world->random, 2) == 0;
     world->hides = world->has_tiers && vv_random_below(&world->random, 4) == 0;
     world->retention_ns = (int64_t)(45 + 15 * vv_random_below(&world->random, 4)) * VV_DAY;
     static const int64_t folds[] = {VV_HOUR, 6 * VV_HOUR, VV_DAY};
@@ -190,15 +192,25 @@ static void done(void *context, enum vv_status status, const char *message)
     unlink_submission(world, submission);
 }
 
-/* One line: n fields of a source at a time, beginning with one of them; notes the writes. */
+/* n fields of a source at a time, beginning with one of them, in a line for each measurement; notes
+ * the writes. */
 static void add_line(struct world *world, struct submission *submission, struct vv_buffer *text,
                      size_t source, size_t time, size_t first, size_t n)
 {
-    vv_buffer_format(text, "m,host=s%zu,site=a ", source);
+    const char *open = "";
     for (size_t i = 0; i < n; i++) {
         size_t field = (first + i) % MODEL_FIELDS;
+        const char *measurement = world_measurement(world, field);
+        bool goes_on = strcmp(open, measurement) == 0;
+        if (!goes_on && i > 0) {
+            vv_buffer_format(text, " %lld\n", (long long)world->model.times[time]);
+        }
+        if (!goes_on) {
+            vv_buffer_format(text, "%s,host=s%zu,site=a ", measurement, source);
+        }
+        open = measurement;
         uint64_t value = world->next_value++;
-        vv_buffer_format(text, "%sf%zu=%llu", i ? "," : "", field, (unsigned long long)value);
+        vv_buffer_format(text, "%sf%zu=%llu", goes_on ? "," : "", field, (unsigned long long)value);
         submission->writes[submission->n++] =
             (struct write){&world->model.points[source][field][time], source, time, value};
     }

@@ -48,6 +48,7 @@ struct world {
     uint64_t waiting_points;
     bool changes_plans; /* of sources; then points may not lie far ahead */
     bool has_tiers;     /* at times: they are switched on and off */
+    bool has_class;     /* half of the metrics are in a class of the tenant, with its own tiers */
     bool hides;         /* tiers are on from the start, and points expire before them */
     bool is_settled;    /* all that tiers can have they have */
     bool switched_off;  /* a tier was */
@@ -77,13 +78,19 @@ void world_change_plan(struct world *world);
 void world_delete(struct world *world);
 /* Switches some tiers on or off. */
 void world_set_tiers(struct world *world);
+/* Makes the class; before anything is written. */
+void world_make_class(struct world *world);
+/* The measurement that a field is in: "m", or "n", which is the class's. */
+const char *world_measurement(const struct world *world, size_t field);
+/* Its number; VV_REGISTRY_NONE: nothing of it was written. */
+uint32_t world_measurement_number(const struct world *world, const char *name);
 /* Sets the retentions of a world that hides. */
 void world_set_retentions(struct world *world);
 /* Changes what is done with late points. */
 void world_set_late(struct world *world);
 struct vv_late world_late(const struct world *world);
-/* The runs that a tenant, or a space, has where the points can lie. */
-size_t world_count_runs(struct world *world, uint32_t tenant);
+/* The runs of a measurement that a place, or a space, has where the points can lie. */
+size_t world_count_runs(struct world *world, uint32_t number, uint32_t measurement);
 /* How old points may be when they come; what is older when time has passed is frozen. */
 int64_t world_accepted_age(const struct world *world);
 void world_note_time(struct world *world);

@@ -11,8 +11,9 @@ static bool see_line(struct world *world, char *line)
     long long time;
     double value;
     char site[16];
-    if (sscanf(line, "\"host=s%zu,site=%1[a]\",m.f%zu,%lld,%lf", &source, site, &field, &time,
-               &value) != 5) {
+    char measurement[2];
+    if (sscanf(line, "\"host=s%zu,site=%1[a]\",%1[mn].f%zu,%lld,%lf", &source, site, measurement,
+               &field, &time, &value) != 6) {
         world_fail(world, "cannot read the answer's line: %s", line);
         return false;
     }
@@ -65,7 +66,7 @@ static enum vv_status ask_all(struct world *world, struct vv_buffer *answer, str
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*,n.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("to"),
          VV_STR_LITERAL("2100-01-01T00:00:00Z")}, /* whatever the clock says */

@@ -32,7 +32,7 @@ static enum vv_status order(struct world *world, const struct deletion *chosen,
                             struct vv_error *error)
 {
     char text[4][40];
-    struct vv_parameter parameters[6] = {
+    struct vv_parameter parameters[7] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
         {VV_STR_LITERAL("from"), {text[0], 0}},
         {VV_STR_LITERAL("to"), {text[1], 0}},
@@ -47,10 +47,11 @@ static enum vv_status order(struct world *world, const struct deletion *chosen,
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("tag"), vv_str_of(text[2])};
     }
     if (chosen->field < MODEL_FIELDS) {
-        snprintf(text[3], sizeof text[3], "m.f%zu", chosen->field);
+        snprintf(text[3], sizeof text[3], "%s.f%zu", world_measurement(world, chosen->field),
+                 chosen->field);
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("metric"), vv_str_of(text[3])};
     } else if (chosen->source == MODEL_SOURCES) {
-        parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("measurement"), VV_STR_LITERAL("m")};
+        parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("measurement"), VV_STR_LITERAL("?")};
     }
     struct vv_request *request;
     struct vv_deleted deleted;

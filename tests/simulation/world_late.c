@@ -34,14 +34,13 @@ void world_set_late(struct world *world)
     }
 }
 
-/* Counts the runs of all spans that the points can lie in, of a tenant or of a space. */
 static enum vv_status count_run(void *context, const struct vv_piece *piece)
 {
     *(size_t *)context += piece->kind == VV_PIECE_RUN;
     return VV_OK;
 }
 
-size_t world_count_runs(struct world *world, uint32_t tenant)
+size_t world_count_runs(struct world *world, uint32_t number, uint32_t measurement)
 {
     struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
     size_t runs = 0;
@@ -50,12 +49,12 @@ size_t world_count_runs(struct world *world, uint32_t tenant)
         for (size_t t = 0; plans.n && t < MODEL_TIMES; t++) {
             int64_t time = world->model.times[t];
             struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
-            struct vv_store_read read = {.partition = {.tenant = tenant,
+            struct vv_store_read read = {.partition = {.tenant = number,
                                                        .source = source,
                                                        .bucket_start = bucket.start,
                                                        .bucket_ns = bucket.bucket_ns,
                                                        .split = vv_split_of(&bucket, time)},
-                                         .measurement = 0,
+                                         .measurement = measurement,
                                          .span_from = bucket.start,
                                          .span_to = bucket.end};
             vv_invariant(world->store->ops->read(world->store, &read, count_run, &runs, NULL) ==

@@ -20,13 +20,41 @@ static enum vv_status count_run(void *context, const struct vv_piece *piece)
     return VV_OK;
 }
 
-/* Of the points, and of late ones that are kept apart. */
+/* Of the points, and of late ones that are kept apart, wherever they may be. */
 static size_t count_runs(struct world *world)
 {
     struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
-    uint32_t late = vv_registry_late_space(registry, 0);
-    return world_count_runs(world, 0) +
-           (late != VV_REGISTRY_NONE ? world_count_runs(world, late) : 0);
+    size_t runs = 0;
+    for (uint32_t number = 0; number < vv_registry_tenant_count(registry); number++) {
+        uint32_t place;
+        enum vv_space tier;
+        bool is_tier = vv_registry_space_of(registry, number, &place, &tier);
+        for (uint32_t measurement = 0; measurement < 2 && !is_tier; measurement++) {
+            runs += world_count_runs(world, number, measurement);
+        }
+    }
+    return runs;
+}
+
+static size_t count_stale_in(struct world *world, uint32_t space, enum vv_space tier)
+{
+    struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
+    uint32_t sources = vv_registry_source_count(registry);
+    size_t runs = 0;
+    for (uint32_t i = 0; i < 2 * sources; i++) { /* of two measurements */
+        for (size_t t = 0; t < MODEL_TIMES; t++) {
+            int64_t unit_ns = vv_tier_unit_ns_max(tier);
+            int64_t from = vv_time_floor(world->model.times[t], unit_ns);
+            struct vv_span_key key = vv_unit_key(tier, space, i / 2, i % 2, from);
+            struct vv_store_read read = {.partition = key.partition,
+                                         .measurement = i % 2,
+                                         .span_from = from,
+                                         .span_to = from + unit_ns};
+            vv_invariant(world->store->ops->read(world->store, &read, count_run, &runs, NULL) ==
+                         VV_OK);
+        }
+    }
+    return runs;
 }
 
 /* Counts the runs of the tiers' spaces, which have nothing but what is stale. */
@@ -40,17 +68,7 @@ static size_t count_stale(struct world *world)
         if (!vv_registry_space_of(registry, space, &tenant, &tier)) {
             continue;
         }
-        for (uint32_t source = 0; source < vv_registry_source_count(registry); source++) {
-            for (size_t t = 0; t < MODEL_TIMES; t++) {
-                int64_t unit_ns = vv_tier_unit_ns_max(tier);
-                int64_t from = vv_time_floor(world->model.times[t], unit_ns);
-                struct vv_span_key key = vv_unit_key(tier, space, source, 0, from);
-                struct vv_store_read read = {
-                    .partition = key.partition, .span_from = from, .span_to = from + unit_ns};
-                vv_invariant(world->store->ops->read(world->store, &read, count_run, &runs, NULL) ==
-                             VV_OK);
-            }
-        }
+        runs += count_stale_in(world, space, tier);
     }
     return runs;
 }

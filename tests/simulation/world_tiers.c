@@ -16,32 +16,74 @@ static const char *const wish_words[WISHES] = {NULL, "raw", "minute", "hour", "d
 
 /* ---- which there are ---- */
 
-static struct vv_tiers tiers_of(struct world *world)
+/* Of the tenant or of its class. */
+static struct vv_tiers tiers_of(struct world *world, bool of_class)
+{
+    struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
+    uint32_t place;
+    if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &place, NULL) == VV_OK &&
+        of_class) {
+        place = vv_registry_class(registry, place, VV_STR_LITERAL("c"));
+    }
+    return vv_registry_tiers(registry, place);
+}
+
+static enum vv_status set_retentions(struct world *world, bool of_class,
+                                     const struct vv_retentions *wanted, struct vv_error *error)
+{
+    struct vv_class_effect effect;
+    const struct vv_class_wish wish = {.name = VV_STR_LITERAL("c"),
+                                       .has_measurements = true,
+                                       .measurements = VV_STR_LITERAL("n\n"),
+                                       .retentions = *wanted};
+    return of_class
+               ? vv_engine_set_class(world->engine, VV_STR_LITERAL("sim"), &wish, &effect, error)
+               : vv_engine_set_retentions(world->engine, VV_STR_LITERAL("sim"), wanted, error);
+}
+
+void world_make_class(struct world *world)
+{
+    static const struct vv_retentions keep = {
+        VV_RETENTION_AS_IS, {VV_RETENTION_AS_IS, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS}};
+    struct vv_error error = {0};
+    if (set_retentions(world, true, &keep, &error) != VV_OK) {
+        world_fail(world, "a good class is refused: %s", error.message);
+    }
+}
+
+const char *world_measurement(const struct world *world, size_t field)
+{
+    return world->has_class && field >= MODEL_FIELDS / 2 ? "n" : "m";
+}
+
+uint32_t world_measurement_number(const struct world *world, const char *name)
 {
     struct vv_registry *registry = vv_engine_query_context(world->engine)->registry;
     uint32_t tenant;
-    if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) != VV_OK) {
-        return (struct vv_tiers){{VV_REGISTRY_NONE, VV_REGISTRY_NONE, VV_REGISTRY_NONE}, false};
-    }
-    return vv_registry_tiers(registry, tenant);
+    uint32_t number = VV_REGISTRY_NONE;
+    bool there =
+        vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) == VV_OK &&
+        vv_registry_measurement(registry, tenant, vv_str_of(name), false, &number, NULL) == VV_OK;
+    return there ? number : VV_REGISTRY_NONE;
 }
 
 void world_set_tiers(struct world *world)
 {
     static const int64_t choices[] = {VV_SPACE_OFF_NS, 0, 0, 0, VV_RETENTION_AS_IS};
-    int64_t retention_ns[VV_SPACES];
+    struct vv_retentions wanted = {.raw_ns = VV_RETENTION_AS_IS};
     struct vv_error error = {0};
-    struct vv_tiers tiers = tiers_of(world);
+    bool of_class = world->has_class && vv_random_below(&world->random, 2) == 0;
+    struct vv_tiers tiers = tiers_of(world, of_class);
     for (int tier = 0; tier < VV_SPACES; tier++) {
-        retention_ns[tier] = choices[vv_random_below(&world->random, 5)];
+        wanted.tiers_ns[tier] = choices[vv_random_below(&world->random, 5)];
         bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
-        world->switched_off |= is_on && retention_ns[tier] == VV_SPACE_OFF_NS;
+        world->switched_off |= is_on && wanted.tiers_ns[tier] == VV_SPACE_OFF_NS;
     }
-    enum vv_status status =
-        vv_engine_set_tiers(world->engine, VV_STR_LITERAL("sim"), retention_ns, &error);
+    enum vv_status status = set_retentions(world, of_class, &wanted, &error);
     if (world->story) {
-        printf("  %lld %lld %lld: %s %s\n", (long long)retention_ns[0], (long long)retention_ns[1],
-               (long long)retention_ns[2], vv_status_name(status), error.message);
+        printf("  %s%lld %lld %lld: %s %s\n", of_class ? "of the class " : "",
+               (long long)wanted.tiers_ns[0], (long long)wanted.tiers_ns[1],
+               (long long)wanted.tiers_ns[2], vv_status_name(status), error.message);
     }
     if (status == VV_INVALID) {
         world_fail(world, "good tiers are refused: %s", error.message);
@@ -50,14 +92,15 @@ void world_set_tiers(struct world *world)
 
 void world_set_retentions(struct world *world)
 {
-    struct vv_retentions wanted = {.raw_ns = world->retention_ns};
-    wanted.tiers_ns[VV_SPACE_MINUTE] = vv_random_below(&world->random, 2) ? 0 : 3 * VV_DAY;
-    wanted.tiers_ns[VV_SPACE_HOUR] = vv_random_below(&world->random, 2) ? 0 : world->retention_ns;
-    struct vv_error error = {0};
-    enum vv_status status =
-        vv_engine_set_retentions(world->engine, VV_STR_LITERAL("sim"), &wanted, &error);
-    if (status != VV_OK) {
-        world_fail(world, "good retentions are refused: %s", error.message);
+    for (int of_class = 0; of_class < (world->has_class ? 2 : 1); of_class++) {
+        struct vv_retentions wanted = {.raw_ns = world->retention_ns};
+        wanted.tiers_ns[VV_SPACE_MINUTE] = vv_random_below(&world->random, 2) ? 0 : 3 * VV_DAY;
+        wanted.tiers_ns[VV_SPACE_HOUR] =
+            vv_random_below(&world->random, 2) ? 0 : world->retention_ns;
+        struct vv_error error = {0};
+        if (set_retentions(world, of_class > 0, &wanted, &error) != VV_OK) {
+            world_fail(world, "good retentions are refused: %s", error.message);
+        }
     }
 }
 
@@ -74,11 +117,35 @@ static size_t count_fitting(const struct question *question, const struct vv_tie
     return n;
 }
 
-static bool can_be_asked(const struct question *question, const struct vv_tiers *tiers)
+/* The tiers of the places whose measurements there are; one at least. */
+struct asked {
+    struct vv_tiers tiers[2];
+    size_t n;
+};
+
+static struct asked asked_of(struct world *world)
+{
+    static const char *const measurements[] = {"m", "n"};
+    struct asked asked = {.n = 0};
+    for (size_t i = 0; i < 2; i++) {
+        if (world_measurement_number(world, measurements[i]) != VV_REGISTRY_NONE) {
+            asked.tiers[asked.n++] = tiers_of(world, i == 1);
+        }
+    }
+    if (asked.n == 0) { /* nothing was written: the tenant's */
+        asked.tiers[asked.n++] = tiers_of(world, false);
+    }
+    return asked;
+}
+
+static bool can_be_asked(const struct question *question, const struct asked *asked)
 {
     size_t tier = question->wish - 2;
-    return question->wish < 2 ||
-           (tiers->spaces[tier] != VV_REGISTRY_NONE && tier <= question->step);
+    bool can = question->wish < 2 || tier <= question->step;
+    for (size_t i = 0; i < asked->n && question->wish >= 2; i++) {
+        can = can && asked->tiers[i].spaces[tier] != VV_REGISTRY_NONE;
+    }
+    return can;
 }
 
 static enum vv_status ask(struct question *question, struct vv_buffer *answer,
@@ -90,7 +157,7 @@ static enum vv_status ask(struct question *question, struct vv_buffer *answer,
     snprintf(to, sizeof to, "%lld", (long long)question->to);
     struct vv_parameter parameters[10] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*,n.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count,sum,min,max,first,last,mean,p50,p99")},
         {VV_STR_LITERAL("order"), vv_str_of(question->descending ? "desc" : "asc")},
@@ -167,18 +234,20 @@ struct row {
 static bool read_row(const struct question *question, const char *line, struct row *row_out)
 {
     char site[16];
+    char measurement[2];
     if (question->grouped) {
         row_out->source = 0;
-        return sscanf(line, ",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &row_out->field,
-                      &row_out->time, &row_out->count, &row_out->sum, &row_out->min, &row_out->max,
-                      &row_out->first, &row_out->last, &row_out->mean, &row_out->p50,
-                      &row_out->p99) == 11 &&
+        return sscanf(line, ",%1[mn].f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", measurement,
+                      &row_out->field, &row_out->time, &row_out->count, &row_out->sum,
+                      &row_out->min, &row_out->max, &row_out->first, &row_out->last, &row_out->mean,
+                      &row_out->p50, &row_out->p99) == 12 &&
                row_out->field < MODEL_FIELDS;
     }
-    return sscanf(line, "\"host=s%zu,site=%1[a]\",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf",
-                  &row_out->source, site, &row_out->field, &row_out->time, &row_out->count,
-                  &row_out->sum, &row_out->min, &row_out->max, &row_out->first, &row_out->last,
-                  &row_out->mean, &row_out->p50, &row_out->p99) == 13 &&
+    return sscanf(line,
+                  "\"host=s%zu,site=%1[a]\",%1[mn].f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf",
+                  &row_out->source, site, measurement, &row_out->field, &row_out->time,
+                  &row_out->count, &row_out->sum, &row_out->min, &row_out->max, &row_out->first,
+                  &row_out->last, &row_out->mean, &row_out->p50, &row_out->p99) == 14 &&
            row_out->source < MODEL_SOURCES && row_out->field < MODEL_FIELDS;
 }
 
@@ -331,16 +400,24 @@ static void compare_all(struct question *question, const struct row *rows, size_
 }
 
 /* They name the tiers that might answer, and none that was not to be asked. */
-static void check_facts(struct question *question, const struct vv_tiers *tiers)
+static void check_facts(struct question *question, const struct asked *asked)
 {
     const struct vv_result_facts *facts = &question->facts;
-    if (facts->n_tiers != count_fitting(question, tiers)) {
+    size_t most = 0;
+    for (size_t i = 0; i < asked->n; i++) {
+        size_t n = count_fitting(question, &asked->tiers[i]);
+        most = n > most ? n : most;
+    }
+    if (facts->n_tiers != most) {
         fail(question, "the facts name another number of tiers", "");
     }
     for (size_t tier = 0; tier < VV_SPACES; tier++) {
         const struct vv_tier_fact *fact = &facts->tiers[tier];
-        bool may = facts->n_tiers > 0 && tier <= facts->coarsest_tier &&
-                   tiers->spaces[tier] != VV_REGISTRY_NONE;
+        bool is_on = false;
+        for (size_t i = 0; i < asked->n; i++) {
+            is_on |= asked->tiers[i].spaces[tier] != VV_REGISTRY_NONE;
+        }
+        bool may = facts->n_tiers > 0 && tier <= facts->coarsest_tier && is_on;
         if (fact->parts > 0 && !may) {
             fail(question, "the facts name a tier that was not to be asked", wish_words[tier + 2]);
         }
@@ -352,10 +429,10 @@ static void check_facts(struct question *question, const struct vv_tiers *tiers)
 
 static void check(struct question *question)
 {
-    struct vv_tiers tiers = tiers_of(question->world);
+    struct asked asked = asked_of(question->world);
     struct vv_error error = {0};
     struct vv_buffer answer = {0};
-    if (!can_be_asked(question, &tiers)) {
+    if (!can_be_asked(question, &asked)) {
         return;
     }
     enum vv_status status = ask(question, &answer, &error);
@@ -364,7 +441,7 @@ static void check(struct question *question)
         size_t n = read_rows(question, &answer, &rows);
         qsort(rows, n, sizeof *rows, compare_rows);
         compare_all(question, rows, n);
-        check_facts(question, &tiers);
+        check_facts(question, &asked);
         free(rows);
     } else if (status != VV_NOT_FOUND) {
         fail(question, "the query fails", error.message);

@@ -361,14 +361,20 @@ enum vv_status vv_engine_set_late(struct vv_engine *engine, struct vv_str tenant
     return status;
 }
 
-enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str tenant,
-                                        const struct vv_retentions *retentions,
-                                        struct vv_error *error)
+static void fake_settle(struct vv_registry *registry, uint32_t number)
 {
-    struct vv_registry *registry = engine->context.registry;
-    uint32_t number;
-    enum vv_status status = vv_registry_tenant(registry, tenant, true, &number, error);
-    if (status == VV_OK && retentions->raw_ns != VV_RETENTION_AS_IS) {
+    struct vv_buffer record = {0};
+    uint64_t version = vv_registry_encode(registry, VV_REGISTRY_TENANT, number, &record);
+    vv_registry_settle(registry, VV_REGISTRY_TENANT, number, version);
+    vv_buffer_deinit(&record);
+}
+
+static enum vv_status fake_change_retentions(struct vv_registry *registry, uint32_t number,
+                                             const struct vv_retentions *retentions,
+                                             struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    if (retentions->raw_ns != VV_RETENTION_AS_IS) {
         vv_registry_set_retention(registry, number, retentions->raw_ns);
     }
     for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
@@ -379,11 +385,42 @@ enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str 
         status = vv_registry_space(registry, number, (enum vv_space)i, true, &space, error);
         if (status == VV_OK) {
             vv_registry_set_retention(registry, space, retentions->tiers_ns[i]);
-            struct vv_buffer record = {0};
-            uint64_t version = vv_registry_encode(registry, VV_REGISTRY_TENANT, space, &record);
-            vv_registry_settle(registry, VV_REGISTRY_TENANT, space, version);
-            vv_buffer_deinit(&record);
+            fake_settle(registry, space);
         }
+    }
+    return status;
+}
+
+enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str tenant,
+                                        const struct vv_retentions *retentions,
+                                        struct vv_error *error)
+{
+    struct vv_registry *registry = engine->context.registry;
+    uint32_t number;
+    enum vv_status status = vv_registry_tenant(registry, tenant, true, &number, error);
+    return status == VV_OK ? fake_change_retentions(registry, number, retentions, error) : status;
+}
+
+/* Of each class it says that one measurement is elsewhere. */
+enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenant,
+                                   const struct vv_class_wish *wish,
+                                   struct vv_class_effect *effect_out, struct vv_error *error)
+{
+    struct vv_registry *registry = engine->context.registry;
+    uint32_t number;
+    uint32_t class;
+    *effect_out = (struct vv_class_effect){1, {VV_STR_LITERAL("old")}};
+    enum vv_status status = vv_registry_tenant(registry, tenant, true, &number, error);
+    if (status == VV_OK) {
+        status = vv_registry_make_class(registry, number, wish->name, 0, &class, error);
+    }
+    if (status == VV_OK && wish->has_measurements) {
+        status = vv_registry_set_class_patterns(registry, class, wish->measurements, error);
+    }
+    if (status == VV_OK) {
+        status = fake_change_retentions(registry, class, &wish->retentions, error);
+        fake_settle(registry, number);
+        fake_settle(registry, class);
     }
     return status;
 }

@@ -291,6 +291,18 @@ static void test_tenants(void **state)
                                       "{\"tenant\":\"x\",\"late_limit\":\"soon\"}",
                                       "{\"tenant\":\"x\",\"late_limit\":\"1500ms\"}",
                                       "{\"tenant\":\"x\",\"late_limit\":\"0s\"}",
+                                      "{\"tenant\":\"x\",\"classes\":[]}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c\":7}}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c d\":{}}}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c\":{\"late\":1}}}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c\":"
+                                      "{\"measurements\":\"m\"}}}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c\":"
+                                      "{\"measurements\":[1]}}}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c\":"
+                                      "{\"measurements\":[\"a\\nb\"]}}}",
+                                      "{\"tenant\":\"x\",\"classes\":{\"c\":"
+                                      "{\"retention\":\"soon\"}}}",
                                       "{\"tenant\":\"x\",\"quota\":1}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         expect(door, "PUT", "/api/v1/tenants", "", bad[i], 400);
@@ -329,6 +341,44 @@ static void test_tiers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect(door, "PUT", "/api/v1/tenants", "", cases[i].body, 200);
         assert_tiers(door, cases[i].tiers);
+    }
+}
+
+/* What a class is told, and what of it its caller is told. */
+static void test_classes(void **state)
+{
+    struct door *door = *state;
+    static const struct {
+        const char *class;
+        const char *classes; /* of the tenant then */
+    } cases[] = {
+        {"{\"measurements\":[\"debug*\",\"trace\"],\"retention\":\"6h\",\"tiers\":\"off\"}",
+         "{\"c\":{\"measurements\":[\"debug*\",\"trace\"],\"retention\":\"6h\",\"tiers\":{}}}"},
+        {"{\"tiers\":{\"hour\":\"90d\"}}",
+         "{\"c\":{\"measurements\":[\"debug*\",\"trace\"],\"retention\":\"6h\",\"tiers\":{"
+         "\"hour\":\"90d\"}}}"},
+        {"{\"measurements\":[]}",
+         "{\"c\":{\"measurements\":[],\"retention\":\"6h\",\"tiers\":{\"hour\":\"90d\"}}}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char body[256];
+        snprintf(body, sizeof body, "{\"tenant\":\"a\",\"classes\":{\"c\":%s}}", cases[i].class);
+        struct response response = ask(door, "PUT", "/api/v1/tenants", "", body, 200);
+        json_t *root = parsed(&response);
+        json_t *note = json_array_get(json_object_get(root, "notes"), 0);
+        assert_string_equal(json_string_value(note),
+                            "class c: 1 of the tenant's measurements had their first point before "
+                            "and stay where they are: old");
+        json_decref(root);
+        response_free(&response);
+        response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+        root = parsed(&response);
+        json_t *tenant = json_array_get(json_object_get(root, "tenants"), 0);
+        char *classes = json_dumps(json_object_get(tenant, "classes"), JSON_COMPACT);
+        assert_string_equal(classes, cases[i].classes);
+        free(classes);
+        json_decref(root);
+        response_free(&response);
     }
 }
 
@@ -380,8 +430,9 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
                                    "/api/v1/sealing?tenant=plant&from=1970-01-01T00:00:01Z&"
                                    "to=1970-01-01T00:00:02Z",
                                    "", NULL, 200);
-    assert_string_equal(response.body, "{\"sealed\":false,\"waiting\":10,\"due\":6,\"raw\":1,\"minute\":2,"
-                                       "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0}\n");
+    assert_string_equal(response.body,
+                        "{\"sealed\":false,\"waiting\":10,\"due\":6,\"raw\":1,\"minute\":2,"
+                        "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0}\n");
     response_free(&response);
     response = ask(door, "GET", "/api/v1/sealing", "", NULL, 200);
     assert_contains(response.body, "\"sealed\":true,\"waiting\":0");
@@ -640,6 +691,7 @@ int main(void)
         door_test(test_paths_and_methods),
         door_test(test_describe),
         door_test(test_tenants),
+        door_test(test_classes),
         door_test(test_late),
         door_test(test_tiers),
         door_test(test_flush),

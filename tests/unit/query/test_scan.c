@@ -21,7 +21,7 @@ static void scan_all(struct fixture *f, uint32_t source, uint32_t metric, int64_
 {
     struct vv_metric_info info;
     vv_registry_metric_info(f->registry, metric, &info);
-    struct vv_scan_options options = {.tenant = f->tenant,
+    struct vv_scan_options options = {.place = f->tenant,
                                       .source = source,
                                       .measurement = info.measurement,
                                       .metrics = &metric,
@@ -128,7 +128,7 @@ static void empty_stretches_cost_nothing(void **state)
     for (int descending = 0; descending < 2; descending++) {
         struct vv_metric_info info;
         vv_registry_metric_info(f.registry, metric, &info);
-        struct vv_scan_options options = {.tenant = f.tenant,
+        struct vv_scan_options options = {.place = f.tenant,
                                           .source = source,
                                           .measurement = info.measurement,
                                           .metrics = &metric,
@@ -330,7 +330,7 @@ static void flushes_in_between_lose_nothing(void **state)
         bool descending = vv_random_below(&random, 2);
         struct vv_metric_info info;
         vv_registry_metric_info(f.registry, metric, &info);
-        struct vv_scan_options options = {.tenant = f.tenant,
+        struct vv_scan_options options = {.place = f.tenant,
                                           .source = source,
                                           .measurement = info.measurement,
                                           .metrics = &metric,

@@ -353,7 +353,7 @@ static void flushes_in_between_lose_nothing(void **state)
         bool descending = vv_random_below(&w.m.random, 2);
         struct vv_metric_info info;
         vv_registry_metric_info(w.m.f.registry, w.m.metrics[1], &info);
-        struct vv_scan_options options = {.tenant = w.m.f.tenant,
+        struct vv_scan_options options = {.place = w.m.f.tenant,
                                           .source = w.m.sources[0],
                                           .measurement = info.measurement,
                                           .metrics = &w.m.metrics[1],

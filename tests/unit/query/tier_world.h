@@ -156,7 +156,7 @@ static inline void tiers_read(struct tiers *t, uint32_t source, uint32_t measure
         }
     }
     const struct vv_scan_options options = {
-        .tenant = t->f->tenant,
+        .place = t->f->tenant,
         .source = source,
         .measurement = measurement,
         .metrics = reading->metrics,

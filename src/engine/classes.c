@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes: measurements of a tenant that are kept for a time of their own. A class is a place with
+ * spaces as a tenant has (model/space.h); which one a measurement is in is decided when it is made,
+ * and stands in its record. So nothing is ever moved, and an answer needs one place only.
+ *
+ * A new class is journaled before it takes any measurement, its retentions after it, and what it
+ * takes at last: wherever the journal ends, no measurement is in a class that is not there or has
+ * not the retentions that were asked for with it.
+ */
+#include "base/log.h"
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+
+static enum vv_status check_store(const struct vv_engine *engine, struct vv_error *error)
+{
+    return engine->store->ops->shared
+               ? vv_error_set(error, VV_INVALID,
+                              "retentions and tiers by measurement (classes) are kept by the "
+                              "embedded store only, for now: on Cassandra give such measurements "
+                              "a tenant of their own")
+               : VV_OK;
+}
+
+static bool has_pattern(struct vv_str patterns, struct vv_str wanted)
+{
+    struct vv_str pattern;
+    while (vv_class_next_pattern(&patterns, &pattern)) {
+        if (vv_str_equal(pattern, wanted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One pattern in two classes would leave open which of them counts. */
+static enum vv_status check_pattern(struct vv_engine *engine, uint32_t tenant, uint32_t class,
+                                    struct vv_str pattern, struct vv_error *error)
+{
+    uint32_t classes[VV_CLASSES_OF_TENANT_MAX];
+    size_t n = vv_registry_classes(engine->registry, tenant, classes);
+    enum vv_status status = vv_class_check_pattern(pattern, error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        bool has = classes[i] != class &&
+                   has_pattern(vv_registry_class_patterns(engine->registry, classes[i]), pattern);
+        if (has) {
+            struct vv_str other =
+                vv_space_class_name(vv_registry_tenant_name(engine->registry, classes[i]));
+            status = vv_error_set(
+                error, VV_INVALID, "'%.*s' is taken by the class %.*s: leave it out of one of them",
+                (int)(pattern.size < 128 ? pattern.size : 128), pattern.data, VV_STR_ARG(other));
+        }
+    }
+    return status;
+}
+
+static enum vv_status check_measurements(struct vv_engine *engine, uint32_t tenant, uint32_t class,
+                                         const struct vv_class_wish *wish, struct vv_error *error)
+{
+    struct vv_str left = wish->measurements;
+    struct vv_str pattern;
+    size_t n = 0;
+    enum vv_status status = VV_OK;
+    if (left.size > VV_CLASS_PATTERNS_BYTES_MAX) {
+        return vv_error_set(error, VV_TOO_LARGE,
+                            "the names of a class have %d bytes at most in all: use '*'",
+                            VV_CLASS_PATTERNS_BYTES_MAX);
+    }
+    while (status == VV_OK && vv_class_next_pattern(&left, &pattern)) {
+        if (++n > VV_CLASS_PATTERNS_MAX) {
+            return vv_error_set(error, VV_TOO_LARGE, "a class has %d measurements at most: use '*'",
+                                VV_CLASS_PATTERNS_MAX);
+        }
+        status = check_pattern(engine, tenant, class, pattern, error);
+    }
+    vv_invariant(status != VV_OK || left.size == 0);
+    return status;
+}
+
+/* ---- making one ---- */
+
+static int64_t pick(int64_t wanted_ns, int64_t otherwise_ns)
+{
+    return wanted_ns == VV_RETENTION_AS_IS ? otherwise_ns : wanted_ns;
+}
+
+/* What a new class is not told is as its tenant has it. */
+static void complete(const struct vv_engine *engine, uint32_t tenant,
+                     struct vv_retentions *retentions)
+{
+    struct vv_retentions present = vv_engine_retentions(engine, tenant);
+    retentions->raw_ns = pick(retentions->raw_ns, present.raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        retentions->tiers_ns[i] = pick(retentions->tiers_ns[i], present.tiers_ns[i]);
+    }
+}
+
+/* The space of its late points first, as for a tenant. */
+static enum vv_status journal_class(struct vv_engine *engine, uint32_t tenant, uint32_t class,
+                                    struct vv_error *error)
+{
+    struct vv_batch *batch = NULL;
+    uint32_t late;
+    enum vv_status status = VV_OK;
+    bool is_apart = vv_registry_late(engine->registry, tenant).policy == VV_LATE_SEPARATE;
+    if (is_apart) {
+        status = vv_registry_space(engine->registry, class, VV_SPACE_LATE, true, &late, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_batch_create(tenant, &batch);
+    if (status == VV_OK && is_apart) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, late);
+    }
+    if (status == VV_OK) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, class);
+    }
+    if (status != VV_OK) {
+        vv_batch_destroy(batch);
+        return vv_error_set(error, status, "out of memory: try again later");
+    }
+    return vv_engine_journal(engine, batch, error);
+}
+
+static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
+                                   struct vv_class_wish *wish, uint32_t *class_out,
+                                   struct vv_error *error)
+{
+    struct vv_registry *registry = engine->registry;
+    *class_out = vv_registry_class(registry, tenant, wish->name);
+    if (*class_out != VV_REGISTRY_NONE && vv_registry_owner(registry, *class_out) == tenant) {
+        return VV_OK; /* it was settled once: it has retentions of its own */
+    }
+    complete(engine, tenant, &wish->retentions);
+    enum vv_status status = vv_engine_check_retentions(engine, &wish->retentions,
+                                                       vv_registry_late(registry, tenant), error);
+    if (status == VV_OK) {
+        status = vv_registry_make_class(registry, tenant, wish->name, wish->retentions.raw_ns,
+                                        class_out, error);
+    }
+    return status == VV_OK ? journal_class(engine, tenant, *class_out, error) : status;
+}
+
+/* ---- what it takes ---- */
+
+static enum vv_status set_measurements(struct vv_engine *engine, uint32_t tenant, uint32_t class,
+                                       struct vv_str measurements, struct vv_error *error)
+{
+    struct vv_registry *registry = engine->registry;
+    struct vv_str before = vv_registry_class_patterns(registry, class);
+    enum vv_status status = vv_registry_set_class_patterns(registry, class, measurements, error);
+    if (status == VV_OK) {
+        status = journal_class(engine, tenant, class, error);
+    }
+    if (status != VV_OK && status != VV_UNKNOWN &&
+        vv_registry_set_class_patterns(registry, class, before, NULL) != VV_OK) {
+        vv_log(VV_LOG_WARN, "class_not_set_back", "message=\"out of memory\"");
+    }
+    return status;
+}
+
+/* Those that patterns name now, and that were made when they did not. */
+static void find_elsewhere(struct vv_engine *engine, uint32_t tenant,
+                           struct vv_class_effect *effect)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t n = vv_registry_measurement_count(registry);
+    for (uint32_t i = 0; i < n; i++) {
+        struct vv_str name = vv_registry_measurement_name(registry, i);
+        bool is_elsewhere =
+            name.size > 0 && vv_registry_measurement_tenant(registry, i) == tenant &&
+            vv_registry_match_class(registry, tenant, name) != vv_registry_place(registry, i);
+        if (is_elsewhere && effect->elsewhere < VV_CLASS_EXAMPLES) {
+            effect->examples[effect->elsewhere] = name;
+        }
+        effect->elsewhere += is_elsewhere;
+    }
+}
+
+static enum vv_status set_class(struct vv_engine *engine, uint32_t tenant,
+                                struct vv_class_wish *wish, struct vv_error *error)
+{
+    uint32_t class = vv_registry_class(engine->registry, tenant, wish->name);
+    enum vv_status status = check_measurements(engine, tenant, class, wish, error);
+    if (status == VV_OK) {
+        status = find_or_make(engine, tenant, wish, &class, error);
+    }
+    if (status == VV_OK) {
+        status = vv_engine_change_retentions(engine, class, &wish->retentions, error);
+    }
+    if (status == VV_OK && wish->has_measurements) {
+        status = set_measurements(engine, tenant, class, wish->measurements, error);
+    }
+    return status;
+}
+
+enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenant,
+                                   const struct vv_class_wish *wish,
+                                   struct vv_class_effect *effect_out, struct vv_error *error)
+{
+    uint32_t number = VV_REGISTRY_NONE;
+    struct vv_class_wish completed = *wish;
+    *effect_out = (struct vv_class_effect){0};
+    pthread_mutex_lock(&engine->retentions_lock);
+    enum vv_status status = check_store(engine, error);
+    if (status == VV_OK) {
+        status = vv_engine_create_tenant(engine, tenant, error);
+    }
+    if (status == VV_OK) {
+        status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
+    }
+    if (status == VV_OK) {
+        status = set_class(engine, number, &completed, error);
+    }
+    if (status == VV_OK) {
+        find_elsewhere(engine, number, effect_out);
+    }
+    pthread_mutex_unlock(&engine->retentions_lock);
+    return status;
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes: measurements with retentions and tiers of their own. What one is not told of the other
+ * keeps, deletes and builds; over restarts, and wherever a change is cut short.
+ */
+#include "nodes_rig.h"
+
+#include "tier/unit.h"
+
+#define SIM VV_STR_LITERAL("t")
+#define AS  VV_RETENTION_AS_IS
+#define OFF VV_SPACE_OFF_NS
+#define KEEP                                                                                       \
+    {                                                                                              \
+        AS,                                                                                        \
+        {                                                                                          \
+            AS, AS, AS                                                                             \
+        }                                                                                          \
+    }
+
+static void prepare(struct rig *rig, struct vv_settings *settings,
+                    struct vv_engine_options *options)
+{
+    (void)rig;
+    (void)options;
+    settings->journal_segment_bytes = 64 << 10;
+    settings->series_cache_bytes = 1 << 20;
+    settings->seal_quiet_ns = VV_SECOND;
+    settings->bucket_ns = VV_HOUR;
+    settings->span_ns = VV_HOUR;
+}
+
+static void begin(struct rig *rig)
+{
+    rig_init(rig, 0, false);
+    rig->prepare = prepare;
+    vv_engine_close(rig->engine);
+    rig_open(rig);
+}
+
+static void crash(struct rig *rig, uint64_t seed)
+{
+    vv_engine_close(rig->engine);
+    vv_store_memory_fail(rig->store, VV_OK, 0);
+    vv_store_memory_crash(rig->store, seed);
+    vv_sim_disk_restart(rig->disk);
+    vv_sim_disk_heal(rig->disk);
+    rig_open(rig);
+}
+
+static struct vv_registry *registry_of(struct rig *rig)
+{
+    return vv_engine_query_context(rig->engine)->registry;
+}
+
+static enum vv_status try_class(struct rig *rig, const char *name, const char *measurements,
+                                const struct vv_retentions *retentions,
+                                struct vv_class_effect *effect, struct vv_error *error)
+{
+    struct vv_class_wish wish = {.name = vv_str_of(name),
+                                 .has_measurements = measurements != NULL,
+                                 .measurements = vv_str_of(measurements ? measurements : ""),
+                                 .retentions = *retentions};
+    return vv_engine_set_class(rig->engine, SIM, &wish, effect, error);
+}
+
+static void set_class(struct rig *rig, const char *name, const char *measurements,
+                      const struct vv_retentions *retentions)
+{
+    struct vv_class_effect effect;
+    struct vv_error error = {0};
+    if (try_class(rig, name, measurements, retentions, &effect, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static void set_tenant(struct rig *rig, int64_t raw, int64_t hour)
+{
+    const struct vv_retentions retentions = {raw, {OFF, hour, OFF}};
+    assert_int_equal(vv_engine_set_retentions(rig->engine, SIM, &retentions, NULL), VV_OK);
+}
+
+static void step_all(struct rig *rig, enum vv_engine_task task)
+{
+    enum vv_status status;
+    do {
+        vv_sim_clock_advance(&rig->clock, VV_SECOND);
+        status = vv_engine_step(rig->engine, task, NULL);
+    } while (status == VV_OK);
+    assert_int_equal(status, VV_DONE);
+}
+
+static void step(struct rig *rig, enum vv_engine_task task)
+{
+    assert_int_equal(vv_engine_step(rig->engine, task, NULL), VV_OK);
+}
+
+/* A line of the measurement, so old; what was refused of it. */
+static uint64_t write_old(struct rig *rig, const char *measurement, int64_t age_ns,
+                          char detail[160])
+{
+    char line[128];
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    struct rig_outcome outcome = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .wakes = PTHREAD_COND_INITIALIZER};
+    int64_t now = rig->clock.clock.wall_ns(&rig->clock.clock);
+    int size = snprintf(line, sizeof line, "%s,h=x v=1,w=2 %lld\n", measurement,
+                        (long long)(now - age_ns));
+    assert_int_equal(vv_engine_stage(rig->engine, SIM, &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, line, (size_t)size), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    uint64_t refused = staging.refused[VV_REASON_RETENTION];
+    if (detail && refused > 0) {
+        memcpy(detail, staging.refusals[0].detail, 160);
+    }
+    struct vv_batch *batch = vv_staging_take_batch(&staging);
+    vv_staging_deinit(&staging);
+    if (batch) {
+        vv_engine_submit(rig->engine, batch, rig_set_outcome, &outcome);
+        step(rig, VV_TASK_COMMIT);
+        assert_true(outcome.known && outcome.status == VV_OK);
+    }
+    return refused;
+}
+
+static void write_now(struct rig *rig, const char *measurement)
+{
+    assert_int_equal(write_old(rig, measurement, 0, NULL), 0);
+}
+
+static uint64_t cohorts_read; /* of the last answer */
+
+/* Rows of all metrics that the pattern names, of a tier of all sources together; -1: refused, with
+ * the message in `error`. */
+static int ask(struct rig *rig, const char *metric, const char *tier, bool bare,
+               struct vv_error *error)
+{
+    struct vv_parameter parameters[6] = {
+        {VV_STR_LITERAL("tenant"), SIM},
+        {VV_STR_LITERAL("metric"), vv_str_of(metric)},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("sum")},
+        {VV_STR_LITERAL("step"), VV_STR_LITERAL("1h")},
+        {VV_STR_LITERAL("tier"), vv_str_of(tier ? tier : "")},
+        {VV_STR_LITERAL("group_by"), VV_STR_LITERAL("all")},
+    };
+    struct vv_request *request;
+    struct vv_result *result = NULL;
+    struct vv_query_limits limits;
+    struct vv_result_facts facts;
+    struct vv_buffer text = {0};
+    struct vv_query_context context = *vv_engine_query_context(rig->engine);
+    context.deletions = bare ? NULL : context.deletions;
+    vv_engine_query_limits(rig->engine, &limits);
+    assert_int_equal(vv_request_parse(VV_REQUEST_QUERY, parameters, tier ? 6 : 2,
+                                      rig->clock.clock.wall_ns(&rig->clock.clock), &request, error),
+                     VV_OK);
+    enum vv_status status =
+        vv_result_open(&context, &limits, request, VV_FORMAT_CSV, &result, error);
+    if (status != VV_OK) {
+        return -1;
+    }
+    while ((status = vv_result_write(result, &text, 4096, error)) == VV_OK) {
+    }
+    assert_int_equal(status, VV_DONE);
+    vv_result_read_facts(result, &facts);
+    cohorts_read = facts.tiers[VV_SPACE_HOUR].cohorts;
+    vv_result_close(result);
+    vv_buffer_deinit(&text);
+    return (int)facts.rows;
+}
+
+static int count(struct rig *rig, const char *metric)
+{
+    struct vv_error error = {0};
+    return ask(rig, metric, NULL, false, &error);
+}
+
+/* ---- what lies where ---- */
+
+static uint32_t place_of(struct rig *rig, const char *class_name)
+{
+    uint32_t tenant;
+    assert_int_equal(vv_registry_tenant(registry_of(rig), SIM, false, &tenant, NULL), VV_OK);
+    return class_name ? vv_registry_class(registry_of(rig), tenant, vv_str_of(class_name)) : tenant;
+}
+
+static enum vv_status count_piece(void *context, const struct vv_piece *piece)
+{
+    (void)piece;
+    *(size_t *)context += 1;
+    return VV_OK;
+}
+
+/* Pieces of any measurement that a number has in the hours around `time`. */
+static size_t pieces_at(struct rig *rig, uint32_t number, int64_t time)
+{
+    size_t n = 0;
+    struct vv_plans plans = vv_registry_source_plans(registry_of(rig), 0);
+    for (int64_t at = time - VV_HOUR; at <= time + VV_HOUR && plans.n > 0; at += VV_HOUR) {
+        struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
+        for (uint32_t measurement = 0; measurement < 4; measurement++) {
+            const struct vv_store_read read = {.partition = {.tenant = number,
+                                                             .source = 0,
+                                                             .bucket_start = bucket.start,
+                                                             .bucket_ns = bucket.bucket_ns,
+                                                             .split = vv_split_of(&bucket, at)},
+                                               .measurement = measurement,
+                                               .span_from = bucket.start,
+                                               .span_to = bucket.end};
+            assert_int_equal(rig->store->ops->read(rig->store, &read, count_piece, &n, NULL),
+                             VV_OK);
+        }
+    }
+    return n;
+}
+
+static size_t units_of(struct rig *rig, uint32_t space, int64_t time)
+{
+    size_t n = 0;
+    for (uint32_t measurement = 0; measurement < 4; measurement++) {
+        struct vv_span_key key =
+            vv_unit_key(VV_SPACE_HOUR, space, 0, measurement, vv_time_floor(time, VV_DAY));
+        const struct vv_store_read read = {.partition = key.partition,
+                                           .measurement = measurement,
+                                           .span_from = key.span_start,
+                                           .span_to = key.span_start + VV_DAY};
+        assert_int_equal(rig->store->ops->read(rig->store, &read, count_piece, &n, NULL), VV_OK);
+    }
+    return n;
+}
+
+/* ---- the tests ---- */
+
+static const struct vv_retentions six_hours = {6 * VV_HOUR, {OFF, OFF, OFF}};
+
+static void a_class_is_kept_for_a_time_of_its_own(void **state)
+{
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        struct rig rig;
+        begin(&rig);
+        set_tenant(&rig, 30 * VV_DAY, OFF);
+        set_class(&rig, "debug", "debug*\n", &six_hours);
+        int64_t now = rig.clock.clock.wall_ns(&rig.clock.clock);
+        write_now(&rig, "energy");
+        write_now(&rig, "debug1");
+        assert_int_equal(count(&rig, "*"), 4);
+        step(&rig, VV_TASK_FLUSH);
+        if (sealed) {
+            step_all(&rig, VV_TASK_SEAL_ALL);
+        }
+        assert_int_equal(count(&rig, "*"), 4);
+        assert_int_equal(pieces_at(&rig, place_of(&rig, NULL), now), 1);
+        assert_int_equal(pieces_at(&rig, place_of(&rig, "debug"), now), 1);
+        rig.clock.wall_ns += 6 * VV_HOUR + VV_MINUTE; /* exactly, though it expires later */
+        assert_int_equal(count(&rig, "*"), 2);
+        assert_int_equal(count(&rig, "debug*"), 0);
+        rig.clock.wall_ns += 3 * VV_HOUR;
+        step_all(&rig, VV_TASK_SEAL_ALL);
+        step(&rig, VV_TASK_EXPIRE);
+        assert_int_equal(pieces_at(&rig, place_of(&rig, NULL), now), 1);
+        assert_int_equal(pieces_at(&rig, place_of(&rig, "debug"), now), 0);
+        assert_int_equal(count(&rig, "energy*"), 2);
+        rig_deinit(&rig);
+    }
+}
+
+static void a_class_has_tiers_of_its_own(void **state)
+{
+    (void)state;
+    static const struct vv_retentions hours = {3 * VV_DAY, {OFF, 90 * VV_DAY, OFF}};
+    for (int class_has = 0; class_has < 2; class_has++) {
+        struct rig rig;
+        struct vv_error error = {0};
+        begin(&rig);
+        set_tenant(&rig, 30 * VV_DAY, class_has ? OFF : 90 * VV_DAY);
+        set_class(&rig, "c", "debug*\n", class_has ? &hours : &six_hours);
+        int64_t now = rig.clock.clock.wall_ns(&rig.clock.clock);
+        write_now(&rig, "energy");
+        write_now(&rig, "debug1");
+        rig.clock.wall_ns += 2 * VV_DAY;
+        step(&rig, VV_TASK_FLUSH);
+        step_all(&rig, VV_TASK_SEAL_ALL);
+        struct vv_registry *registry = registry_of(&rig);
+        uint32_t with = place_of(&rig, class_has ? "c" : NULL);
+        uint32_t without = place_of(&rig, class_has ? NULL : "c");
+        assert_false(vv_registry_tiers(registry, without).any);
+        assert_int_equal(
+            units_of(&rig, vv_registry_tiers(registry, with).spaces[VV_SPACE_HOUR], now), 1);
+        const char *name = class_has ? "debug*" : "energy.*";
+        const char *other = class_has ? "energy.*" : "debug*";
+        assert_int_equal(ask(&rig, name, "hour", false, &error), 2);
+        assert_int_equal(ask(&rig, other, "hour", false, &error), -1);
+        assert_int_equal(ask(&rig, "*", "hour", false, &error), -1);
+        assert_int_equal(strstr(error.message, "class c") != NULL, !class_has);
+        assert_int_equal(ask(&rig, "*", "auto", false, &error), class_has ? 4 : 2);
+        rig.clock.wall_ns += 40 * VV_DAY; /* now only the records are left */
+        step(&rig, VV_TASK_EXPIRE);
+        assert_int_equal(count(&rig, name), 0);
+        assert_int_equal(ask(&rig, name, "hour", false, &error), 2);
+        rig_deinit(&rig);
+    }
+}
+
+static void what_sources_of_a_class_have_together_is_kept(void **state)
+{
+    (void)state;
+    static const struct vv_retentions hours = {3 * VV_DAY, {OFF, 90 * VV_DAY, OFF}};
+    struct rig rig;
+    struct vv_error error = {0};
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "c", "debug*\n", &hours);
+    for (int i = 0; i < 40; i++) { /* so that steps pay */
+        rig.clock.wall_ns += VV_SECOND;
+        write_now(&rig, "debug1");
+        write_now(&rig, "debug1,g=2"); /* another source */
+    }
+    rig.clock.wall_ns += 2 * VV_DAY;
+    step(&rig, VV_TASK_FLUSH);
+    step_all(&rig, VV_TASK_SEAL_ALL);
+    assert_int_equal(ask(&rig, "debug*", "hour", false, &error), 2);
+    assert_true(cohorts_read > 0);
+    rig_deinit(&rig);
+}
+
+static void a_point_older_than_its_class_keeps_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char detail[160];
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "debug", "debug*\n", &six_hours);
+    set_class(&rig, "long", "history\n", &(struct vv_retentions){0, {OFF, OFF, OFF}});
+    for (int known = 0; known < 2; known++) { /* the measurement is made by its first point */
+        assert_int_equal(write_old(&rig, "energy", 7 * VV_HOUR, NULL), 0);
+        assert_int_equal(write_old(&rig, "debug1", 7 * VV_HOUR, detail), 2);
+        assert_non_null(strstr(detail, "class's retention of 6h"));
+        assert_int_equal(write_old(&rig, "debug1", 5 * VV_HOUR, NULL), 0);
+        assert_int_equal(write_old(&rig, "energy", 31 * VV_DAY, detail), 2);
+        assert_non_null(strstr(detail, "tenant's retention of 30d"));
+        assert_int_equal(write_old(&rig, "history", 3000 * VV_DAY, NULL), 0);
+    }
+    assert_int_equal(count(&rig, "*"), 6);
+    rig_deinit(&rig);
+}
+
+static void what_is_deleted_of_a_class_goes(void **state)
+{
+    (void)state;
+    static const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), SIM},
+        {VV_STR_LITERAL("measurement"), VV_STR_LITERAL("debug1")},
+        {VV_STR_LITERAL("time"), VV_STR_LITERAL("all")},
+    };
+    struct rig rig;
+    struct vv_error error = {0};
+    struct vv_request *request;
+    struct vv_deleted deleted;
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "debug", "debug*\n", &six_hours);
+    write_now(&rig, "energy");
+    write_now(&rig, "debug1");
+    step(&rig, VV_TASK_FLUSH);
+    step_all(&rig, VV_TASK_SEAL_ALL);
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 3, RIG_START, &request, NULL),
+                     VV_OK);
+    assert_int_equal(vv_engine_delete(rig.engine, request, &deleted, &error), VV_OK);
+    vv_request_destroy(request);
+    assert_int_equal(count(&rig, "*"), 2);
+    assert_int_equal(ask(&rig, "*", NULL, true, &error), 4);
+    step_all(&rig, VV_TASK_SWEEP);
+    step_all(&rig, VV_TASK_SEAL_ALL);
+    assert_int_equal(ask(&rig, "*", NULL, true, &error), 2);
+    rig_deinit(&rig);
+}
+
+static void late_points_of_a_class_are_kept_apart_in_it(void **state)
+{
+    (void)state;
+    static const struct vv_late_wish apart = {true, VV_LATE_SEPARATE, VV_HOUR};
+    static const struct vv_retentions week = {7 * VV_DAY, {OFF, OFF, OFF}};
+    for (int class_first = 0; class_first < 2; class_first++) {
+        struct rig rig;
+        begin(&rig);
+        set_tenant(&rig, 30 * VV_DAY, OFF);
+        if (class_first) {
+            set_class(&rig, "debug", "debug*\n", &week);
+        }
+        assert_int_equal(vv_engine_set_late(rig.engine, SIM, &apart, NULL), VV_OK);
+        if (!class_first) {
+            set_class(&rig, "debug", "debug*\n", &week);
+        }
+        int64_t now = rig.clock.clock.wall_ns(&rig.clock.clock);
+        write_now(&rig, "debug1");
+        assert_int_equal(write_old(&rig, "debug1", 5 * VV_HOUR, NULL), 0);
+        step(&rig, VV_TASK_FLUSH);
+        uint32_t late = vv_registry_late_space(registry_of(&rig), place_of(&rig, "debug"));
+        assert_int_not_equal(late, VV_REGISTRY_NONE);
+        assert_int_equal(pieces_at(&rig, late, now - 5 * VV_HOUR), 1);
+        assert_int_equal(pieces_at(&rig, place_of(&rig, "debug"), now), 1);
+        assert_int_equal(count(&rig, "debug*"), 4);
+        rig_deinit(&rig);
+    }
+}
+
+static void measurements_that_were_there_stay_and_are_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_class_effect effect;
+    struct vv_error error = {0};
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    write_now(&rig, "debug1");
+    assert_int_equal(try_class(&rig, "debug", "debug*\n", &six_hours, &effect, &error), VV_OK);
+    assert_int_equal(effect.elsewhere, 1);
+    assert_true(vv_str_equal(effect.examples[0], VV_STR_LITERAL("debug1")));
+    write_now(&rig, "debug2");
+    rig.clock.wall_ns += 7 * VV_HOUR;
+    assert_int_equal(count(&rig, "*"), 2);
+    rig_deinit(&rig);
+}
+
+static void what_a_class_is_not_told_is_its_tenants(void **state)
+{
+    (void)state;
+    struct rig rig;
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, 90 * VV_DAY);
+    set_class(&rig, "c", "x\n", &(struct vv_retentions)KEEP);
+    struct vv_retentions kept = vv_engine_retentions(rig.engine, place_of(&rig, "c"));
+    assert_int_equal(kept.raw_ns, 30 * VV_DAY);
+    assert_int_equal(kept.tiers_ns[VV_SPACE_HOUR], 90 * VV_DAY);
+    assert_int_equal(kept.tiers_ns[VV_SPACE_DAY], OFF);
+    set_class(&rig, "c", NULL, &(struct vv_retentions){10 * VV_DAY, {AS, AS, AS}});
+    kept = vv_engine_retentions(rig.engine, place_of(&rig, "c"));
+    assert_int_equal(kept.raw_ns, 10 * VV_DAY);
+    assert_int_equal(kept.tiers_ns[VV_SPACE_HOUR], 90 * VV_DAY);
+    assert_int_equal(vv_engine_retentions(rig.engine, place_of(&rig, NULL)).raw_ns, 30 * VV_DAY);
+    assert_true(vv_str_equal(vv_registry_class_patterns(registry_of(&rig), place_of(&rig, "c")),
+                             VV_STR_LITERAL("x\n")));
+    rig_deinit(&rig);
+}
+
+/* What a class had is not taken for what it was not told. */
+static void a_change_that_is_not_journaled_changes_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_class_effect effect;
+    struct vv_error error = {0};
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "c", "x\n", &six_hours);
+    vv_sim_disk_fail_call(rig.disk, VV_SIM_WRITE, 1, VV_IO);
+    assert_int_equal(try_class(&rig, "c", "y\n", &(struct vv_retentions)KEEP, &effect, &error),
+                     VV_IO);
+    for (int again = 0; again < 2; again++) {
+        assert_true(vv_str_equal(vv_registry_class_patterns(registry_of(&rig), place_of(&rig, "c")),
+                                 again ? VV_STR_LITERAL("z\n") : VV_STR_LITERAL("x\n")));
+        assert_int_equal(vv_engine_retentions(rig.engine, place_of(&rig, "c")).raw_ns, 6 * VV_HOUR);
+        vv_sim_disk_heal(rig.disk);
+        set_class(&rig, "c", "z\n", &(struct vv_retentions)KEEP);
+    }
+    rig_deinit(&rig);
+}
+
+static void bad_classes_are_refused(void **state)
+{
+    (void)state;
+    static const struct vv_retentions short_raw = {VV_HOUR, {OFF, 90 * VV_DAY, OFF}};
+    static const struct vv_retentions keep = KEEP;
+    struct rig rig;
+    struct vv_class_effect effect;
+    struct vv_error error = {0};
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "a", "x*\n", &keep);
+    assert_int_equal(try_class(&rig, "b", "y\nx*\n", &keep, &effect, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "taken by the class a"));
+    assert_int_equal(try_class(&rig, "b", "x*y\n", &keep, &effect, &error), VV_INVALID);
+    assert_int_equal(try_class(&rig, "b/c", "y\n", &keep, &effect, &error), VV_INVALID);
+    assert_int_equal(try_class(&rig, "b", "y\n", &short_raw, &effect, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "the hour tier"));
+    assert_int_equal(place_of(&rig, "b"), VV_REGISTRY_NONE);
+    assert_int_equal(try_class(&rig, "a", "x*\n", &short_raw, &effect, &error), VV_INVALID);
+    rig_deinit(&rig);
+}
+
+static void nodes_that_share_a_store_have_no_classes(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct vv_class_effect effect;
+    struct vv_error error = {0};
+    rig_init(&rig, 1, false);
+    assert_int_equal(try_class(&rig, "debug", "debug*\n", &six_hours, &effect, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "on Cassandra"));
+    rig_deinit(&rig);
+}
+
+/* By the journal, and by the store's metadata. */
+static void a_measurement_is_in_its_class_after_a_restart(void **state)
+{
+    (void)state;
+    for (int flushed = 0; flushed < 2; flushed++) {
+        struct rig rig;
+        begin(&rig);
+        set_tenant(&rig, 30 * VV_DAY, OFF);
+        write_now(&rig, "debug0");
+        set_class(&rig, "debug", "debug*\n", &six_hours);
+        write_now(&rig, "debug1");
+        if (flushed) {
+            step(&rig, VV_TASK_FLUSH);
+        }
+        crash(&rig, 1);
+        assert_int_equal(count(&rig, "*"), 4);
+        step(&rig, VV_TASK_FLUSH);
+        crash(&rig, 2);
+        write_now(&rig, "debug2");
+        assert_int_equal(count(&rig, "*"), 6);
+        rig.clock.wall_ns += 7 * VV_HOUR;
+        assert_int_equal(count(&rig, "*"), 2);
+        rig_deinit(&rig);
+    }
+}
+
+/* No measurement in a class that has not all that was asked for. */
+static void a_class_is_whole_or_takes_nothing_wherever_it_is_cut_short(void **state)
+{
+    (void)state;
+    static const struct vv_retentions hours = {3 * VV_DAY, {OFF, 90 * VV_DAY, OFF}};
+    bool ended = false;
+    for (uint64_t k = 0; !ended && k < 60; k++) {
+        struct rig rig;
+        struct vv_class_effect effect;
+        struct vv_error error = {0};
+        begin(&rig);
+        set_tenant(&rig, 30 * VV_DAY, OFF);
+        vv_sim_disk_power_off_after(rig.disk, k + 1);
+        enum vv_status status = try_class(&rig, "c", "debug*\n", &hours, &effect, &error);
+        ended = status == VV_OK && !vv_sim_disk_is_off(rig.disk);
+        vv_engine_close(rig.engine);
+        vv_store_memory_crash(rig.store, k);
+        vv_sim_disk_crash(rig.disk);
+        vv_sim_disk_heal(rig.disk);
+        rig_open(&rig);
+        uint32_t class = place_of(&rig, "c");
+        bool takes = class != VV_REGISTRY_NONE &&
+                     vv_registry_match_class(registry_of(&rig), place_of(&rig, NULL),
+                                             VV_STR_LITERAL("debug1")) == class;
+        assert_true(takes || status != VV_OK);
+        if (takes) {
+            struct vv_retentions kept = vv_engine_retentions(rig.engine, class);
+            assert_memory_equal(&kept, &hours, sizeof kept);
+        }
+        set_class(&rig, "c", "debug*\n", &hours); /* again */
+        rig_deinit(&rig);
+    }
+    assert_true(ended);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_class_is_kept_for_a_time_of_its_own),
+        cmocka_unit_test(a_class_has_tiers_of_its_own),
+        cmocka_unit_test(what_sources_of_a_class_have_together_is_kept),
+        cmocka_unit_test(a_point_older_than_its_class_keeps_is_refused),
+        cmocka_unit_test(what_is_deleted_of_a_class_goes),
+        cmocka_unit_test(late_points_of_a_class_are_kept_apart_in_it),
+        cmocka_unit_test(measurements_that_were_there_stay_and_are_told),
+        cmocka_unit_test(what_a_class_is_not_told_is_its_tenants),
+        cmocka_unit_test(a_change_that_is_not_journaled_changes_nothing),
+        cmocka_unit_test(bad_classes_are_refused),
+        cmocka_unit_test(nodes_that_share_a_store_have_no_classes),
+        cmocka_unit_test(a_measurement_is_in_its_class_after_a_restart),
+        cmocka_unit_test(a_class_is_whole_or_takes_nothing_wherever_it_is_cut_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
