@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/group_walk.h"
 
+#include "base/log.h"
 #include "query/answer_rows.h"
 
 /* ---- life ---- */
@@ -130,6 +131,24 @@ static void end_cohort(struct vv_group_walk *walk)
     }
 }
 
+/* What can't be read of the cohort's records is nothing that its sources don't have. */
+static enum vv_status go_on_without(struct vv_group_walk *walk, enum vv_status status,
+                                    struct vv_error *error)
+{
+    if (status != VV_CORRUPT && status != VV_NEWER) {
+        return status;
+    }
+    vv_log(VV_LOG_WARN, "cohort_unreadable",
+           "message=\"%s\" hint=\"its sources are asked one by one\"", error ? error->message : "");
+    if (error) {
+        error->message[0] = '\0';
+    }
+    (void)add_gap(walk,
+                  (struct vv_window){vv_tier_scan_undone(&walk->cohort), walk->options.result->to});
+    end_cohort(walk);
+    return VV_OK;
+}
+
 static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_event *event,
                                   struct vv_error *error)
 {
@@ -139,7 +158,7 @@ static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_eve
         if (status == VV_DONE) {
             end_cohort(walk);
         }
-        return status == VV_DONE ? VV_OK : status;
+        return status == VV_DONE ? VV_OK : go_on_without(walk, status, error);
     }
     if (part.kind == VV_TIER_STEP) {
         event->kind = VV_WALK_MERGED;
@@ -147,7 +166,8 @@ static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_eve
         event->merged = part.step;
         event->sketch = part.sketch;
     } else if (part.kind == VV_TIER_POINTS) { /* records of cohorts have none */
-        return vv_error_set(error, VV_CORRUPT, "a record of several sources has points");
+        (void)vv_error_set(error, VV_CORRUPT, "a record of several sources has points");
+        return go_on_without(walk, VV_CORRUPT, error);
     } else if (part.kind == VV_TIER_GAP && !add_gap(walk, part.gap)) {
         end_cohort(walk);
     }

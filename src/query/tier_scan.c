@@ -285,11 +285,16 @@ static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_lev
         .memory_max = scan->options.memory_max / SHARE,
     };
     struct vv_window range = {stretch->from, stretch->to};
-    note_part(scan, level->route.tier, range);
     scan->giving = level;
     enum vv_status status =
         vv_tier_give_open(&scan->give, level, stretch->tag, range, &wanted, error);
-    return status == VV_OK ? status : explain(scan, level, stretch->from, status, error);
+    if (status != VV_OK) {
+        vv_tier_give_close(&scan->give);
+        return explain(scan, level, stretch->from, status, error);
+    }
+    pass(scan, level, range);
+    note_part(scan, level->route.tier, range);
+    return VV_OK;
 }
 
 /* Deals with a stretch at the near end of what is left of a level. */
@@ -311,11 +316,11 @@ static enum vv_status advance(struct vv_tier_scan *scan, size_t index, struct vv
     }
     struct vv_stretch stretch =
         near_stretch(scan, level, vv_window_intersect(whole, level->window));
-    range = (struct vv_window){stretch.from, stretch.to};
-    pass(scan, level, range);
     if (stretch.is_covered) {
         return read_stretch(scan, level, &stretch, error);
     }
+    range = (struct vv_window){stretch.from, stretch.to};
+    pass(scan, level, range);
     push(scan, index, range);
     return VV_OK;
 }
@@ -385,4 +390,20 @@ enum vv_status vv_tier_scan_next(struct vv_tier_scan *scan, struct vv_tier_part 
         }
     }
     return begin_range(scan) ? VV_OK : VV_DONE;
+}
+
+static int64_t begin_of(struct vv_window left, int64_t before)
+{
+    return !vv_window_is_empty(left) && left.from < before ? left.from : before;
+}
+
+int64_t vv_tier_scan_undone(const struct vv_tier_scan *scan)
+{
+    int64_t undone = begin_of(scan->left, scan->options.to);
+    undone = begin_of(scan->gap, undone);
+    undone = scan->give.is_open ? begin_of(scan->give.stretch, undone) : undone;
+    for (size_t i = 0; i < scan->n_levels; i++) {
+        undone = begin_of(scan->levels[i].left, undone);
+    }
+    return undone;
 }

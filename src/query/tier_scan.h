@@ -67,6 +67,9 @@ VV_MUST_CHECK enum vv_status vv_tier_scan_next(struct vv_tier_scan *scan,
                                                struct vv_tier_part *part_out,
                                                struct vv_error *error);
 
+/* Of an ascending scan whose next() failed: nothing was given of this time on, and all before it. */
+int64_t vv_tier_scan_undone(const struct vv_tier_scan *scan);
+
 /* Whether head or tiers had anything of the measurement so far. */
 bool vv_tier_scan_found(const struct vv_tier_scan *scan);
 

@@ -66,6 +66,31 @@ static void the_answer_names_what_is_of_cohorts(void **state)
     place_deinit(&p);
 }
 
+static enum vv_status take_record(void *context, const struct vv_piece *piece)
+{
+    if (piece->kind == VV_PIECE_BLOCK && piece->part == 0) {
+        vv_buffer_clear(context);
+        vv_buffer_str(context, piece->bytes);
+    }
+    return VV_OK;
+}
+
+/* The cohort's record of the unit, of which the head is right and the steps are not. */
+static void spoil_steps(struct place *p, const struct vv_unit *unit, struct vv_buffer *bytes)
+{
+    struct vv_tiers tiers = vv_registry_tiers(p->f.registry, p->f.tenant);
+    struct vv_span_key key = vv_unit_key(VV_SPACE_HOUR, tiers.spaces[VV_SPACE_HOUR],
+                                         vv_cohort_of(p->sources[0]), p->press, unit->from);
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = p->press,
+                                       .span_from = unit->from,
+                                       .span_to = unit->from + 1};
+    vv_buffer_clear(bytes);
+    assert_int_equal(p->f.store->ops->read(p->f.store, &read, take_record, bytes, NULL), VV_OK);
+    assert_true(bytes->size > 400);
+    bytes->data[200] ^= 0xff;
+}
+
 static void a_part_of_a_cohort_is_answered_source_by_source(void **state)
 {
     (void)state;
@@ -102,6 +127,38 @@ static void what_a_cohort_lacks_comes_from_its_sources(void **state)
                        "step=3h", ALL_AGG));
     assert_true(cohorts_of(&p) > 0);
     place_deinit(&p);
+}
+
+/* Of a record of theirs that can't be read, and of all behind it, each is asked. */
+static void a_damaged_record_of_a_cohort_is_answered_source_by_source(void **state)
+{
+    (void)state;
+    static const uint8_t rubbish[] = "no record of a tier at all, and long enough for one";
+    for (int kind = 0; kind < 4; kind++) {
+        struct place p;
+        init(&p);
+        const char *const *words = ALL_SOURCES("step=1h", ALL_AGG);
+        check_same(&p, words);
+        uint64_t cohorts = cohorts_of(&p);
+        struct vv_unit unit = tiers_unit(&p.t, p.sources[0], VV_SPACE_HOUR, START + 3 * VV_DAY);
+        struct vv_buffer bytes = {0};
+        if (kind > 0) {
+            vv_unit_write(&bytes, VV_UNIT_STEPS, &unit);
+        }
+        vv_buffer_append(&bytes, rubbish, sizeof rubbish);
+        if (kind == 2) {
+            bytes.data[2] = 200; /* the version */
+        } else if (kind == 3) {
+            spoil_steps(&p, &unit, &bytes);
+        }
+        tiers_put(&p.t, vv_cohort_of(p.sources[0]), p.press, VV_SPACE_HOUR, &unit, 0, false,
+                  &bytes);
+        check_same(&p, words);
+        assert_in_range(cohorts_of(&p), 1, cohorts - 1);
+        check_same(&p, ALL_SOURCES("step=1d", ALL_AGG));
+        vv_buffer_deinit(&bytes);
+        place_deinit(&p);
+    }
 }
 
 static void a_new_source_is_in_the_answer(void **state)
@@ -158,6 +215,7 @@ int main(void)
         cmocka_unit_test(what_a_cohort_lacks_comes_from_its_sources),
         cmocka_unit_test(a_new_source_is_in_the_answer),
         cmocka_unit_test(more_gaps_than_are_kept_are_one),
+        cmocka_unit_test(a_damaged_record_of_a_cohort_is_answered_source_by_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
