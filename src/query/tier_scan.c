@@ -153,6 +153,7 @@ void vv_tier_scan_close(struct vv_tier_scan *scan)
         scan->levels[i].left = (struct vv_window){0, 0};
     }
     scan->left = scan->gap = (struct vv_window){0, 0};
+    scan->n_left_to_points = 0;
     scan->is_open = false;
 }
 
@@ -199,14 +200,30 @@ static enum vv_status explain(const struct vv_tier_scan *scan, const struct vv_t
     return vv_error_prefix(error, status, "%s '%s', tier %s at %s", whose, shown, tier, text);
 }
 
-static void note_part(struct vv_tier_scan *scan, size_t tier, struct vv_window part)
+static void note_parts(struct vv_tier_scan *scan, size_t tier, struct vv_window parts, uint64_t n)
 {
     struct vv_tier_fact *fact = &scan->facts->tiers[tier];
     bool first = fact->parts == 0;
-    fact->from = first || part.from < fact->from ? part.from : fact->from;
-    fact->to = first || part.to > fact->to ? part.to : fact->to;
-    fact->parts++;
-    fact->cohorts += scan->options.n_members > 0;
+    fact->from = first || parts.from < fact->from ? parts.from : fact->from;
+    fact->to = first || parts.to > fact->to ? parts.to : fact->to;
+    fact->parts += n;
+    fact->cohorts += scan->options.n_members > 0 ? n : 0;
+}
+
+static void leave_to_points(struct vv_tier_scan *scan, struct vv_window stretch)
+{
+    struct vv_window *left = &scan->left_to_points;
+    bool first = scan->n_left_to_points++ == 0;
+    left->from = first || stretch.from < left->from ? stretch.from : left->from;
+    left->to = first || stretch.to > left->to ? stretch.to : left->to;
+}
+
+void vv_tier_scan_note_left(struct vv_tier_scan *scan)
+{
+    if (scan->n_left_to_points > 0) {
+        note_parts(scan, VV_SPACES, scan->left_to_points, scan->n_left_to_points);
+        scan->n_left_to_points = 0;
+    }
 }
 
 /* ---- from level to level ---- */
@@ -226,7 +243,7 @@ static void push(struct vv_tier_scan *scan, size_t level, struct vv_window stret
     int64_t oldest = scan->options.route->raw_oldest;
     stretch.from = stretch.from > oldest ? stretch.from : oldest;
     if (!vv_window_is_empty(stretch)) {
-        note_part(scan, VV_SPACES, stretch);
+        leave_to_points(scan, stretch);
     }
     scan->gap = stretch;
 }
@@ -293,7 +310,7 @@ static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_lev
         return explain(scan, level, stretch->from, status, error);
     }
     pass(scan, level, range);
-    note_part(scan, level->route.tier, range);
+    note_parts(scan, level->route.tier, range, 1);
     return VV_OK;
 }
 

@@ -47,6 +47,9 @@ struct vv_tier_scan {
     bool is_kept;          /* windows are, of the series and range that `options` names */
     struct vv_window left; /* in no level yet */
     struct vv_window gap;  /* to be given */
+    struct vv_window
+        left_to_points; /* stretches that are not named yet, from the first to the last */
+    uint64_t n_left_to_points;
     size_t n_levels;
     struct vv_tier_level levels[VV_SPACES];
     const struct vv_tier_level *giving; /* whose record is being given */
@@ -67,8 +70,13 @@ VV_MUST_CHECK enum vv_status vv_tier_scan_next(struct vv_tier_scan *scan,
                                                struct vv_tier_part *part_out,
                                                struct vv_error *error);
 
-/* Of an ascending scan whose next() failed: nothing was given of this time on, and all before it. */
+/* Of an ascending scan whose next() failed: nothing was given of this time on, and all before it.
+ */
 int64_t vv_tier_scan_undone(const struct vv_tier_scan *scan);
+
+/* Something of the metric was given, by tiers or of what they left: the answer's facts name what
+ * was left so far. Of a source that has nothing of it nothing is named. */
+void vv_tier_scan_note_left(struct vv_tier_scan *scan);
 
 /* Whether head or tiers had anything of the measurement so far. */
 bool vv_tier_scan_found(const struct vv_tier_scan *scan);

@@ -77,6 +77,7 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
     walk->has_merged = false;
     walk->in_step = false;
     walk->found = false;
+    walk->has_any = false;
     walk->segment.n = 0;
     walk->previous.n = 0;
     if (walk->has_tiers) {
@@ -300,6 +301,18 @@ static enum vv_status read_on(struct vv_walk *walk, struct vv_walk_event *event,
     return status == VV_DONE ? finish(walk, event) : status;
 }
 
+/* What was left to points is named when there is something of the metric. */
+static enum vv_status read_and_note(struct vv_walk *walk, struct vv_walk_event *event,
+                                    struct vv_error *error)
+{
+    enum vv_status status = read_on(walk, event, error);
+    walk->has_any |= event->kind == VV_WALK_PART || event->kind == VV_WALK_MERGED;
+    if (walk->has_any) {
+        vv_tier_scan_note_left(&walk->tiers);
+    }
+    return status;
+}
+
 enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_out,
                             struct vv_error *error)
 {
@@ -311,7 +324,7 @@ enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_ou
         walk->found = walk->found || vv_scan_found(walk->feed.scan);
         return status == VV_DONE ? open_main(walk) : status;
     case VV_WALK_READS:
-        return read_on(walk, event_out, error);
+        return read_and_note(walk, event_out, error);
     case VV_WALK_LOOKS_BACK_LAST:
         status = look_back(walk, error);
         if (status == VV_DONE) {

@@ -66,6 +66,7 @@ struct vv_walk {
     struct vv_rate_segment segment;  /* of the step so far */
     struct vv_rate_segment previous; /* ascending: the last point before it */
     bool found;                      /* head or store had something of the measurement */
+    bool has_any;                    /* something of the metric was given */
 };
 
 /* The context and facts are borrowed for the walk's life. VV_NO_MEMORY. */

@@ -48,6 +48,31 @@ static void edges_come_from_finer_tiers_and_raw_points(void **state)
     place_deinit(&p);
 }
 
+/* A source that reports something else alone: nothing is answered of its points. */
+static void a_source_without_the_metric_names_no_points(void **state)
+{
+    (void)state;
+    struct place p;
+    place_init(&p);
+    build_all(&p);
+    uint32_t other = fixture_source(&p.f, "z", "east");
+    uint32_t metric = fixture_metric(&p.f, "elsewhere", "v", VV_FLOAT64);
+    for (int i = 0; i < 100; i++) {
+        fixture_point(&p.f, other, metric, START + VV_DAY + i * VV_HOUR, 1);
+    }
+    fixture_flush(&p.f);
+    check_same(&p,
+               ASK("from=2024-09-15", "to=2024-09-20", "step=6h", "metric=press.temp", ALL_AGG));
+    assert_int_equal(raw_parts(&p), 0);
+    check_same(&p, ASK("from=2024-09-15", "to=2024-09-20", "step=6h", "metric=press.temp",
+                       "group_by=all", ALL_AGG));
+    assert_int_equal(raw_parts(&p), 0);
+    check_same(&p, ASK("from=2024-09-15", "to=2024-09-20", "step=6h", "metric=elsewhere.v",
+                       "source=z", ALL_AGG));
+    assert_true(raw_parts(&p) > 0);
+    place_deinit(&p);
+}
+
 static void gaps_and_the_open_tail_come_from_what_is_finer(void **state)
 {
     (void)state;
@@ -147,8 +172,7 @@ static void what_the_sealer_builds_is_read(void **state)
     }
     fixture_flush(&p.f);
     fixture_seal(&p.f);
-    const char *const *words =
-        ASK("from=2024-09-14", "step=6h", ALL_AGG, "metric=press.temp");
+    const char *const *words = ASK("from=2024-09-14", "step=6h", ALL_AGG, "metric=press.temp");
     check_same(&p, words);
     uint64_t hours = steps_of(&p, VV_SPACE_HOUR);
     assert_true(hours > 0);
@@ -326,6 +350,7 @@ int main(void)
         cmocka_unit_test(percentiles_are_within_the_error_that_is_told),
         cmocka_unit_test(steps_without_sketches_give_no_percentiles),
         cmocka_unit_test(sketches_of_different_errors_go_together),
+        cmocka_unit_test(a_source_without_the_metric_names_no_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
