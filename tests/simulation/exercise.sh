@@ -94,6 +94,16 @@ try "forget the tiers when sweeping what is deleted" src/engine/sweep.c \
 try "a step in two units" src/seal/pyramid.c \
   's.replace("gather(build, (int)tier, unit->from, unit->to)", "gather(build, (int)tier, unit->from, unit->to + vv_tier_step_ns(tier))")'
 
+# Classes.
+try "write a class's points to the tenant" src/flush/flush.c \
+  's.replace("late ? flush->late_space : place;", "late ? flush->late_space : vv_registry_source_tenant(flush->options->registry, source);")'
+try "take the tenant's tiers for those of a class" src/seal/stale.c \
+  's.replace("vv_registry_place(options->registry, measurement);", "vv_registry_source_tenant(options->registry, source);")'
+try "sweep the tenant for what is deleted of a class" src/engine/sweep.c \
+  's.replace("return sweep->in_values ?", "return true ?")'
+try "forget a measurement's class at a restart" src/registry/records.c \
+  's.replace("is_placed = measurement->place != measurement->tenant;", "is_placed = false;")'
+
 # Cohorts.
 try "forget the cohort of what is stale" src/seal/stale.c \
   's.replace("if (status == VV_OK && vv_stale_cohort(", "if (false && vv_stale_cohort(")'

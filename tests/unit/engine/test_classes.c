@@ -83,9 +83,10 @@ static void set_tenant(struct rig *rig, int64_t raw, int64_t hour)
 static void step_all(struct rig *rig, enum vv_engine_task task)
 {
     enum vv_status status;
+    struct vv_error error = {0};
     do {
         vv_sim_clock_advance(&rig->clock, VV_SECOND);
-        status = vv_engine_step(rig->engine, task, NULL);
+        status = vv_engine_step(rig->engine, task, &error);
     } while (status == VV_OK);
     assert_int_equal(status, VV_DONE);
 }
@@ -324,6 +325,44 @@ static void what_sources_of_a_class_have_together_is_kept(void **state)
     step_all(&rig, VV_TASK_SEAL_ALL);
     assert_int_equal(ask(&rig, "debug*", "hour", false, &error), 2);
     assert_true(cohorts_read > 0);
+    rig_deinit(&rig);
+}
+
+/* What waits to be sealed of a tenant is that of its classes, too; and so is what is rolled again.
+ */
+static void what_waits_and_what_is_rolled_again_is_of_all_classes(void **state)
+{
+    (void)state;
+    static const struct vv_retentions hours = {30 * VV_DAY, {OFF, 90 * VV_DAY, OFF}};
+    static const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), SIM}};
+    struct rig rig;
+    struct vv_error error = {0};
+    struct vv_sealing sealing;
+    struct vv_request *request;
+    struct vv_rerolled rerolled;
+    uint64_t id;
+    begin(&rig);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "c", "debug*\n", &hours);
+    write_now(&rig, "energy");
+    write_now(&rig, "debug1");
+    rig.clock.wall_ns += 2 * VV_DAY;
+    step(&rig, VV_TASK_FLUSH);
+    assert_int_equal(
+        vv_engine_read_sealing(rig.engine, SIM, VV_TIME_MIN, VV_TIME_MAX, &sealing, &error), VV_OK);
+    assert_int_equal(sealing.spans, 2);
+    assert_int_equal(sealing.units[VV_SPACE_HOUR], 1);
+    step(&rig, VV_TASK_EXPIRE); /* notes what is whole */
+    step_all(&rig, VV_TASK_SEAL_ALL);
+    assert_int_equal(vv_request_parse(VV_REQUEST_REROLL, parameters, 1,
+                                      rig.clock.clock.wall_ns(&rig.clock.clock), &request, &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_reroll(rig.engine, request, &id, &error), VV_OK);
+    vv_request_destroy(request);
+    step_all(&rig, VV_TASK_REROLL);
+    assert_int_equal(vv_engine_read_reroll(rig.engine, id, false, &rerolled, &error), VV_OK);
+    assert_int_equal(rerolled.state, VV_REROLLED_DONE);
+    assert_int_equal(rerolled.units[VV_REROLL_SAME], 1);
     rig_deinit(&rig);
 }
 
@@ -572,6 +611,7 @@ int main(void)
         cmocka_unit_test(a_class_is_kept_for_a_time_of_its_own),
         cmocka_unit_test(a_class_has_tiers_of_its_own),
         cmocka_unit_test(what_sources_of_a_class_have_together_is_kept),
+        cmocka_unit_test(what_waits_and_what_is_rolled_again_is_of_all_classes),
         cmocka_unit_test(a_point_older_than_its_class_keeps_is_refused),
         cmocka_unit_test(what_is_deleted_of_a_class_goes),
         cmocka_unit_test(late_points_of_a_class_are_kept_apart_in_it),
