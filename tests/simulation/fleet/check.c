@@ -149,6 +149,12 @@ static void compare(struct fleet_node *node, struct vv_buffer *answer, struct tr
     }
 }
 
+bool fleet_hears(struct fleet_node *node)
+{
+    return !node->engine->fleet ||
+           vv_fleet_is_current(node->engine->fleet, vv_settings_lead_ns(&node->settings));
+}
+
 void fleet_check(struct fleet_node *node, bool all)
 {
     struct vv_buffer answer = {0};
@@ -158,11 +164,10 @@ void fleet_check(struct fleet_node *node, bool all)
     }
     fleet_tell(node->world, node, "check");
     struct truth_reader reader = fleet_reader_of(node, all);
+    bool heard = fleet_hears(node);
     fleet_enter(node);
     enum vv_status status = ask(node, false, &answer, &error);
-    /* Who could not hear the others for long may not know where to look. */
-    bool hears = all || !node->engine->fleet ||
-                 vv_fleet_is_current(node->engine->fleet, vv_settings_lead_ns(&node->settings));
+    bool hears = all || (heard && fleet_hears(node));
     if (!hears) {
         fleet_tell(node->world, node, "does not hear the others");
     } else if (status == VV_DONE || status == VV_NOT_FOUND) {

@@ -289,10 +289,10 @@ static void check(struct question *question)
         return;
     }
     question->reader = fleet_reader_of(node, question->all);
+    bool heard = fleet_hears(node);
     fleet_enter(node);
     enum vv_status status = ask(question, &answer, &error);
-    bool hears = question->all ||
-                 vv_fleet_is_current(node->engine->fleet, vv_settings_lead_ns(&node->settings));
+    bool hears = question->all || (heard && fleet_hears(node));
     if (!hears) {
         fleet_tell(node->world, node, "does not hear the others");
     } else if (status == VV_DONE || status == VV_NOT_FOUND) {

@@ -136,6 +136,9 @@ enum vv_status fleet_ask(struct fleet_node *node, const struct vv_parameter *par
 struct truth_reader fleet_reader_of(struct fleet_node *node, bool all);
 /* What a line of the answer says of that, if it does. */
 void fleet_take_claim(const char *line, struct truth_reader *reader);
+/* Whether the node has heard the others lately: who could not for long may not know where to look.
+ * To be asked before a question and after it, since it may hear of something in between. */
+bool fleet_hears(struct fleet_node *node);
 /* Asks the node for all points; `all`: it must know of everything that was acknowledged. */
 void fleet_check(struct fleet_node *node, bool all);
 /* Asks the node without what it knows to be deleted: nothing of that is stored any more. */
