@@ -104,6 +104,14 @@ static void say(FILE *file, const json_t *root, const char *verb)
     fprintf(file, "%s: %s %s of %s %s, from %s to %s\n", verb, vv_count_text(m, metrics),
             m == 1 ? "metric" : "metrics", vv_count_text(n, sources), n == 1 ? "source" : "sources",
             time_of(root, "from", "the beginning"), time_of(root, "to", "the end of time"));
+    const json_t *tiers = json_object_get(root, "only_tiers");
+    if (tiers) {
+        fprintf(
+            file,
+            "from %s to %s points may be gone already: there whole steps of the tiers go, in the "
+            "background\n",
+            time_of(tiers, "from", "the beginning"), time_of(tiers, "to", "the end of time"));
+    }
 }
 
 static bool is_yes(const char *answer)

@@ -108,10 +108,10 @@ size_t vv_deletions_read(struct vv_deletions *deletions, uint32_t source, unsign
  * it no more either. */
 void vv_deletions_note_done(struct vv_deletions *deletions, uint32_t source,
                             const struct vv_marker *markers, size_t n);
-/* Drops the markers of the source that end at `before` or earlier and have a lower stamp than
- * `until`; how many. */
+/* Drops the markers of the source that end at `before` or earlier, have a lower stamp than `until`
+ * and lack none of these; how many. */
 size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int64_t before,
-                           vv_stamp until);
+                           vv_stamp until, unsigned lacks);
 
 struct vv_deletions_figures {
     uint64_t sources; /* that have markers */

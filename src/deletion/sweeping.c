@@ -88,7 +88,7 @@ void vv_deletions_note_done(struct vv_deletions *deletions, uint32_t source,
 }
 
 size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int64_t before,
-                           vv_stamp until)
+                           vv_stamp until, unsigned lacks)
 {
     pthread_rwlock_wrlock(&deletions->lock);
     struct vv_marked_source *place = vv_marked_find(deletions, source);
@@ -96,7 +96,7 @@ size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int6
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         const struct vv_marker *marker = &place->now.items[i];
-        if (marker->to > before || marker->stamp >= until) {
+        if (marker->to > before || marker->stamp >= until || lacks_any(marker, lacks)) {
             place->now.items[kept++] = *marker;
         }
     }

@@ -39,6 +39,9 @@ static enum vv_status order_deletion(struct vv_engine *engine, const struct vv_r
     if (status == VV_OK && order) {
         status = vv_deletions_check(engine->deletions, order, error);
     }
+    if (status == VV_OK && order) {
+        status = vv_steps_check(engine, order, deleted_out, error);
+    }
     if (status != VV_OK || !order || selection.dry_run) {
         free(order);
         return status;

@@ -119,6 +119,8 @@ static void destroy(struct vv_engine *engine)
         vv_journal_close(engine->journal);
     }
     vv_reroll_job_deinit(engine);
+    vv_reroll_destroy(engine->sweep.cutter);
+    vv_reroll_destroy(engine->steps_looker);
     vv_sealer_destroy(engine->sealer);
     vv_deletions_destroy(engine->deletions);
     vv_head_destroy(engine->head);

@@ -165,9 +165,15 @@ struct vv_deleted {
     int64_t from;
     int64_t to;
     bool dry_run; /* nothing was deleted */
+    /* [tiers_from, tiers_to): what of it only tiers may hold, of which whole steps are taken out in
+     * the background; equal where there is none. */
+    int64_t tiers_from;
+    int64_t tiers_to;
 };
-/* Deletes what a VV_REQUEST_DELETE asks for: VV_OK: it is durable, and in no answer any more.
- * VV_NOT_FOUND; VV_TOO_LARGE beyond the bounds of markers; as journaling a batch. */
+/* Deletes what a VV_REQUEST_DELETE asks for: VV_OK: it is durable, and in no answer any more, but
+ * for what only tiers hold: that is out of answers when it is out of the tiers. VV_INVALID: part of
+ * a step, of which only tiers are left; VV_OVERLOAD: such a step waits to be built; VV_NOT_FOUND;
+ * VV_TOO_LARGE beyond the bounds of markers; as journaling a batch. */
 VV_MUST_CHECK enum vv_status vv_engine_delete(struct vv_engine *engine,
                                               const struct vv_request *request,
                                               struct vv_deleted *deleted_out,

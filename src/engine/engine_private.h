@@ -18,6 +18,7 @@
 #include "fleet/fleet.h"
 #include "flush/flush.h"
 #include "journal/journal.h"
+#include "seal/reroll.h"
 #include "seal/sealer.h"
 
 #include <pthread.h>
@@ -119,6 +120,7 @@ struct vv_engine_counters {
     _Atomic uint64_t seal_failures;
     _Atomic uint64_t deletions;   /* orders that were journaled */
     _Atomic uint64_t spans_swept; /* marked, since something of them is deleted */
+    _Atomic uint64_t records_cut; /* of tiers, of which steps were taken out */
     _Atomic uint64_t plans_changed;
     _Atomic uint64_t plans_outgrown; /* of those, since the source had outgrown the one before */
     _Atomic uint64_t plans_full;     /* not changed, since the history is full */
@@ -135,9 +137,13 @@ struct vv_sweep {
     uint32_t measurement; /* … in this measurement … */
     bool in_values;       /* … or in values that are kept by themselves … */
     bool in_range;
-    int64_t time;         /* … from this time on */
-    uint32_t next_source; /* of this round */
-    int64_t step_at_ns;   /* monotonic: when it goes on */
+    int tier;                 /* … of this tier, or VV_SPACES: of points … */
+    int64_t time;             /* … from this time on */
+    int64_t first;            /* nothing of the marker's range is earlier */
+    int64_t frozen;           /* before, tiers can't be built again */
+    struct vv_reroll *cutter; /* takes steps out of tiers; NULL until it is needed */
+    uint32_t next_source;     /* of this round */
+    int64_t step_at_ns;       /* monotonic: when it goes on */
     int64_t retire_at_ns;
     bool waits;         /* for a part of the store */
     vv_stamp stale_run; /* of what was made stale last, where others build, too */
@@ -178,6 +184,7 @@ struct vv_engine {
     bool outlasts_store; /* writes are taken while the store is away, up to the head's bound */
 
     pthread_mutex_t delete_lock;     /* one order at a time, so that bounds hold; before lock */
+    struct vv_reroll *steps_looker;  /* looks at tiers under it; NULL until it is needed */
     pthread_mutex_t retentions_lock; /* held while somebody changes some; before `lock` */
 
     pthread_mutex_t lock;
@@ -417,9 +424,9 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error);
 /* Notes, durably, what will be gone when all has expired that may at `expiry_ns`, which is behind
  * the clock while sealing is held up, and which tiers are on as of now. */
 enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error);
-/* All that was written of a tenant or a space is there from this time on; INT64_MAX: none for sure.
- */
-int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number);
+/* From when on all is there that was written of a place and its tiers. Any thread; not under the
+ * lock. */
+struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place);
 /* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
  * by how long it keeps them. */
 int64_t vv_whole_for_tiers(void *engine, uint32_t tenant);
@@ -430,6 +437,25 @@ bool vv_reroll_is_due(struct vv_engine *engine); /* any thread */
  */
 enum vv_status vv_reroll_step(struct vv_engine *engine, struct vv_error *error);
 void vv_reroll_job_deinit(struct vv_engine *engine);
+/* Makes what rerolls by the engine's settings, if *reroll is NULL; for one thread at a time. */
+VV_MUST_CHECK enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_reroll **reroll);
+
+/* ---- steps.c: what only tiers hold ---- */
+/* Before this time, seen at `now_ns`, what is deleted is taken out of tiers, as these could not be
+ * built again: points of it are taken no more, and some may be gone. VV_TIME_MIN: nowhere. Any
+ * thread; not under the lock. */
+int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns);
+/* Whether the order can be carried out there: VV_INVALID with the nearest range that can be, or why
+ * none; VV_OVERLOAD: later; VV_TOO_LARGE. Notes in *deleted what of its range lies there. Under the
+ * lock of deletions. */
+VV_MUST_CHECK enum vv_status vv_steps_check(struct vv_engine *engine,
+                                            const struct vv_deletion_order *order,
+                                            struct vv_deleted *deleted, struct vv_error *error);
+/* Goes on taking out of the tiers what the sweep's marker deletes of its measurement, from the
+ * sweep's tier and time on; *is_done_out: all of it is out. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_steps_sweep(struct vv_engine *engine, size_t *reads,
+                                            size_t reads_max, bool *is_done_out,
+                                            struct vv_error *error);
 
 /* ---- parking.c: storage thread ---- */
 bool vv_parking_is_due(const struct vv_engine *engine);

@@ -267,24 +267,12 @@ static void note(struct vv_engine *engine, const struct vv_reroll_job *job,
     pthread_mutex_unlock(&engine->lock);
 }
 
-static struct vv_reroll_bounds bounds_of(const struct vv_engine *engine,
-                                         const struct vv_reroll_job *job)
-{
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
-    struct vv_reroll_bounds bounds = {.raw_from = vv_whole_from(engine, place_of(engine, job))};
-    for (int tier = 0; tier < VV_SPACES; tier++) {
-        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
-        bounds.tier_from[tier] = is_on ? vv_whole_from(engine, tiers.spaces[tier]) : INT64_MAX;
-    }
-    return bounds;
-}
-
 /* The unit at the job's time, and past it. */
 static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *job,
                               struct vv_error *error)
 {
     struct vv_reroll_result result;
-    struct vv_reroll_bounds bounds = bounds_of(engine, job);
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place_of(engine, job));
     uint32_t source = source_of(job);
     enum vv_status status = vv_reroll_unit(
         job->reroll, (enum vv_space)job->tier, source, job->measurement, job->time, &bounds,
@@ -323,7 +311,7 @@ static void end_job(struct vv_engine *engine, enum vv_rerolled_state state,
     pthread_mutex_unlock(&engine->lock);
 }
 
-static enum vv_status make_reroll(struct vv_engine *engine, struct vv_reroll_job *job)
+enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_reroll **reroll)
 {
     const struct vv_reroll_options options = {
         .registry = engine->registry,
@@ -335,14 +323,14 @@ static enum vv_status make_reroll(struct vv_engine *engine, struct vv_reroll_job
         .block_bytes_max = (size_t)engine->settings.block_bytes_max,
         .percentile_error = (double)engine->settings.tiers_percentile_error / 10000,
     };
-    return job->reroll ? VV_OK : vv_reroll_create(&options, &job->reroll);
+    return *reroll ? VV_OK : vv_reroll_create(&options, reroll);
 }
 
 static enum vv_status do_slice(struct vv_engine *engine, struct vv_reroll_job *job,
                                struct vv_error *error)
 {
     int64_t begun = engine->clock->monotonic_ns(engine->clock);
-    enum vv_status status = make_reroll(engine, job);
+    enum vv_status status = vv_reroll_make(engine, &job->reroll);
     for (size_t i = 0; i < SLICE_UNITS && status == VV_OK; i++) {
         if (!job->in_tier && !find_tier(engine, job)) {
             return VV_DONE;

@@ -47,12 +47,13 @@ static vv_stamp stored_until(struct vv_engine *engine)
 enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *error)
 {
     enum vv_status status = VV_OK;
+    unsigned lacks = engine->fleet ? 0 : VV_MARKER_UNSWEPT; /* tiers may have it still */
     vv_stamp until = stored_until(engine);
     uint32_t source = vv_deletions_next(engine->deletions, 0, 0);
     while (source != UINT32_MAX && status == VV_OK) {
         int64_t before = retired_before(engine, source);
         if (before > VV_TIME_MIN &&
-            vv_deletions_retire(engine->deletions, source, before, until) > 0) {
+            vv_deletions_retire(engine->deletions, source, before, until, lacks) > 0) {
             status = vv_sweep_put_record(engine, source, error);
         }
         source = vv_deletions_next(engine->deletions, source + 1, 0);

@@ -306,8 +306,26 @@ static void note_held(struct vv_engine *engine, int64_t held_ns)
     }
 }
 
+/* Since when something is deleted that is not swept, at most `most_ns`. */
+static int64_t unswept_since(struct vv_engine *engine, int64_t most_ns)
+{
+    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX];
+    uint32_t source = vv_deletions_next(engine->deletions, 0, VV_MARKER_UNSWEPT);
+    for (; source != UINT32_MAX;
+         source = vv_deletions_next(engine->deletions, source + 1, VV_MARKER_UNSWEPT)) {
+        size_t n = vv_deletions_read(engine->deletions, source, VV_MARKER_UNSWEPT, markers,
+                                     VV_MARKERS_OF_SOURCE_MAX);
+        for (size_t i = 0; i < n && i < VV_MARKERS_OF_SOURCE_MAX && !markers[i].is_swept; i++) {
+            int64_t since_ns = (int64_t)vv_stamp_clock_us(markers[i].stamp) * VV_MICROSECOND;
+            most_ns = since_ns < most_ns ? since_ns : most_ns;
+        }
+    }
+    return most_ns;
+}
+
 /* What waits to be sealed, or to be built into tiers, and is long overdue holds time up: nothing
- * goes that was there when it was due. */
+ * goes that was there when it was due. Nor does what steps are built of that are deleted in part,
+ * until that is done. */
 static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
                                   struct vv_error *error)
 {
@@ -324,6 +342,9 @@ static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
         note_held(engine, is_held ? now - backlog.since_ns : 0);
     }
     *now_out = is_held ? backlog.since_ns : now;
+    if (!store->ops->shared) {
+        *now_out = unswept_since(engine, *now_out);
+    }
     return status;
 }
 

@@ -12,8 +12,8 @@
  * points that are kept apart the runs wait, and tiers may have been built of them: they are marked
  * like blocks.
  *
- * The units of tiers above are made stale with the spans' marks. Spans that the retention of raw
- * data hides are left alone: what is above them could not be built again.
+ * The units of tiers above are made stale with the spans' marks. Spans that are frozen are left
+ * alone: what is above them could not be built again, so it is taken out of tiers before (steps.c).
  *
  * Beside other nodes, who deleted marks spans and says so; if that is not heard for some minutes,
  * others do it, too: it may have died, and doing it again changes nothing. What a store keeps as
@@ -56,7 +56,7 @@ struct marking {
     int64_t span_ns;
     bool is_late;   /* of the space of late points: units above may be built of its runs */
     int64_t span;   /* marked last */
-    int64_t frozen; /* spans that begin before stay as they are */
+    int64_t frozen; /* spans that end before stay as they are */
     bool any;
     struct vv_error *error;
 };
@@ -73,12 +73,23 @@ static uint32_t place_of(const struct vv_engine *engine)
                             : vv_registry_place(engine->registry, sweep->measurement);
 }
 
-/* Before this time everything is frozen. */
-static int64_t frozen_before(struct vv_engine *engine)
+/* Before this time what the marker deletes is frozen. In a store of its own this node lets nothing
+ * expire from when the marker came, and takes no points for it since: later points are built again.
+ */
+static int64_t frozen_before(struct vv_engine *engine, const struct vv_marker *marker)
 {
-    int64_t age = vv_engine_accepted_age(engine, place_of(engine));
     int64_t now = engine->clock->wall_ns(engine->clock);
-    return age > 0 && now > VV_TIME_MIN + age ? now - age : VV_TIME_MIN;
+    int64_t since = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
+    bool is_held = !engine->store->ops->shared && since < now;
+    return vv_steps_frozen(engine, place_of(engine), is_held ? since : now);
+}
+
+/* A span that is frozen in part may be written anew where units are as long as it: they are built
+ * of whole spans, then. */
+static bool is_frozen(const struct marking *marking, int64_t start)
+{
+    int64_t end = start + marking->span_ns;
+    return marking->span_ns <= VV_DAY ? end <= marking->frozen : start < marking->frozen;
 }
 
 /* Whether the block has rows in the marker's range. */
@@ -98,13 +109,14 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
     struct vv_engine *engine = marking->engine;
     bool is_marked = marking->any && marking->span == piece->key.span_start;
     bool is_kind = piece->kind == VV_PIECE_BLOCK || engine->fleet || marking->is_late;
-    if (!is_kind || is_marked || piece->key.span_start < marking->frozen ||
+    if (!is_kind || is_marked || is_frozen(marking, piece->key.span_start) ||
         !is_touched(marking->marker, piece)) {
         return VV_OK;
     }
     const struct vv_marker *marker = marking->marker;
     int64_t start = piece->key.span_start;
     int64_t end = start + marking->span_ns;
+    int64_t from = marker->from > marking->frozen ? marker->from : marking->frozen;
     struct vv_mark mark = vv_ledger_mark(&marking->stale->options->ledger, &piece->key,
                                          marking->span_ns, marker->stamp);
     mark.is_of_block = true;
@@ -112,7 +124,7 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
     marking->span = start;
     atomic_fetch_add(&engine->counters.spans_swept, 1);
     enum vv_status status =
-        vv_stale_range(marking->stale, start > marker->from ? start : marker->from,
+        vv_stale_range(marking->stale, start > from ? start : from,
                        end < marker->to ? end : marker->to, INT64_MAX, marking->error);
     return status == VV_OK ? engine->store->ops->put_mark(engine->store, &mark, marking->error)
                            : status;
@@ -139,7 +151,7 @@ static enum vv_status make_values_stale(struct vv_engine *engine, const struct v
     const struct vv_marker *marker = &engine->sweep.markers[engine->sweep.at];
     struct vv_store *store = engine->store;
     uint32_t place = place_of(engine);
-    int64_t frozen = frozen_before(engine);
+    int64_t frozen = engine->sweep.frozen;
     int64_t from = marker->from > bucket->start ? marker->from : bucket->start;
     int64_t to = marker->to < bucket->end ? marker->to : bucket->end;
     from = from > frozen ? from : frozen;
@@ -198,7 +210,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
                                   .stale = &stale,
                                   .span_ns = bucket->span_ns,
                                   .is_late = number != place_of(engine),
-                                  .frozen = frozen_before(engine),
+                                  .frozen = sweep->frozen,
                                   .error = error};
         read.partition.split = split;
         status = engine->store->ops->read(engine->store, &read, mark_span, &marking, error);
@@ -333,6 +345,20 @@ static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struc
     return status;
 }
 
+/* What is frozen goes from tiers, the finest first; then spans are marked, so that what is built
+ * again finds nothing of it there. */
+static enum vv_status sweep_part(struct vv_engine *engine, size_t *reads, struct vv_error *error)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    bool is_out = true;
+    enum vv_status status = VV_OK;
+    if (sweep->tier < VV_SPACES) {
+        status = vv_steps_sweep(engine, reads, STEP_READS, &is_out, error);
+        sweep->time = is_out ? sweep->first : sweep->time;
+    }
+    return status == VV_OK && is_out ? sweep_range(engine, reads, error) : status;
+}
+
 /* ---- measurements, markers, sources ---- */
 
 static bool concerns(struct vv_engine *engine, const struct vv_marker *marker, uint32_t measurement)
@@ -381,7 +407,10 @@ static bool begin_part(struct vv_engine *engine)
     sweep->in_values = sweep->measurement >= n;
     bool has_values = (todo & VV_MARKER_UNCLEARED) && !was_in_values;
     sweep->in_range = !sweep->in_values || has_values;
-    sweep->time = first_time(engine, marker);
+    sweep->first = first_time(engine, marker);
+    sweep->time = sweep->first;
+    sweep->frozen = frozen_before(engine, marker);
+    sweep->tier = sweep->in_values || engine->store->ops->shared ? VV_SPACES : 0;
     return sweep->in_range;
 }
 
@@ -491,7 +520,7 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
             }
             continue;
         }
-        status = sweep_range(engine, &reads, error);
+        status = sweep_part(engine, &reads, error);
         sweep->measurement += !sweep->in_range && !sweep->in_values;
     }
     return status;

@@ -23,16 +23,17 @@ static bool fit(struct vv_engine *engine, uint32_t n)
     if (n <= engine->n_whole) {
         return true;
     }
+    pthread_mutex_lock(&engine->lock); /* others read it: vv_whole_bounds */
     int64_t *bigger = realloc(engine->whole, n * sizeof *bigger);
-    if (!bigger) {
-        return false;
-    }
-    for (uint32_t i = engine->n_whole; i < n; i++) {
+    for (uint32_t i = engine->n_whole; bigger && i < n; i++) {
         bigger[i] = UNKNOWN;
     }
-    engine->whole = bigger;
-    engine->n_whole = n;
-    return true;
+    if (bigger) {
+        engine->whole = bigger;
+        engine->n_whole = n;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return bigger != NULL;
 }
 
 struct loading {
@@ -69,7 +70,7 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
                                          &loading, error);
 }
 
-int64_t vv_whole_from(const struct vv_engine *engine, uint32_t number)
+static int64_t whole_from(const struct vv_engine *engine, uint32_t number)
 {
     bool is_known = number < engine->n_whole && engine->whole[number] != UNKNOWN;
     return is_known ? engine->whole[number] : NOTHING;
@@ -80,12 +81,26 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
 {
     struct vv_engine *engine = context;
     if (!engine->store->ops->shared) {
-        int64_t from = vv_whole_from(engine, tenant);
+        int64_t from = whole_from(engine, tenant);
         return from == NOTHING ? INT64_MIN : from;
     }
     int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t kept_ns = vv_registry_retention(engine->registry, tenant);
     return kept_ns > 0 ? now - kept_ns - engine->settings.cassandra_slack_ns : INT64_MIN;
+}
+
+struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    pthread_mutex_lock(&engine->lock);
+    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place)};
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
+        bounds.tier_from[tier] = is_on ? whole_from(engine, tiers.spaces[tier]) : INT64_MAX;
+        bounds.tier_gone[tier] = INT64_MIN;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return bounds;
 }
 
 /* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
@@ -145,7 +160,9 @@ static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns, int6
     }
     status = status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
     if (status == VV_OK) {
+        pthread_mutex_lock(&engine->lock);
         memcpy(engine->whole, next, n * sizeof *next);
+        pthread_mutex_unlock(&engine->lock);
     }
     return status;
 }

@@ -12,21 +12,32 @@ static void write_time(struct vv_buffer *body, const char *name, int64_t time)
 {
     char text[VV_TIME_TEXT_SIZE];
     if (time <= VV_TIME_MIN || time > VV_TIME_MAX) {
-        vv_buffer_format(body, ",\"%s\":null", name);
+        vv_buffer_format(body, "\"%s\":null", name);
         return;
     }
     vv_time_format(time, text);
-    vv_buffer_format(body, ",\"%s\":\"%s\"", name, text);
+    vv_buffer_format(body, "\"%s\":\"%s\"", name, text);
+}
+
+static void write_range(struct vv_buffer *body, int64_t from, int64_t to)
+{
+    write_time(body, "from", from);
+    vv_buffer_text(body, ",");
+    write_time(body, "to", to);
 }
 
 static void write_deleted(const struct vv_deleted *deleted, struct vv_buffer *body)
 {
     vv_buffer_format(
         body,
-        "{\"dry_run\":%s,\"sources\":%" PRIu64 ",\"metrics\":%" PRIu64 ",\"markers\":%" PRIu64,
+        "{\"dry_run\":%s,\"sources\":%" PRIu64 ",\"metrics\":%" PRIu64 ",\"markers\":%" PRIu64 ",",
         deleted->dry_run ? "true" : "false", deleted->sources, deleted->metrics, deleted->markers);
-    write_time(body, "from", deleted->from);
-    write_time(body, "to", deleted->to);
+    write_range(body, deleted->from, deleted->to);
+    if (deleted->tiers_from < deleted->tiers_to) {
+        vv_buffer_text(body, ",\"only_tiers\":{");
+        write_range(body, deleted->tiers_from, deleted->tiers_to);
+        vv_buffer_text(body, "}");
+    }
     vv_buffer_text(body, "}\n");
 }
 

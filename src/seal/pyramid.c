@@ -1,51 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "seal/pyramid.h"
-
 #include "base/log.h"
-#include "model/merge.h"
-#include "model/piece.h"
-#include "seal/few.h"
-#include "seal/frozen.h"
-#include "tier/cover.h"
-#include "tier/rollup.h"
+#include "seal/pyramid_private.h"
 
 #include <stdlib.h>
 
 #define BLOCK_ROWS_MAX 65536
-
-/* The records of one tier in the range that is being read. */
-struct level {
-    struct vv_cover cover;
-    struct vv_piece_list records;
-};
-
-struct vv_pyramid {
-    struct vv_pyramid_options options;
-    struct vv_rollup *rollup;
-    struct vv_merge *merge;            /* of what is read */
-    struct vv_deletion_list deletions; /* of the series that is being built */
-    struct vv_piece_encoder encoder;
-    struct level levels[VV_SPACES];
-    struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
-    struct vv_frozen frozen; /* of the unit that is being built */
-    uint64_t kept;
-};
-
-/* What is being built. */
-struct build {
-    struct vv_pyramid *pyramid;
-    uint32_t place; /* of the raw data */
-    uint32_t late;  /* where its late points are apart; VV_REGISTRY_NONE: nowhere */
-    uint32_t source;
-    uint32_t measurement;
-    struct vv_tiers tiers;
-    struct vv_plans plans;
-    bool is_expired;         /* what there is of it goes */
-    int64_t whole_from;      /* of raw data */
-    struct vv_span_key unit; /* that is being built */
-    bool keeps;              /* its record stays as it is */
-    struct vv_error *error;
-};
 
 /* ---- life ---- */
 
@@ -92,10 +51,32 @@ void vv_pyramid_destroy(struct vv_pyramid *pyramid)
     free(pyramid);
 }
 
+enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid, uint32_t place,
+                              uint32_t source, uint32_t measurement, struct vv_error *error)
+{
+    struct vv_registry *registry = pyramid->options.registry;
+    *build = (struct vv_build){
+        .pyramid = pyramid,
+        .place = place,
+        .late = vv_registry_late_space(registry, place),
+        .whole_from = pyramid->options.whole_from
+                          ? pyramid->options.whole_from(pyramid->options.whole_context, place)
+                          : INT64_MIN,
+        .source = source,
+        .measurement = measurement,
+        .tiers = vv_registry_tiers(registry, place),
+        .plans = vv_registry_source_plans(registry, source),
+        .error = error,
+    };
+    /* What is deleted of the series is in no step. */
+    return vv_deletions_begin_merge(pyramid->options.deletions, source, measurement, pyramid->merge,
+                                    &pyramid->deletions);
+}
+
 /* ---- rows ---- */
 
 /* Steps are made of what was kept so far, and of all that comes. */
-static enum vv_status make_steps(struct build *build)
+static enum vv_status make_steps(struct vv_build *build)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     enum vv_status status = VV_OK;
@@ -106,7 +87,7 @@ static enum vv_status make_steps(struct build *build)
     return status;
 }
 
-static enum vv_status add_rows(struct build *build, const struct vv_rows *rows)
+static enum vv_status add_rows(struct vv_build *build, const struct vv_rows *rows)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     bool is_taken;
@@ -121,7 +102,7 @@ static enum vv_status add_rows(struct build *build, const struct vv_rows *rows)
 }
 
 /* All that was given to the merge. */
-static enum vv_status add_merged(struct build *build)
+static enum vv_status add_merged(struct vv_build *build)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     for (;;) {
@@ -137,7 +118,7 @@ static enum vv_status add_merged(struct build *build)
     }
 }
 
-static enum vv_status add_block(struct build *build, struct vv_str bytes)
+static enum vv_status add_block(struct vv_build *build, struct vv_str bytes)
 {
     return vv_merge_add_block(build->pyramid->merge, (const uint8_t *)bytes.data, bytes.size,
                               build->error);
@@ -151,7 +132,7 @@ static enum vv_status visit_raw(void *context, const struct vv_piece *piece)
 }
 
 /* What a place, or the space of its late points, has of a bucket. */
-static enum vv_status read_partitions(struct build *build, uint32_t number,
+static enum vv_status read_partitions(struct vv_build *build, uint32_t number,
                                       const struct vv_bucket *bucket, int64_t from, int64_t to)
 {
     struct vv_store *store = build->pyramid->options.store;
@@ -173,8 +154,8 @@ static enum vv_status read_partitions(struct build *build, uint32_t number,
     return status;
 }
 
-static enum vv_status read_bucket(struct build *build, const struct vv_bucket *bucket, int64_t from,
-                                  int64_t to)
+static enum vv_status read_bucket(struct vv_build *build, const struct vv_bucket *bucket,
+                                  int64_t from, int64_t to)
 {
     from = from > bucket->start ? from : bucket->start;
     to = to < bucket->end ? to : bucket->end;
@@ -186,7 +167,7 @@ static enum vv_status read_bucket(struct build *build, const struct vv_bucket *b
     return status == VV_OK ? add_merged(build) : status;
 }
 
-static enum vv_status read_raw(struct build *build, int64_t from, int64_t to)
+static enum vv_status read_raw(struct vv_build *build, int64_t from, int64_t to)
 {
     enum vv_status status = VV_OK;
     while (from < to && status == VV_OK) {
@@ -200,8 +181,8 @@ static enum vv_status read_raw(struct build *build, int64_t from, int64_t to)
 /* ---- a finer tier ---- */
 
 struct listing {
-    struct build *build;
-    struct level *level;
+    struct vv_build *build;
+    struct vv_pyramid_level *level;
     enum vv_space tier;
     int64_t from; /* units outside are not looked at */
     int64_t to;
@@ -233,7 +214,7 @@ static enum vv_status pass_over(struct listing *listing, const struct vv_piece *
 static enum vv_status list_record(void *context, const struct vv_piece *piece)
 {
     struct listing *listing = context;
-    struct level *level = listing->level;
+    struct vv_pyramid_level *level = listing->level;
     struct vv_unit_record record;
     bool is_block = piece->kind == VV_PIECE_BLOCK;
     if (is_block && listing->has_unreadable && listing->unreadable == piece->key.span_start) {
@@ -262,11 +243,11 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     return status;
 }
 
-static enum vv_status list_records(struct build *build, enum vv_space tier, int64_t from,
+static enum vv_status list_records(struct vv_build *build, enum vv_space tier, int64_t from,
                                    int64_t to)
 {
     struct vv_store *store = build->pyramid->options.store;
-    struct level *level = &build->pyramid->levels[tier];
+    struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     struct listing listing = {.build = build, .level = level, .tier = tier, .from = from, .to = to};
     const struct vv_plan plan = vv_tier_plan(tier);
     enum vv_status status = VV_OK;
@@ -286,7 +267,7 @@ static enum vv_status list_records(struct build *build, enum vv_space tier, int6
     return status;
 }
 
-static enum vv_status add_steps(struct build *build, struct vv_str content)
+static enum vv_status add_steps(struct vv_build *build, struct vv_str content)
 {
     struct vv_chunk chunk;
     enum vv_status status = vv_chunk_open(content, &chunk, build->error);
@@ -298,8 +279,8 @@ static enum vv_status add_steps(struct build *build, struct vv_str content)
 }
 
 /* The record whose first part is at `index`. */
-static enum vv_status add_record(struct build *build, const struct vv_piece_list *records,
-                                 size_t index)
+enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece_list *records,
+                                   size_t index)
 {
     enum vv_status status = VV_OK;
     size_t end = index;
@@ -318,9 +299,14 @@ static enum vv_status add_record(struct build *build, const struct vv_piece_list
 
 /* ---- what has expired ---- */
 
-static bool is_deleted(const struct vv_deletion_list *deletions, int64_t from, int64_t to)
+/* Where nodes share the store: else it is cut out of the record (cut.c). */
+static bool is_deleted(const struct vv_pyramid *pyramid, int64_t from, int64_t to)
 {
+    const struct vv_deletion_list *deletions = &pyramid->deletions;
     bool is = false;
+    if (!pyramid->options.store->ops->shared) {
+        return false;
+    }
     for (size_t i = 0; i < deletions->n && !is; i++) {
         is = deletions->items[i].from < to && deletions->items[i].to > from;
     }
@@ -330,11 +316,11 @@ static bool is_deleted(const struct vv_deletion_list *deletions, int64_t from, i
 /* Raw points of [from, to) are to be read, as nothing finer has them: where they may have expired,
  * and the unit's record has some of then, it is all that is left of them. But for what is deleted:
  * that goes, with what is beside it. */
-static enum vv_status look_at_gone(struct build *build, int64_t from, int64_t to)
+static enum vv_status look_at_gone(struct vv_build *build, int64_t from, int64_t to)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     to = to < build->whole_from ? to : build->whole_from;
-    if (from >= to || is_deleted(&pyramid->deletions, from, to)) {
+    if (from >= to || is_deleted(pyramid, from, to)) {
         return VV_OK;
     }
     return vv_frozen_has(&pyramid->frozen, pyramid->options.store, &build->unit, from, to,
@@ -342,7 +328,7 @@ static enum vv_status look_at_gone(struct build *build, int64_t from, int64_t to
 }
 
 /* Says so, since what came late for the unit is left out of it. */
-static enum vv_status keep_record(struct build *build, const struct vv_unit *unit,
+static enum vv_status keep_record(struct vv_build *build, const struct vv_unit *unit,
                                   int64_t made_from, struct vv_piece_list *blocks_out)
 {
     struct vv_pyramid *pyramid = build->pyramid;
@@ -367,7 +353,7 @@ uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid)
 /* ---- all below a tier ---- */
 
 /* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
-static enum vv_status gather(struct build *build, int above, int64_t from, int64_t to)
+enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from, int64_t to)
 {
     int tier = above - 1;
     while (tier >= 0 && build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
@@ -377,12 +363,12 @@ static enum vv_status gather(struct build *build, int above, int64_t from, int64
         enum vv_status looked = look_at_gone(build, from, to);
         return looked == VV_OK && !build->keeps ? read_raw(build, from, to) : looked;
     }
-    struct level *level = &build->pyramid->levels[tier];
+    struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     enum vv_status status = list_records(build, (enum vv_space)tier, from, to);
     while (from < to && status == VV_OK && !build->keeps) {
         struct vv_stretch stretch = vv_cover_next(&level->cover, 0, from, to);
-        status = stretch.is_covered ? add_record(build, &level->records, stretch.tag)
-                                    : gather(build, tier, stretch.from, stretch.to);
+        status = stretch.is_covered ? vv_build_add_record(build, &level->records, stretch.tag)
+                                    : vv_build_gather(build, tier, stretch.from, stretch.to);
         from = stretch.to;
     }
     return status;
@@ -390,7 +376,7 @@ static enum vv_status gather(struct build *build, int above, int64_t from, int64
 
 /* ---- writing ---- */
 
-static enum vv_status push_record(struct build *build, struct vv_piece *piece,
+static enum vv_status push_record(struct vv_build *build, struct vv_piece *piece,
                                   enum vv_unit_kind kind, const struct vv_unit *unit,
                                   struct vv_str content, struct vv_piece_list *blocks_out)
 {
@@ -405,8 +391,8 @@ static enum vv_status push_record(struct build *build, struct vv_piece *piece,
                  : vv_error_set(build->error, VV_NO_MEMORY, "out of memory while building tiers");
 }
 
-static enum vv_status write_rows(struct build *build, struct vv_piece *piece,
-                                 const struct vv_unit *unit, struct vv_piece_list *blocks_out)
+enum vv_status vv_build_write_rows(struct vv_build *build, struct vv_piece *piece,
+                                   const struct vv_unit *unit, struct vv_piece_list *blocks_out)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     enum vv_status status = VV_OK;
@@ -432,8 +418,8 @@ static enum vv_status write_rows(struct build *build, struct vv_piece *piece,
     return status == VV_DONE ? VV_OK : status;
 }
 
-static enum vv_status write_steps(struct build *build, struct vv_piece *piece,
-                                  const struct vv_unit *unit, struct vv_piece_list *blocks_out)
+enum vv_status vv_build_write_steps(struct vv_build *build, struct vv_piece *piece,
+                                    const struct vv_unit *unit, struct vv_piece_list *blocks_out)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     struct vv_buffer chunk = {0};
@@ -452,7 +438,7 @@ static enum vv_status write_steps(struct build *build, struct vv_piece *piece,
     return status;
 }
 
-static enum vv_status build_unit(struct build *build, enum vv_space tier,
+static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
                                  const struct vv_unit *unit, const struct vv_mark *mark,
                                  int64_t made_from, struct vv_piece_list *blocks_out)
 {
@@ -465,7 +451,7 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
     vv_rollup_begin(pyramid->rollup, step_ns);
     vv_few_begin(&pyramid->few, (size_t)((unit->to - unit->from - 1) / step_ns + 1));
     enum vv_status status =
-        build->is_expired ? VV_OK : gather(build, (int)tier, unit->from, unit->to);
+        build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);
     if (status == VV_OK && build->keeps) {
         return keep_record(build, unit, made_from, blocks_out);
     }
@@ -484,8 +470,8 @@ static enum vv_status build_unit(struct build *build, enum vv_space tier,
     if (!is_few && vv_rollup_steps(pyramid->rollup) == 0) {
         return vv_piece_list_add(blocks_out, &piece, false) ? VV_OK : VV_NO_MEMORY;
     }
-    return is_few ? write_rows(build, &piece, unit, blocks_out)
-                  : write_steps(build, &piece, unit, blocks_out);
+    return is_few ? vv_build_write_rows(build, &piece, unit, blocks_out)
+                  : vv_build_write_steps(build, &piece, unit, blocks_out);
 }
 
 /* Whether the unit that begins at `from` has been built in this group: plans have changed, and two
@@ -507,27 +493,15 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
                                 int64_t now_ns, int64_t made_from, bool is_expired,
                                 struct vv_piece_list *blocks_out, struct vv_error *error)
 {
-    struct vv_registry *registry = pyramid->options.registry;
-    struct build build = {
-        .pyramid = pyramid,
-        .source = mark->key.partition.source,
-        .measurement = mark->key.measurement,
-        .is_expired = is_expired,
-        .error = error,
-    };
+    struct vv_build build;
+    uint32_t place;
     enum vv_space tier;
-    bool is_space = vv_registry_space_of(registry, mark->key.partition.tenant, &build.place, &tier);
+    bool is_space =
+        vv_registry_space_of(pyramid->options.registry, mark->key.partition.tenant, &place, &tier);
     vv_invariant(is_space);
-    build.late = vv_registry_late_space(registry, build.place);
-    build.whole_from =
-        pyramid->options.whole_from
-            ? pyramid->options.whole_from(pyramid->options.whole_context, build.place)
-            : INT64_MIN;
-    build.tiers = vv_registry_tiers(registry, build.place);
-    build.plans = vv_registry_source_plans(registry, build.source);
-    enum vv_status status = /* what is deleted of the series is in no step */
-        vv_deletions_begin_merge(pyramid->options.deletions, build.source, build.measurement,
-                                 pyramid->merge, &pyramid->deletions);
+    enum vv_status status = vv_build_begin(&build, pyramid, place, mark->key.partition.source,
+                                           mark->key.measurement, error);
+    build.is_expired = is_expired;
     for (int64_t at = mark->key.span_start; at < to && build.plans.n > 0 && status == VV_OK;) {
         struct vv_unit unit = vv_unit_of(tier, build.plans.plans, build.plans.n, at);
         unit.from = at; /* as it was marked */

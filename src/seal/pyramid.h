@@ -12,6 +12,7 @@
 #include "deletion/deletions.h"
 #include "registry/registry.h"
 #include "seal/pieces.h"
+#include "tier/rollup.h"
 #include "tier/unit.h"
 
 struct vv_pyramid;
@@ -48,5 +49,30 @@ VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
                                               int64_t now_ns, int64_t made_from, bool is_expired,
                                               struct vv_piece_list *blocks_out,
                                               struct vv_error *error);
+
+/* ---- taking steps out of a record (pyramid_cut.c) ---- */
+
+/* What a step is built of: the units of the next finer tier that there is which hold it, or the
+ * step itself where only points are finer. The source has a plan. */
+struct vv_unit vv_pyramid_below(const struct vv_tiers *tiers, const struct vv_plans *plans,
+                                enum vv_space tier, int64_t start);
+
+struct vv_pyramid_cut {
+    enum vv_space tier;
+    const struct vv_piece_list *records; /* borrowed, with bytes … */
+    size_t first;                        /* … and which one is the record's first part */
+    struct vv_unit unit;
+    bool is_rows;               /* it keeps rows: what is deleted of them goes, whatever follows */
+    struct vv_rollup_part gone; /* steps that go */
+    int64_t again[2];           /* of these, starts of those that are built of what is finer … */
+    size_t n_again;             /* … which is whole there */
+};
+
+/* Appends the record without these steps; an empty one when nothing is left of it. Errors as of
+ * vv_pyramid_build. */
+VV_MUST_CHECK enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t place,
+                                            const struct vv_pyramid_cut *cut,
+                                            struct vv_piece_list *blocks_out,
+                                            struct vv_error *error);
 
 #endif

@@ -1,38 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "seal/reroll.h"
+#include "seal/reroll_private.h"
 
-#include "model/merge.h"
-#include "seal/pieces.h"
-#include "seal/pyramid.h"
+#include "base/clock.h"
 #include "seal/stale.h"
+#include "tier/cohort.h"
 #include "tier/compare.h"
-#include "tier/cover.h"
-#include "tier/rollup.h"
 
 #include <stdlib.h>
-
-struct vv_reroll {
-    struct vv_reroll_options options;
-    struct vv_pyramid *pyramid;
-    struct vv_rollup *rollup; /* to make steps of records of rows */
-    struct vv_merge *merge;
-    struct vv_piece_list stored;
-    struct vv_piece_list built;
-    struct vv_cover covers[VV_SPACES]; /* of what is below */
-};
-
-/* One unit that is looked at. */
-struct look {
-    struct vv_reroll *reroll;
-    uint32_t place; /* of the points */
-    uint32_t source;
-    uint32_t measurement;
-    struct vv_tiers tiers;
-    struct vv_plans plans;
-    const struct vv_reroll_bounds *bounds;
-    enum vv_reroll_verdict verdict; /* why it is refused, or VV_REROLL_NOTHING */
-    struct vv_error *error;
-};
 
 /* ---- life ---- */
 
@@ -85,7 +59,7 @@ void vv_reroll_destroy(struct vv_reroll *reroll)
 
 /* ---- whether what is below is whole ---- */
 
-static void refuse(struct look *look, enum vv_reroll_verdict why)
+static void refuse(struct vv_look *look, enum vv_reroll_verdict why)
 {
     if (look->verdict == VV_REROLL_NOTHING) {
         look->verdict = why;
@@ -100,7 +74,7 @@ static bool is_readable_block(struct vv_str bytes)
 
 static enum vv_status look_at_raw(void *context, const struct vv_piece *piece)
 {
-    struct look *look = context;
+    struct vv_look *look = context;
     if (piece->kind == VV_PIECE_RUN) {
         refuse(look, VV_REROLL_UNSEALED);
     } else if (!is_readable_block(piece->bytes)) {
@@ -110,7 +84,7 @@ static enum vv_status look_at_raw(void *context, const struct vv_piece *piece)
 }
 
 /* Of the place, or of the space of its late points. */
-static enum vv_status prove_points(struct look *look, uint32_t number, int64_t from, int64_t to)
+static enum vv_status prove_points(struct vv_look *look, uint32_t number, int64_t from, int64_t to)
 {
     struct vv_store *store = look->reroll->options.store;
     enum vv_status status = VV_OK;
@@ -135,7 +109,7 @@ static enum vv_status prove_points(struct look *look, uint32_t number, int64_t f
     return status;
 }
 
-static enum vv_status prove_raw(struct look *look, int64_t from, int64_t to)
+static enum vv_status prove_raw(struct vv_look *look, int64_t from, int64_t to)
 {
     uint32_t late = vv_registry_late_space(look->reroll->options.registry, look->place);
     if (from < look->bounds->raw_from) {
@@ -147,7 +121,7 @@ static enum vv_status prove_raw(struct look *look, int64_t from, int64_t to)
 }
 
 struct listing {
-    struct look *look;
+    struct vv_look *look;
     struct vv_cover *cover;
     int64_t from;
     int64_t to;
@@ -180,10 +154,8 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     return is_inside && piece->part == 0 ? vv_cover_add(listing->cover, &record.unit, 0) : VV_OK;
 }
 
-/* Visits the records of a tier that begin at or before `from`, as far back as one may, up to `to`.
- */
-static enum vv_status visit_tier(const struct look *look, enum vv_space tier, int64_t from,
-                                 int64_t to, vv_piece_visit visit, void *context)
+enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier, int64_t from,
+                                  int64_t to, vv_piece_visit visit, void *context)
 {
     struct vv_store *store = look->reroll->options.store;
     const struct vv_plan plan = vv_tier_plan(tier);
@@ -202,13 +174,11 @@ static enum vv_status visit_tier(const struct look *look, enum vv_space tier, in
     return status;
 }
 
-static enum vv_status prove(struct look *look, int above, int64_t from, int64_t to);
-
 /* A stretch of which a tier has no record: what is finer must be whole, or the tier itself, which
  * then had no points to build one of. */
-static enum vv_status prove_gap(struct look *look, int tier, int64_t from, int64_t to)
+static enum vv_status prove_gap(struct vv_look *look, int tier, int64_t from, int64_t to)
 {
-    enum vv_status status = prove(look, tier, from, to);
+    enum vv_status status = vv_look_prove(look, tier, from, to);
     bool is_empty = look->verdict == VV_REROLL_EXPIRED && from >= look->bounds->tier_from[tier];
     if (status == VV_OK && is_empty) {
         look->verdict = VV_REROLL_NOTHING;
@@ -216,8 +186,14 @@ static enum vv_status prove_gap(struct look *look, int tier, int64_t from, int64
     return status;
 }
 
-/* All that a unit of the tier `above` is built of. */
-static enum vv_status prove(struct look *look, int above, int64_t from, int64_t to)
+/* Whether what the tier has at `time` may go at any time. */
+static bool may_go(const struct vv_look *look, int tier, int64_t time)
+{
+    int64_t bucket_ns = vv_tier_plan((enum vv_space)tier).bucket_ns;
+    return vv_time_floor(time, bucket_ns) + bucket_ns < look->bounds->tier_gone[tier];
+}
+
+enum vv_status vv_look_prove(struct vv_look *look, int above, int64_t from, int64_t to)
 {
     int tier = above - 1;
     while (tier >= 0 && look->tiers.spaces[tier] == VV_REGISTRY_NONE) {
@@ -229,11 +205,16 @@ static enum vv_status prove(struct look *look, int above, int64_t from, int64_t 
     struct vv_cover *cover = &look->reroll->covers[tier];
     struct listing listing = {.look = look, .cover = cover, .from = from, .to = to};
     vv_cover_clear(cover);
-    enum vv_status status = visit_tier(look, (enum vv_space)tier, from, to, list_record, &listing);
+    enum vv_status status =
+        vv_look_visit_tier(look, (enum vv_space)tier, from, to, list_record, &listing);
     vv_cover_settle(cover);
     while (from < to && status == VV_OK && look->verdict == VV_REROLL_NOTHING) {
         struct vv_stretch stretch = vv_cover_next(cover, 0, from, to);
-        status = stretch.is_covered ? VV_OK : prove_gap(look, tier, stretch.from, stretch.to);
+        if (!stretch.is_covered) {
+            status = prove_gap(look, tier, stretch.from, stretch.to);
+        } else if (may_go(look, tier, stretch.from)) {
+            refuse(look, VV_REROLL_EXPIRED);
+        }
         from = stretch.to;
     }
     return status;
@@ -242,7 +223,7 @@ static enum vv_status prove(struct look *look, int above, int64_t from, int64_t 
 /* ---- the record that is there ---- */
 
 struct keeping {
-    struct look *look;
+    struct vv_look *look;
     int64_t from;
     int64_t version;
     bool is_stale;
@@ -414,7 +395,7 @@ static enum vv_status compare(struct vv_reroll *reroll, enum vv_space tier,
 /* ---- a unit ---- */
 
 /* As the sealer has it: an expired unit gets no record. */
-static bool is_gone(const struct look *look, enum vv_space tier, const struct vv_span_key *key,
+static bool is_gone(const struct vv_look *look, enum vv_space tier, const struct vv_span_key *key,
                     int64_t now_ns)
 {
     int64_t retention =
@@ -423,8 +404,8 @@ static bool is_gone(const struct look *look, enum vv_space tier, const struct vv
     return retention > 0 && end < now_ns - retention;
 }
 
-static enum vv_status build(struct look *look, enum vv_space tier, int64_t now_ns, int64_t version,
-                            struct vv_reroll_result *result)
+static enum vv_status build(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                            int64_t version, struct vv_reroll_result *result)
 {
     struct vv_reroll *reroll = look->reroll;
     struct vv_store *store = reroll->options.store;
@@ -436,24 +417,20 @@ static enum vv_status build(struct look *look, enum vv_space tier, int64_t now_n
                             look->error);
 }
 
-/* What the source's cohort has of the unit is made of it: it is to be made anew, which is durable
- * before the record changes. */
-static enum vv_status tell_cohort(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
-                                  const struct vv_reroll_result *result, struct vv_error *error)
+enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
+                                     const struct vv_span_key *key, int64_t to,
+                                     struct vv_error *error)
 {
     struct vv_store *store = reroll->options.store;
     const struct vv_stale_options options = {
         .registry = reroll->options.registry, .store = store, .ledger = reroll->options.ledger};
-    const struct vv_stale_unit unit = {.key = reroll->built.items[0].key,
-                                       .to = result->unit.to,
-                                       .run =
-                                           vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0)};
+    const struct vv_stale_unit unit = {
+        .key = *key, .to = to, .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0)};
     struct vv_stale_unit cohort;
     if (!vv_stale_cohort(&options, tier, &unit, &cohort)) {
         return VV_OK;
     }
-    enum vv_status status = vv_stale_put(&options, &cohort, error);
-    return status == VV_OK ? store->ops->confirm(store, error) : status;
+    return vv_stale_put(&options, &cohort, error);
 }
 
 static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
@@ -464,7 +441,11 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     if (reroll->built.n == 0 || reroll->built.items[0].bytes.size == 0) {
         return VV_OK;
     }
-    enum vv_status status = tell_cohort(reroll, tier, now_ns, result, error);
+    enum vv_status status = vv_reroll_tell_cohort(reroll, tier, now_ns, &reroll->built.items[0].key,
+                                                  result->unit.to, error);
+    if (status == VV_OK && vv_tier_has_cohorts(tier)) {
+        status = store->ops->confirm(store, error);
+    }
     if (status == VV_OK) {
         status = store->ops->put_blocks(store, reroll->built.items, reroll->built.n, error);
     }
@@ -472,18 +453,18 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     return status;
 }
 
-static enum vv_status look_at_unit(struct look *look, enum vv_space tier, int64_t now_ns,
+static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int64_t now_ns,
                                    bool repair, struct vv_reroll_result *result)
 {
     struct vv_reroll *reroll = look->reroll;
     struct keeping keeping = {.look = look, .from = result->unit.from, .version = VV_VERSION_NONE};
-    enum vv_status status =
-        visit_tier(look, tier, result->unit.from, result->unit.from + 1, keep_record, &keeping);
+    enum vv_status status = vv_look_visit_tier(look, tier, result->unit.from, result->unit.from + 1,
+                                               keep_record, &keeping);
     if (status != VV_OK || keeping.is_stale) {
         result->verdict = VV_REROLL_WAITING;
         return status;
     }
-    status = prove(look, (int)tier, result->unit.from, result->unit.to);
+    status = vv_look_prove(look, (int)tier, result->unit.from, result->unit.to);
     if (status != VV_OK || look->verdict != VV_REROLL_NOTHING) {
         result->verdict = look->verdict;
         return status;
@@ -505,14 +486,14 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
 {
     struct vv_registry *registry = reroll->options.registry;
     uint32_t place = vv_registry_place(registry, measurement);
-    struct look look = {.reroll = reroll,
-                        .place = place,
-                        .source = source,
-                        .measurement = measurement,
-                        .tiers = vv_registry_tiers(registry, place),
-                        .plans = vv_registry_source_plans(registry, source),
-                        .bounds = bounds,
-                        .error = error};
+    struct vv_look look = {.reroll = reroll,
+                           .place = place,
+                           .source = source,
+                           .measurement = measurement,
+                           .tiers = vv_registry_tiers(registry, place),
+                           .plans = vv_registry_source_plans(registry, source),
+                           .bounds = bounds,
+                           .error = error};
     *result_out =
         (struct vv_reroll_result){.unit = vv_unit_of(tier, look.plans.plans, look.plans.n, time)};
     if (look.tiers.spaces[tier] == VV_REGISTRY_NONE) {

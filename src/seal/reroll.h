@@ -35,6 +35,9 @@ void vv_reroll_destroy(struct vv_reroll *reroll); /* NULL is allowed */
 struct vv_reroll_bounds {
     int64_t raw_from;
     int64_t tier_from[VV_SPACES];
+    /* Records in buckets of the tier that end before may go at any time, and count as gone;
+     * INT64_MIN: none do. */
+    int64_t tier_gone[VV_SPACES];
 };
 
 enum vv_reroll_verdict {

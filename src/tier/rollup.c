@@ -8,6 +8,18 @@
 
 #define SLICE 256 /* values that are gathered at a time */
 
+/* Whether what is in the metric's step that begins then is wanted. */
+static bool is_taken(const struct vv_rollup *rollup, uint32_t metric, int64_t start)
+{
+    const struct vv_rollup_part *part = &rollup->part;
+    if (rollup->takes == VV_TAKES_ALL) {
+        return true;
+    }
+    bool is_in = (part->metric == VV_ROLLUP_ALL_METRICS || part->metric == metric) &&
+                 start >= part->from && start < part->to;
+    return is_in == (rollup->takes == VV_TAKES_ONLY);
+}
+
 /* The sketch of a step that is about to get values. */
 static bool fit_sketch(const struct vv_rollup *rollup, struct vv_rolled_metric *metric, size_t step)
 {
@@ -78,17 +90,23 @@ static void gather(const struct vv_rows *rows, const struct vv_column *column,
     *first = row;
 }
 
-/* Rows [first, end), all in one step. */
+/* Rows [first, end), all in the step that begins at `start`. *metric: the column's, NULL until it
+ * is needed. */
 static enum vv_status add_column(struct vv_rollup *rollup, const struct vv_rows *rows,
-                                 const struct vv_column *column, struct vv_rolled_metric *metric,
-                                 size_t step, size_t first, size_t end, struct vv_error *error)
+                                 const struct vv_column *column, struct vv_rolled_metric **metric,
+                                 int64_t start, size_t first, size_t end, struct vv_error *error)
 {
-    enum vv_status status = VV_OK;
+    size_t step;
+    enum vv_status status =
+        *metric ? VV_OK : vv_rollup_metric(rollup, column->metric, column->type, metric, error);
+    if (status == VV_OK) {
+        status = vv_rollup_step(rollup, start, &step, error);
+    }
     while (first < end && status == VV_OK) {
         struct gathered some;
-        gather(rows, column, metric->type, &first, end, &some);
+        gather(rows, column, (*metric)->type, &first, end, &some);
         if (some.n > 0) {
-            status = add_values(rollup, metric, step, some.times, some.values, some.n, error);
+            status = add_values(rollup, *metric, step, some.times, some.values, some.n, error);
         }
     }
     return status;
@@ -113,21 +131,18 @@ enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup, const struct vv_rows
     enum vv_status status = VV_OK;
     for (size_t c = 0; c < rows->n_columns && status == VV_OK; c++) {
         const struct vv_column *column = &rows->columns[c];
-        struct vv_rolled_metric *metric;
+        struct vv_rolled_metric *metric = NULL;
         if (!has_any(rows, column)) {
             continue;
         }
-        status = vv_rollup_metric(rollup, column->metric, column->type, &metric, error);
         for (size_t first = 0, end; first < rows->n_rows && status == VV_OK; first = end) {
             int64_t start = vv_time_floor(rows->times[first], rollup->step_ns);
-            size_t step;
             for (end = first + 1;
                  end < rows->n_rows && rows->times[end] - start < rollup->step_ns;) {
                 end++;
             }
-            status = vv_rollup_step(rollup, start, &step, error);
-            if (status == VV_OK) {
-                status = add_column(rollup, rows, column, metric, step, first, end, error);
+            if (is_taken(rollup, column->metric, start)) {
+                status = add_column(rollup, rows, column, &metric, start, first, end, error);
             }
         }
     }
@@ -184,11 +199,15 @@ static enum vv_status add_metric(struct vv_rollup *rollup, const struct vv_chunk
         status = vv_chunk_sketches(chunk, index, finer->steps, finer->sketches, error);
         finer->has_sketches = status == VV_OK;
     }
-    if (status == VV_OK) {
-        status = vv_rollup_metric(rollup, number, type, &metric, error);
-    }
     for (size_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
-        if (finer->steps[i].count > 0) {
+        int64_t start = vv_time_floor(finer->starts[i], rollup->step_ns);
+        if (finer->steps[i].count == 0 || !is_taken(rollup, number, start)) {
+            continue;
+        }
+        if (!metric) {
+            status = vv_rollup_metric(rollup, number, type, &metric, error);
+        }
+        if (status == VV_OK) {
             if (metric->type != type) {
                 vv_step_widen(&finer->steps[i]);
             }

@@ -21,6 +21,19 @@ void vv_rollup_destroy(struct vv_rollup *rollup); /* NULL is allowed */
  * multiples since 1970. */
 void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns);
 
+#define VV_ROLLUP_ALL_METRICS UINT32_MAX
+
+/* Steps of this roll-up that begin in [from, to), of a metric or of all. */
+struct vv_rollup_part {
+    uint32_t metric;
+    int64_t from;
+    int64_t to;
+};
+/* What is added from now on goes into steps of the part only, or into all but these, until the next
+ * vv_rollup_begin. */
+void vv_rollup_take_only(struct vv_rollup *rollup, const struct vv_rollup_part *part);
+void vv_rollup_leave_out(struct vv_rollup *rollup, const struct vv_rollup_part *part);
+
 /* Adds all values but NaN of rows that ascend in time, each metric's at most once for each time, as
  * vv_merge gives them. After a failure only vv_rollup_begin may follow. VV_NO_MEMORY; VV_TOO_LARGE:
  * more steps than a chunk has, more metrics than VV_ROLLUP_METRICS_MAX, or too many of both. */

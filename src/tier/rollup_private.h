@@ -25,6 +25,8 @@ struct vv_rollup {
     size_t metrics_capacity;
     size_t metrics_made; /* those from n_metrics on keep their arrays for the next */
     uint64_t n_values;
+    enum { VV_TAKES_ALL, VV_TAKES_ONLY, VV_LEAVES_OUT } takes;
+    struct vv_rollup_part part; /* unless it takes all */
 };
 
 enum vv_status vv_rollup_no_memory(struct vv_error *error);

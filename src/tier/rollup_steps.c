@@ -74,6 +74,19 @@ void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns)
     rollup->n_metrics = 0;
     rollup->n_values = 0;
     rollup->recent = 0;
+    rollup->takes = VV_TAKES_ALL;
+}
+
+void vv_rollup_take_only(struct vv_rollup *rollup, const struct vv_rollup_part *part)
+{
+    rollup->takes = VV_TAKES_ONLY;
+    rollup->part = *part;
+}
+
+void vv_rollup_leave_out(struct vv_rollup *rollup, const struct vv_rollup_part *part)
+{
+    rollup->takes = VV_LEAVES_OUT;
+    rollup->part = *part;
 }
 
 void vv_rollup_destroy(struct vv_rollup *rollup)

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from varve_process import PATIENCE_S, PROGRAM, VarveTest
+from varve_process import ON_CASSANDRA, PATIENCE_S, PROGRAM, VarveTest, wait_until
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND  # 2026-01-01
@@ -45,6 +45,60 @@ class Delete(VarveTest):
                                 {"Content-Type": "application/json"})
         self.assertStatus(answer, status)
         return answer
+
+    def tenant(self, server, **words):
+        answer = server.request("PUT", "/api/v1/tenants", json.dumps({"tenant": "t", **words}),
+                                {"Content-Type": "application/json"})
+        self.assertStatus(answer, 200)
+
+    def steps(self, server, length):
+        """How many values the steps of two days have, by source."""
+        counts = {}
+        for host in "ab":
+            text = server.get("/api/v1/query", tenant="t", metric="m.v", tag=f"host={host}",
+                              step=length, agg="count", from_="2026-01-01", to="2026-01-03",
+                              format="csv").text
+            counts[host] = sum(int(line.rsplit(",", 1)[1]) for line in text.splitlines()
+                               if line[:1] != "#" and line[-1:].isdigit())
+        return counts
+
+    @unittest.skipIf(ON_CASSANDRA, "what only tiers hold can't be deleted there yet")
+    def test_what_only_tiers_hold_goes_in_whole_steps_and_stays_away(self):
+        server = self.server().start()
+        self.tenant(server, tiers={"minute": "forever", "hour": "forever", "day": "forever"})
+        lines = [f"m,host={host} v={i} {START + i * 60 * SECOND}"
+                 for host in "ab" for i in range(2 * 24 * 60)]
+        self.assertStatus(server.write(lines, "t"), 204)
+        self.assertStatus(server.flush(seal=True), 204)
+        wait_until(lambda: server.get("/api/v1/sealing", tenant="t").json()["waiting"] == 0, "tiers are built")
+        self.tenant(server, retention="2d", tiers={"minute": "3d", "hour": "forever",
+                                                   "day": "forever"})
+        wait_until(lambda: self.count(server) == 0, "points are gone")
+        wait_until(lambda: self.steps(server, "1m") == {"a": 0, "b": 0}, "minutes are gone")
+        whole = {"a": 2880, "b": 2880}
+        self.assertEqual(self.steps(server, "1h"), whole)
+        answer = self.delete(server, 400, tag="host=a", **{
+            "from": "2026-01-01T01:30:00Z", "to": "2026-01-01T03:00:00Z"})
+        self.assertIn("whole hours", answer.text)
+        self.assertIn("from 2026-01-01T01:00:00Z to 2026-01-01T03:00:00Z", answer.text)
+        self.assertEqual(self.steps(server, "1d"), whole)
+        told = command(server, "delete", "--yes", "--tag", "host=a", "--from",
+                       "2026-01-01T01:00:00Z", "--to", "2026-01-01T03:00:00Z")
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn("whole steps of the tiers go", told.stdout)
+        left = {"a": 2760, "b": 2880}
+        wait_until(lambda: self.steps(server, "1h") == left, "hours are gone")
+        wait_until(lambda: self.steps(server, "1d") == left, "days are built again")
+        server.kill()
+        server.start()
+        self.assertStatus(server.flush(seal=True), 204)
+        self.assertEqual(self.steps(server, "1h"), left)
+        self.assertEqual(self.steps(server, "1d"), left)
+        rerolled = command(server, "reroll", "--format", "json")
+        units = json.loads(rerolled.stdout)["units"]
+        self.assertEqual((units["different"], units["missing"]), (0, 0))
+        self.assertEqual(self.steps(server, "1d"), left)
+        server.stop()
 
     def test_deleted_points_stay_away_over_kills_and_reseals(self):
         server = self.server().start()

@@ -53,6 +53,7 @@ struct world {
     bool is_settled;    /* all that tiers can have they have */
     bool switched_off;  /* a tier was */
     int64_t retention_ns;
+    int64_t tiers_ns[VV_SPACES];    /* of a world that hides: 0: for ever, everywhere */
     bool bare;                      /* ask without the markers of deletion */
     bool story;                     /* print each action */
     uint64_t tier_parts[VV_SPACES]; /* that answers had of tiers, so far */

@@ -2,18 +2,28 @@
 /* Deleting in the simulated world, and in its model. */
 #include "simulation/world.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 
 /* What of the model is asked for. */
 struct deletion {
     size_t source; /* MODEL_SOURCES: all */
     size_t field;  /* MODEL_FIELDS: all */
-    int64_t from;
+    int64_t from;  /* [from, to) */
     int64_t to;
 };
 
+/* To whole steps, as what only tiers hold has to be. */
+static void widen(struct deletion *chosen, int64_t step_ns)
+{
+    chosen->from = vv_time_floor(chosen->from, step_ns);
+    chosen->to = vv_time_ceil(chosen->to, step_ns);
+}
+
 static struct deletion choose(struct world *world)
 {
+    static const int64_t steps[] = {1, VV_MINUTE, VV_HOUR, VV_DAY, VV_DAY};
     struct deletion chosen;
     chosen.source = vv_random_below(&world->random, MODEL_SOURCES + 1);
     chosen.field = vv_random_below(&world->random, MODEL_FIELDS + 2);
@@ -25,6 +35,9 @@ static struct deletion choose(struct world *world)
     int64_t y = world->model.times[b];
     chosen.from = x < y ? x : y;
     chosen.to = (x < y ? y : x) + 1;
+    if (world->hides) {
+        widen(&chosen, steps[vv_random_below(&world->random, 5)]);
+    }
     return chosen;
 }
 
@@ -67,22 +80,17 @@ static enum vv_status order(struct world *world, const struct deletion *chosen,
     return status;
 }
 
-/* What is frozen before it is swept is hidden in raw data only, so it is done at once. */
-static bool sweep_in_time(struct world *world)
+/* Parts of days may be refused where only tiers are left of them; whole ones are not. */
+static bool may_be_refused(const struct world *world, const struct deletion *chosen)
 {
-    struct vv_error error = {0};
-    enum vv_status status = VV_OK;
-    while (world->hides && status == VV_OK) {
-        vv_sim_clock_advance(&world->clock, VV_SECOND);
-        status = vv_engine_step(world->engine, VV_TASK_SWEEP, &error);
-    }
-    return status == VV_DONE;
+    bool is_whole = chosen->from % VV_DAY == 0 && chosen->to % VV_DAY == 0;
+    return world->hides && !is_whole && chosen->from < world->model.frozen + VV_DAY;
 }
 
+/* Of a frozen point it can't be told by asking whether a deletion that is unknown holds. */
 static void delete_from_model(struct world *world, const struct deletion *chosen,
                               enum vv_status status, uint64_t sequence)
 {
-    bool is_swept = sweep_in_time(world);
     for (size_t s = 0; s < MODEL_SOURCES; s++) {
         for (size_t f = 0; f < MODEL_FIELDS; f++) {
             for (size_t t = 0; t < MODEL_TIMES; t++) {
@@ -91,9 +99,7 @@ static void delete_from_model(struct world *world, const struct deletion *chosen
                                  (chosen->field == MODEL_FIELDS || chosen->field == f) &&
                                  time >= chosen->from && time < chosen->to;
                 struct model_point *point = &world->model.points[s][f][t];
-                point->vague |= is_chosen && world->hides &&
-                                ((!is_swept && status == VV_OK) || status == VV_UNKNOWN ||
-                                 time < world->model.frozen);
+                point->vague |= is_chosen && status == VV_UNKNOWN && time < world->model.frozen;
                 if (is_chosen && status == VV_OK) {
                     model_delete(point);
                 } else if (is_chosen && status == VV_UNKNOWN) {
@@ -113,6 +119,9 @@ void world_delete(struct world *world)
     if (world->story) {
         printf("  s%zu f%zu from %lld to %lld: %s %s\n", chosen.source, chosen.field,
                (long long)chosen.from, (long long)chosen.to, vv_status_name(status), error.message);
+    }
+    if ((status == VV_INVALID || status == VV_TOO_LARGE) && !may_be_refused(world, &chosen)) {
+        world_fail(world, "a good deletion is refused: %s", error.message);
     }
     delete_from_model(world, &chosen, status, sequence);
 }

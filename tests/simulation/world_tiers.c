@@ -98,6 +98,9 @@ void world_set_retentions(struct world *world)
         wanted.tiers_ns[VV_SPACE_HOUR] =
             vv_random_below(&world->random, 2) ? 0 : world->retention_ns;
         struct vv_error error = {0};
+        for (int tier = 0; tier < VV_SPACES; tier++) {
+            world->tiers_ns[tier] |= wanted.tiers_ns[tier];
+        }
         if (set_retentions(world, of_class > 0, &wanted, &error) != VV_OK) {
             world_fail(world, "good retentions are refused: %s", error.message);
         }
@@ -481,9 +484,10 @@ void world_check_tiers(struct world *world, bool all)
         }
         question.descending = vv_random_below(&world->random, 2) == 0;
         question.grouped = vv_random_below(&world->random, 3) == 0;
-        if (world->hides && world->is_settled) { /* only the days have all that was frozen */
-            question.step = VV_SPACE_DAY;
-            question.wish = 2 + VV_SPACE_DAY;
+        if (world->hides && world->is_settled) { /* only these have all that was frozen */
+            size_t tier = i % VV_SPACES;
+            question.step = world->tiers_ns[tier] == 0 ? tier : VV_SPACE_DAY;
+            question.wish = 2 + question.step;
         }
         choose_range(&question);
         world_order_sources(&question);

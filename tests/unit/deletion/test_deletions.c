@@ -300,8 +300,22 @@ static void a_marker_stays_while_a_journal_may_have_something_older(void **state
     (void)state;
     struct vv_deletions *deletions = create(1000);
     put(deletions, order_of(5, 1, 0, 0, 10), 5);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 10, 5), 0);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 10, 6), 1);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, 5, 0), 0);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, 6, 0), 1);
+    vv_deletions_destroy(deletions);
+}
+
+static void a_marker_stays_until_it_is_swept(void **state)
+{
+    (void)state;
+    struct vv_marker marker;
+    struct vv_deletions *deletions = create(1000);
+    put(deletions, order_of(5, 1, 0, 0, 10), 5);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, UINT64_MAX, VV_MARKER_UNSWEPT), 0);
+    assert_int_equal(vv_deletions_read(deletions, 5, 0, &marker, 1), 1);
+    marker.is_swept = true;
+    vv_deletions_note_done(deletions, 5, &marker, 1);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, UINT64_MAX, VV_MARKER_UNSWEPT), 1);
     vv_deletions_destroy(deletions);
 }
 
@@ -311,10 +325,10 @@ static void markers_that_end_early_enough_are_retired(void **state)
     struct vv_deletions *deletions = create(1000);
     put(deletions, order_of(5, 1, 0, 0, 10), 5);
     put(deletions, order_of(5, 1, 0, 20, 30), 6);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 9, UINT64_MAX), 0);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 10, UINT64_MAX), 1);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 9, UINT64_MAX, 0), 0);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 10, UINT64_MAX, 0), 1);
     assert_int_equal(count(deletions, 5), 1);
-    assert_int_equal(vv_deletions_retire(deletions, 5, 30, UINT64_MAX), 1);
+    assert_int_equal(vv_deletions_retire(deletions, 5, 30, UINT64_MAX, 0), 1);
     assert_false(vv_deletions_has(deletions, 5));
     struct vv_deletions_figures figures;
     vv_deletions_read_figures(deletions, &figures);
@@ -363,6 +377,7 @@ int main(void)
         cmocka_unit_test(what_was_swept_is_told_again_and_then_not),
         cmocka_unit_test(what_others_swept_need_not_be_swept),
         cmocka_unit_test(a_marker_stays_while_a_journal_may_have_something_older),
+        cmocka_unit_test(a_marker_stays_until_it_is_swept),
         cmocka_unit_test(markers_that_end_early_enough_are_retired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

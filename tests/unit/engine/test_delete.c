@@ -586,7 +586,7 @@ static void spans_that_are_frozen_are_not_sealed_again(void **state)
     delete_points(&place, "tag=h=b", 60, MINUTES);
     sweep_all(&place);
     assert_int_equal(gauge(&place, "varve_deletion_spans_marked_total"), 1);
-    vv_sim_clock_advance(&place.clock, 90 * VV_MINUTE); /* both hours are frozen by now */
+    vv_sim_clock_advance(&place.clock, 2 * VV_HOUR); /* both hours are frozen by now */
     delete_points(&place, "tag=h=a", 0, MINUTES);
     assert_int_equal(count(&place), ALL / 4);
     sweep_all(&place);

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deleting what only tiers hold. What is frozen, so old that no points of it are taken any more,
+ * can't be built again from points, so what is deleted of it is taken out of the records of tiers
+ * by the sweep, the finest tier first: whole steps go, and a coarser step of which only a part is
+ * deleted is built again of finer ones. Whether that can be is looked at before the order is taken;
+ * and until it is swept nothing expires of what there was when it was taken (storage.c).
+ */
+#include "base/log.h"
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+#include "seal/cut.h"
+
+#include <inttypes.h>
+
+#define LOOKS_MAX 100000u /* steps that are looked at for an order */
+
+/* ---- what is frozen ---- */
+
+/* Units of the finest tier that are built of points must find all of them. */
+static int64_t whole_points_from(const struct vv_tiers *tiers, int64_t raw_from)
+{
+    int tier = 0;
+    while (tier < VV_SPACES && tiers->spaces[tier] == VV_REGISTRY_NONE) {
+        tier++;
+    }
+    bool is_bound =
+        tier < VV_SPACES && raw_from > VV_TIME_MIN && raw_from < VV_TIME_MAX - VV_DAY * 100;
+    return is_bound ? raw_from + vv_tier_unit_ns_max((enum vv_space)tier) : VV_TIME_MIN;
+}
+
+int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    int64_t age = vv_engine_accepted_age(engine, place);
+    int64_t frozen = age > 0 && now_ns > VV_TIME_MIN + age ? now_ns - age : VV_TIME_MIN;
+    int64_t gone = whole_points_from(&tiers, bounds.raw_from); /* retention may be longer now */
+    return gone > frozen ? gone : frozen;
+}
+
+/* ---- before an order is taken ---- */
+
+#define EXPIRY_AHEAD_NS (2 * VV_HOUR) /* what is not gone by then stays until the sweep is done */
+
+static int64_t later_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What counts as whole: not what may expire before the order is taken. */
+static struct vv_reroll_bounds bounds_for(struct vv_engine *engine, uint32_t place, int64_t now)
+{
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    struct vv_retentions retentions = vv_engine_retentions(engine, place);
+    int64_t ahead = now + EXPIRY_AHEAD_NS;
+    if (retentions.raw_ns > 0) {
+        bounds.raw_from = later_of(bounds.raw_from, ahead - retentions.raw_ns);
+    }
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        if (retentions.tiers_ns[tier] > 0) {
+            bounds.tier_gone[tier] = ahead - retentions.tiers_ns[tier];
+            bounds.tier_from[tier] = later_of(bounds.tier_from[tier], bounds.tier_gone[tier]);
+        }
+    }
+    return bounds;
+}
+
+struct checking {
+    struct vv_engine *engine;
+    const struct vv_deletion_order *order;
+    uint32_t place; /* of the measurements that are looked at now … */
+    struct vv_reroll_bounds bounds;
+    int64_t frozen; /* … and what is frozen of them */
+    uint64_t looks;
+    struct vv_error *error;
+};
+
+/* What was refused, and where. */
+struct obstacle {
+    enum vv_reroll_verdict verdict; /* VV_REROLL_NOTHING: nothing */
+    enum vv_space tier;
+};
+
+static enum vv_status look_at_step(struct checking *checking, enum vv_space tier,
+                                   struct vv_cut *cut, int64_t start, struct obstacle *obstacle)
+{
+    if (++checking->looks > LOOKS_MAX) {
+        return vv_error_set(
+            checking->error, VV_TOO_LARGE,
+            "too many steps of tiers would have to be looked at: delete whole days, "
+            "or narrow it with source or tag");
+    }
+    obstacle->tier = tier;
+    return vv_cut_look(checking->engine->steps_looker, tier, cut, start, &checking->bounds,
+                       &obstacle->verdict, checking->error);
+}
+
+/* A measurement of a source, or a metric of it. */
+static enum vv_status look_at_series(struct checking *checking, enum vv_space tier, int64_t start,
+                                     uint32_t measurement, uint32_t metric,
+                                     struct obstacle *obstacle)
+{
+    const struct vv_deletion_order *order = checking->order;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0;
+         i < order->n_sources && status == VV_OK && obstacle->verdict == VV_REROLL_NOTHING; i++) {
+        struct vv_cut cut = {.source = order->sources[i],
+                             .measurement = measurement,
+                             .metric = metric,
+                             .from = order->from,
+                             .to = order->to,
+                             .before = checking->frozen};
+        status = look_at_step(checking, tier, &cut, start, obstacle);
+    }
+    return status;
+}
+
+/* Of all that the order names. */
+static enum vv_status look_at_all(struct checking *checking, enum vv_space tier, int64_t start,
+                                  struct obstacle *obstacle)
+{
+    const struct vv_deletion_order *order = checking->order;
+    struct vv_registry *registry = checking->engine->registry;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0;
+         i < order->n_numbers && status == VV_OK && obstacle->verdict == VV_REROLL_NOTHING; i++) {
+        struct vv_metric_info info = {.measurement = order->numbers[i]};
+        bool is_metric = order->scope == VV_DELETION_METRIC;
+        if (is_metric) {
+            vv_registry_metric_info(registry, order->numbers[i], &info);
+        }
+        if (vv_registry_place(registry, info.measurement) == checking->place) {
+            status =
+                look_at_series(checking, tier, start, info.measurement,
+                               is_metric ? order->numbers[i] : VV_ROLLUP_ALL_METRICS, obstacle);
+        }
+    }
+    uint32_t n = order->n_numbers == 0 ? vv_registry_measurement_count(registry) : 0;
+    for (uint32_t i = 0; i < n && status == VV_OK && obstacle->verdict == VV_REROLL_NOTHING; i++) {
+        if (vv_registry_measurement_tenant(registry, i) == order->tenant &&
+            vv_registry_place(registry, i) == checking->place) {
+            status = look_at_series(checking, tier, start, i, VV_ROLLUP_ALL_METRICS, obstacle);
+        }
+    }
+    return status;
+}
+
+/* Whether an end lies inside a step of the tier that is frozen; then *start_out is the step's. */
+static bool is_inside(const struct checking *checking, enum vv_space tier, int64_t end,
+                      int64_t *start_out)
+{
+    *start_out = vv_time_floor(end, vv_tier_step_ns(tier));
+    return end > VV_TIME_MIN && end <= VV_TIME_MAX && *start_out < end &&
+           *start_out < checking->frozen;
+}
+
+/* The coarsest tier counts: what fits its steps fits those of the finer ones. */
+static enum vv_status find_obstacle(struct checking *checking, struct obstacle *obstacle)
+{
+    const struct vv_deletion_order *order = checking->order;
+    struct vv_tiers tiers = vv_registry_tiers(checking->engine->registry, checking->place);
+    enum vv_status status = VV_OK;
+    for (int tier = VV_SPACES - 1; tier >= 0; tier--) {
+        const int64_t ends[] = {order->from, order->to};
+        for (size_t i = 0; i < 2 && tiers.spaces[tier] != VV_REGISTRY_NONE; i++) {
+            int64_t start;
+            if (!is_inside(checking, (enum vv_space)tier, ends[i], &start)) {
+                continue;
+            }
+            status = look_at_all(checking, (enum vv_space)tier, start, obstacle);
+            if (status != VV_OK || obstacle->verdict != VV_REROLL_NOTHING) {
+                return status;
+            }
+        }
+    }
+    return VV_OK;
+}
+
+static enum vv_status refuse(const struct checking *checking, const struct obstacle *obstacle)
+{
+    static const char *const words[VV_SPACES] = {"minutes", "hours", "days"};
+    char from[VV_TIME_TEXT_SIZE];
+    char to[VV_TIME_TEXT_SIZE];
+    char frozen[VV_TIME_TEXT_SIZE];
+    int64_t step_ns = vv_tier_step_ns(obstacle->tier);
+    int64_t first = checking->order->from;
+    int64_t end = checking->order->to;
+    int64_t start;
+    if (is_inside(checking, obstacle->tier, first, &start)) {
+        first = start;
+    }
+    if (is_inside(checking, obstacle->tier, end, &start)) {
+        end = start + step_ns;
+    }
+    vv_time_format(first > VV_TIME_MIN ? first : VV_TIME_MIN, from);
+    vv_time_format(end <= VV_TIME_MAX ? end : VV_TIME_MAX, to);
+    vv_time_format(checking->frozen, frozen);
+    if (obstacle->verdict == VV_REROLL_UNSEALED) {
+        return vv_error_set(checking->error, VV_OVERLOAD,
+                            "what the %s of a part of the range are built of waits to be sealed or "
+                            "built: try again later, or delete whole ones, as from %s to %s",
+                            words[obstacle->tier], from, to);
+    }
+    return vv_error_set(
+        checking->error, VV_INVALID,
+        "only whole %s can be deleted there: before %s points may be gone, and what "
+        "these %s were built of %s; the nearest range that can be deleted is from "
+        "%s to %s",
+        words[obstacle->tier], frozen, words[obstacle->tier],
+        obstacle->verdict == VV_REROLL_DAMAGED ? "can't be read" : "is not all there any more",
+        from, to);
+}
+
+static enum vv_status refuse_shared(const struct checking *checking)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    vv_time_format(checking->frozen, text);
+    return vv_error_set(checking->error, VV_INVALID,
+                        "before %s points may be gone, and only tiers have what there was: where "
+                        "nodes share a store (store.kind: cassandra) nothing can be deleted there "
+                        "yet; delete from then on",
+                        text);
+}
+
+/* Whether the order has any measurement of the place. */
+static bool concerns_place(const struct checking *checking)
+{
+    const struct vv_deletion_order *order = checking->order;
+    struct vv_registry *registry = checking->engine->registry;
+    bool concerns = order->n_numbers == 0;
+    for (size_t i = 0; i < order->n_numbers && !concerns; i++) {
+        struct vv_metric_info info = {.measurement = order->numbers[i]};
+        if (order->scope == VV_DELETION_METRIC) {
+            vv_registry_metric_info(registry, order->numbers[i], &info);
+        }
+        concerns = vv_registry_place(registry, info.measurement) == checking->place;
+    }
+    return concerns;
+}
+
+/* The measurements of one place. */
+static enum vv_status check_place(struct checking *checking, int64_t now,
+                                  struct vv_deleted *deleted)
+{
+    struct vv_engine *engine = checking->engine;
+    const struct vv_deletion_order *order = checking->order;
+    struct obstacle obstacle = {.verdict = VV_REROLL_NOTHING};
+    checking->frozen = vv_steps_frozen(engine, checking->place, now + VV_MINUTE); /* when stamped */
+    if (!vv_registry_tiers(engine->registry, checking->place).any ||
+        order->from >= checking->frozen || !concerns_place(checking)) {
+        return VV_OK;
+    }
+    int64_t to = order->to < checking->frozen ? order->to : checking->frozen;
+    bool is_first = deleted->tiers_from == deleted->tiers_to;
+    deleted->tiers_from = order->from;
+    deleted->tiers_to = is_first || to > deleted->tiers_to ? to : deleted->tiers_to;
+    if (engine->store->ops->shared) {
+        return refuse_shared(checking);
+    }
+    checking->bounds = bounds_for(engine, checking->place, now);
+    enum vv_status status = find_obstacle(checking, &obstacle);
+    return status == VV_OK && obstacle.verdict != VV_REROLL_NOTHING ? refuse(checking, &obstacle)
+                                                                    : status;
+}
+
+enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion_order *order,
+                              struct vv_deleted *deleted, struct vv_error *error)
+{
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(engine->registry, order->tenant, places);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    struct checking checking = {.engine = engine, .order = order, .error = error};
+    enum vv_status status = vv_reroll_make(engine, &engine->steps_looker);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        checking.place = places[i];
+        status = check_place(&checking, now, deleted);
+    }
+    return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory: try again later")
+                                  : status;
+}
+
+/* ---- the sweep ---- */
+
+static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *marker)
+{
+    const struct vv_sweep *sweep = &engine->sweep;
+    bool is_metric = marker->scope == VV_DELETION_METRIC;
+    return (struct vv_cut){.source = sweep->source,
+                           .measurement = sweep->measurement,
+                           .metric = is_metric ? marker->number : VV_ROLLUP_ALL_METRICS,
+                           .from = marker->from,
+                           .to = marker->to,
+                           .before = sweep->frozen};
+}
+
+static void note(struct vv_engine *engine, const struct vv_cut_figures *figures)
+{
+    atomic_fetch_add(&engine->counters.records_cut, figures->records);
+    if (figures->kept + figures->damaged > 0) {
+        struct vv_str word = vv_space_word((enum vv_space)engine->sweep.tier);
+        vv_log(
+            VV_LOG_WARN, "steps_not_deleted",
+            "tier=%.*s steps=%" PRIu64 " damaged=%" PRIu64
+            " message=\"steps of which a part was deleted stay, since what they were built of is "
+            "not there any more\"",
+            VV_STR_ARG(word), figures->kept, figures->damaged);
+    }
+}
+
+/* The tier's next bucket from the sweep's time on that has something; false: there is none. */
+static enum vv_status next_bucket(struct vv_engine *engine, uint32_t space, int64_t to,
+                                  int64_t *bucket_out, bool *found_out, struct vv_error *error)
+{
+    const struct vv_sweep *sweep = &engine->sweep;
+    struct vv_store *store = engine->store;
+    enum vv_space tier = (enum vv_space)sweep->tier;
+    int64_t at = vv_time_floor(vv_unit_earliest(tier, sweep->time), vv_tier_plan(tier).bucket_ns);
+    enum vv_status status =
+        store->ops->nearest(store, 0, space, sweep->source, at, true, bucket_out, error);
+    *found_out = status == VV_OK && *bucket_out < to;
+    return status == VV_DONE ? VV_OK : status;
+}
+
+/* What can't be read stays, as for the sealer. */
+static enum vv_status cut_bucket(struct vv_engine *engine, const struct vv_cut *cut, int64_t bucket,
+                                 const struct vv_reroll_bounds *bounds, size_t *reads,
+                                 struct vv_error *error)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    struct vv_cut_figures figures = {0};
+    enum vv_space tier = (enum vv_space)sweep->tier;
+    enum vv_status status = vv_cut_bucket(sweep->cutter, tier, cut, bucket, bounds,
+                                          engine->clock->wall_ns(engine->clock), &figures, error);
+    if (status == VV_CORRUPT || status == VV_NEWER) {
+        figures.damaged++;
+        status = VV_OK;
+    }
+    note(engine, &figures);
+    *reads += 1 + figures.records;
+    sweep->time = bucket + vv_tier_plan(tier).bucket_ns;
+    return status;
+}
+
+enum vv_status vv_steps_sweep(struct vv_engine *engine, size_t *reads, size_t reads_max,
+                              bool *is_done_out, struct vv_error *error)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    uint32_t place = vv_registry_place(engine->registry, sweep->measurement);
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_cut cut = cut_of(engine, &sweep->markers[sweep->at]);
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    int64_t to = cut.to < cut.before ? cut.to : cut.before;
+    enum vv_status status = vv_reroll_make(engine, &sweep->cutter);
+    while (sweep->tier < VV_SPACES && *reads < reads_max && status == VV_OK) {
+        uint32_t space = tiers.spaces[sweep->tier];
+        int64_t bucket;
+        bool found = false;
+        if (space != VV_REGISTRY_NONE && sweep->time < to) {
+            status = next_bucket(engine, space, to, &bucket, &found, error);
+            *reads += 1;
+        }
+        if (status == VV_OK && !found) {
+            sweep->tier++;
+            sweep->time = sweep->first;
+        } else if (status == VV_OK) {
+            status = cut_bucket(engine, &cut, bucket, &bounds, reads, error);
+        }
+    }
+    *is_done_out = sweep->tier >= VV_SPACES;
+    return status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seal/pyramid_private.h"
+
+struct vv_unit vv_pyramid_below(const struct vv_tiers *tiers, const struct vv_plans *plans,
+                                enum vv_space tier, int64_t start)
+{
+    int64_t end = start + vv_tier_step_ns(tier);
+    int finer = (int)tier - 1;
+    while (finer >= 0 && tiers->spaces[finer] == VV_REGISTRY_NONE) {
+        finer--;
+    }
+    if (finer < 0) {
+        return (struct vv_unit){start, end};
+    }
+    return (struct vv_unit){
+        vv_unit_of((enum vv_space)finer, plans->plans, plans->n, start).from,
+        vv_unit_of((enum vv_space)finer, plans->plans, plans->n, end - 1).to,
+    };
+}
+
+/* What stays of the steps, and those that are made anew. */
+static enum vv_status add_steps(struct vv_build *build, const struct vv_pyramid_cut *cut)
+{
+    struct vv_rollup *rollup = build->pyramid->rollup;
+    vv_rollup_leave_out(rollup, &cut->gone);
+    enum vv_status status = vv_build_add_record(build, cut->records, cut->first);
+    for (size_t i = 0; i < cut->n_again && status == VV_OK; i++) {
+        int64_t start = cut->again[i];
+        const struct vv_rollup_part part = {cut->gone.metric, start,
+                                            start + vv_tier_step_ns(cut->tier)};
+        struct vv_unit below = vv_pyramid_below(&build->tiers, &build->plans, cut->tier, start);
+        vv_rollup_take_only(rollup, &part);
+        status = vv_build_gather(build, (int)cut->tier, below.from, below.to);
+    }
+    return status;
+}
+
+enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t place,
+                              const struct vv_pyramid_cut *cut, struct vv_piece_list *blocks_out,
+                              struct vv_error *error)
+{
+    struct vv_build build;
+    struct vv_few *few = &pyramid->few;
+    const struct vv_span_key *key = &cut->records->items[cut->first].key;
+    int64_t step_ns = vv_tier_step_ns(cut->tier);
+    enum vv_status status =
+        vv_build_begin(&build, pyramid, place, key->partition.source, key->measurement, error);
+    vv_rollup_begin(pyramid->rollup, step_ns);
+    vv_few_drop(few);
+    if (status == VV_OK && cut->is_rows) {
+        vv_few_begin(few, (size_t)((cut->unit.to - cut->unit.from - 1) / step_ns + 1));
+        status = vv_build_add_record(&build, cut->records, cut->first);
+    } else if (status == VV_OK) {
+        status = add_steps(&build, cut);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .key = *key, .version = VV_VERSION_NONE};
+    if (few->n > 0) {
+        return vv_build_write_rows(&build, &piece, &cut->unit, blocks_out);
+    }
+    if (vv_rollup_steps(pyramid->rollup) == 0) {
+        return vv_piece_list_add(blocks_out, &piece, false)
+                   ? VV_OK
+                   : vv_error_set(error, VV_NO_MEMORY, "out of memory while building tiers");
+    }
+    return vv_build_write_steps(&build, &piece, &cut->unit, blocks_out);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rerolling shares with who takes steps out of records (cut.c). One thread at a time. */
+#ifndef VV_SEAL_REROLL_PRIVATE_H
+#define VV_SEAL_REROLL_PRIVATE_H
+
+#include "model/merge.h"
+#include "seal/pieces.h"
+#include "seal/pyramid.h"
+#include "seal/reroll.h"
+#include "tier/cover.h"
+#include "tier/rollup.h"
+
+struct vv_reroll {
+    struct vv_reroll_options options;
+    struct vv_pyramid *pyramid;
+    struct vv_rollup *rollup; /* to make steps of records of rows */
+    struct vv_merge *merge;
+    struct vv_piece_list stored;
+    struct vv_piece_list built;
+    struct vv_cover covers[VV_SPACES]; /* of what is below */
+};
+
+/* One unit that is looked at. */
+struct vv_look {
+    struct vv_reroll *reroll;
+    uint32_t place; /* of the points */
+    uint32_t source;
+    uint32_t measurement;
+    struct vv_tiers tiers;
+    struct vv_plans plans;
+    const struct vv_reroll_bounds *bounds;
+    enum vv_reroll_verdict verdict; /* why it is refused, or VV_REROLL_NOTHING */
+    struct vv_error *error;
+};
+
+/* Visits the records of a tier that begin at or before `from`, as far back as one may, up to `to`.
+ */
+VV_MUST_CHECK enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier,
+                                                int64_t from, int64_t to, vv_piece_visit visit,
+                                                void *context);
+/* Whether all is there that [from, to) of the tier `above` is built of, where [from, to) is made of
+ * whole units below: look->verdict is VV_REROLL_NOTHING, or says why not. Errors of the store. */
+VV_MUST_CHECK enum vv_status vv_look_prove(struct vv_look *look, int above, int64_t from,
+                                           int64_t to);
+/* What the source's cohort has of the unit is made of it: it is to be made anew, which is to be
+ * durable before the record changes. */
+VV_MUST_CHECK enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier,
+                                                   int64_t now_ns, const struct vv_span_key *key,
+                                                   int64_t to, struct vv_error *error);
+
+#endif

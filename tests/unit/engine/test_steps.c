@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deleting what only tiers hold: whole steps go, of all tiers, and do not come back; a part of a
+ * step is refused, with the nearest range that can be deleted.
+ */
+#include "base/log.h"
+#include "engine/engine.h"
+#include "ingest/line_protocol.h"
+#include "simulation/sim_clock.h"
+#include "simulation/sim_disk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TENANT VV_STR_LITERAL("t")
+#define DAYS   3
+#define HOURS  (DAYS * 24)
+#define EACH   60 /* values of a metric of a source in an hour */
+
+static const int64_t start = 20454 * VV_DAY; /* 2026-01-01 */
+
+struct place {
+    struct vv_sim_disk *disk;
+    struct vv_sim_clock clock;
+    struct vv_store *store;
+    struct vv_engine *engine;
+};
+
+static void open_engine(struct place *place)
+{
+    struct vv_settings settings;
+    struct vv_error error = {0};
+    vv_settings_init(&settings);
+    strcpy(settings.data, "/data");
+    settings.disk_reserve_bytes = 0;
+    settings.series_cache_bytes = 1 << 20;
+    settings.journal_segment_bytes = 64 << 10;
+    settings.seal_quiet_ns = VV_SECOND;
+    settings.bucket_ns = VV_DAY;
+    settings.span_ns = VV_HOUR;
+    struct vv_engine_options options = {.settings = &settings,
+                                        .disk = vv_sim_disk_interface(place->disk),
+                                        .clock = &place->clock.clock,
+                                        .store = place->store,
+                                        .manual = true};
+    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
+        vv_engine_recover(place->engine, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static enum vv_status step(struct place *place, enum vv_engine_task task)
+{
+    struct vv_error error = {0};
+    return vv_engine_step(place->engine, task, &error);
+}
+
+static void step_all(struct place *place, enum vv_engine_task task)
+{
+    enum vv_status status;
+    do {
+        vv_sim_clock_advance(&place->clock, VV_SECOND);
+        status = step(place, task);
+    } while (status == VV_OK);
+    assert_int_equal(status, VV_DONE);
+}
+
+static void seal_all(struct place *place)
+{
+    step_all(place, VV_TASK_SEAL_ALL);
+}
+
+static void sweep_all(struct place *place)
+{
+    step_all(place, VV_TASK_SWEEP);
+}
+
+static void expire(struct place *place)
+{
+    assert_int_equal(step(place, VV_TASK_EXPIRE), VV_OK);
+}
+
+static void set_retentions(struct place *place, int64_t raw_ns, int64_t minute_ns, int64_t hour_ns)
+{
+    struct vv_error error = {0};
+    const struct vv_retentions retentions = {.raw_ns = raw_ns, .tiers_ns = {minute_ns, hour_ns, 0}};
+    if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static void crash(struct place *place, uint64_t seed)
+{
+    vv_engine_close(place->engine);
+    vv_store_memory_crash(place->store, seed);
+    vv_sim_disk_restart(place->disk);
+    open_engine(place);
+}
+
+static void keep_status(void *context, enum vv_status status, const char *message)
+{
+    (void)message;
+    *(enum vv_status *)context = status;
+}
+
+static void write_text(struct place *place, struct vv_str text)
+{
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    enum vv_status outcome = VV_UNKNOWN;
+    assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    vv_engine_account(place->engine, &staging);
+    vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
+    vv_staging_deinit(&staging);
+    assert_int_equal(step(place, VV_TASK_COMMIT), VV_OK);
+    assert_int_equal(outcome, VV_OK);
+}
+
+/* Two sources and metrics, a point a minute; and a source that has 30 in each minute of an hour. */
+static void write_all(struct place *place)
+{
+    struct vv_buffer text = {0};
+    for (int minute = 0; minute < HOURS * 60; minute++) {
+        for (int source = 0; source < 2; source++) {
+            vv_buffer_format(&text, "m,h=%c v=%d,w=%d.5 %lld\n", 'a' + source, minute, minute,
+                             (long long)(start + minute * VV_MINUTE));
+        }
+    }
+    for (int point = 0; point < 60 * 30; point++) {
+        vv_buffer_format(&text, "n,h=dense v=%d %lld\n", point,
+                         (long long)(start + point * 2 * VV_SECOND));
+    }
+    write_text(place, (struct vv_str){(char *)text.data, text.size});
+    vv_buffer_deinit(&text);
+}
+
+/* All tiers are built of points that are kept for ever. */
+static void begin_whole(struct place *place)
+{
+    vv_log_level_set(VV_LOG_OFF);
+    place->disk = vv_sim_disk_create(1);
+    struct vv_disk *disk = vv_sim_disk_interface(place->disk);
+    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
+    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
+    vv_sim_clock_init(&place->clock, start + DAYS * VV_DAY);
+    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
+    assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
+    open_engine(place);
+    set_retentions(place, 0, 0, 0);
+    write_all(place);
+    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
+    vv_sim_clock_advance(&place->clock, 40 * VV_DAY);
+    seal_all(place);
+}
+
+/* Points are gone, and minutes, unless they are kept for so long. */
+static void begin_without_points(struct place *place, int64_t minute_ns)
+{
+    begin_whole(place);
+    set_retentions(place, 2 * VV_DAY, minute_ns, 60 * VV_DAY);
+    expire(place);
+}
+
+static void begin(struct place *place)
+{
+    begin_without_points(place, 3 * VV_DAY);
+}
+
+static void end(struct place *place)
+{
+    vv_engine_close(place->engine);
+    place->store->ops->close(place->store);
+    vv_sim_disk_destroy(place->disk);
+}
+
+/* ---- deleting ---- */
+
+/* [from, to), from the start on, of what one parameter selects. */
+static enum vv_status try_delete(struct place *place, const char *name, const char *value,
+                                 int64_t from, int64_t to, struct vv_deleted *deleted,
+                                 struct vv_error *error)
+{
+    char times[2][32];
+    snprintf(times[0], sizeof times[0], "%lld", (long long)(start + from));
+    snprintf(times[1], sizeof times[1], "%lld", (long long)(start + to));
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
+                                              {vv_str_of(name), vv_str_of(value)},
+                                              {VV_STR_LITERAL("from"), vv_str_of(times[0])},
+                                              {VV_STR_LITERAL("to"), vv_str_of(times[1])}};
+    struct vv_request *request;
+    enum vv_status status =
+        vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
+                         place->clock.clock.wall_ns(&place->clock.clock), &request, error);
+    if (status == VV_OK) {
+        status = vv_engine_delete(place->engine, request, deleted, error);
+        vv_request_destroy(request);
+    }
+    return status;
+}
+
+static void order(struct place *place, const char *name, const char *value, int64_t from,
+                  int64_t to)
+{
+    struct vv_error error = {0};
+    struct vv_deleted deleted;
+    if (try_delete(place, name, value, from, to, &deleted, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static void delete_hours(struct place *place, const char *name, const char *value, int from, int to)
+{
+    order(place, name, value, from * VV_HOUR, to * VV_HOUR);
+    sweep_all(place);
+}
+
+static void assert_refused(struct place *place, const char *value, int64_t from, int64_t to,
+                           const char *steps, const char *nearest)
+{
+    struct vv_error error = {0};
+    struct vv_deleted deleted;
+    assert_int_equal(try_delete(place, "tag", value, from, to, &deleted, &error), VV_INVALID);
+    if (!strstr(error.message, steps) || !strstr(error.message, nearest)) {
+        fail_msg("%s, not %s, %s", error.message, steps, nearest);
+    }
+}
+
+/* ---- asking ---- */
+
+/* How many values the steps of a tier have, of the metrics and sources that match. */
+static uint64_t count(struct place *place, const char *tier, const char *length, const char *metric,
+                      const char *tag)
+{
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), TENANT},
+        {VV_STR_LITERAL("metric"), vv_str_of(metric)},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count")},
+        {VV_STR_LITERAL("step"), vv_str_of(length)},
+        {VV_STR_LITERAL("tier"), vv_str_of(tier)},
+        {vv_str_of(tag ? "tag" : "group_by"), vv_str_of(tag ? tag : "all")},
+    };
+    struct vv_request *request;
+    struct vv_result *result = NULL;
+    struct vv_query_limits limits;
+    struct vv_buffer text = {0};
+    struct vv_error error = {0};
+    vv_engine_query_limits(place->engine, &limits);
+    enum vv_status status =
+        vv_request_parse(VV_REQUEST_QUERY, parameters, 6,
+                         place->clock.clock.wall_ns(&place->clock.clock), &request, &error);
+    if (status == VV_OK) {
+        status = vv_result_open(vv_engine_query_context(place->engine), &limits, request,
+                                VV_FORMAT_CSV, &result, &error);
+    }
+    while (status == VV_OK) {
+        status = vv_result_write(result, &text, 4096, &error);
+    }
+    if (status != VV_DONE) {
+        fail_msg("%s", error.message);
+    }
+    vv_result_close(result);
+    vv_buffer_u8(&text, 0);
+    uint64_t sum = 0;
+    for (char *line = strtok((char *)text.data, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+        const char *last = line[0] == '#' ? NULL : strrchr(line, ',');
+        sum += last ? strtoull(last + 1, NULL, 10) : 0; /* the header counts for nothing */
+    }
+    vv_buffer_deinit(&text);
+    return sum;
+}
+
+static uint64_t hours(struct place *place, const char *metric, const char *tag)
+{
+    return count(place, "hour", "1h", metric, tag);
+}
+
+static uint64_t days(struct place *place, const char *metric, const char *tag)
+{
+    return count(place, "day", "1d", metric, tag);
+}
+
+/* So many hours are gone of one metric of a source, in hours and days, of it and of all sources. */
+static void assert_gone(struct place *place, uint64_t gone)
+{
+    assert_int_equal(hours(place, "m.v", "h=a"), (HOURS - gone) * EACH);
+    assert_int_equal(days(place, "m.v", "h=a"), (HOURS - gone) * EACH);
+    assert_int_equal(days(place, "m.v", NULL), (2 * HOURS - gone) * EACH);
+    assert_int_equal(hours(place, "m.v", NULL), (2 * HOURS - gone) * EACH);
+}
+
+static void assert_others_are_whole(struct place *place)
+{
+    assert_int_equal(hours(place, "m.*", "h=b"), 2 * HOURS * EACH);
+    assert_int_equal(days(place, "m.*", "h=b"), 2 * HOURS * EACH);
+}
+
+/* ---- tests ---- */
+
+static void whole_steps_go_of_all_tiers(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    assert_gone(&place, 0);
+    delete_hours(&place, "tag", "h=a", 1, 3);
+    assert_gone(&place, 2);
+    seal_all(&place); /* what sources have together is built again */
+    assert_gone(&place, 2);
+    assert_int_equal(hours(&place, "m.w", "h=a"), (HOURS - 2) * EACH);
+    assert_others_are_whole(&place);
+    delete_hours(&place, "tag", "h=a", 20, 30); /* parts of two days */
+    delete_hours(&place, "tag", "h=a", 48, 72); /* a whole one */
+    seal_all(&place);
+    assert_gone(&place, 2 + 10 + 24);
+    assert_others_are_whole(&place);
+    end(&place);
+}
+
+static void a_metric_goes_and_the_others_stay(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    order(&place, "metric", "m.v", 5 * VV_HOUR, 7 * VV_HOUR);
+    sweep_all(&place);
+    seal_all(&place);
+    assert_int_equal(hours(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
+    assert_int_equal(days(&place, "m.v", "h=b"), (HOURS - 2) * EACH);
+    assert_int_equal(hours(&place, "m.w", "h=a"), HOURS * EACH);
+    assert_int_equal(days(&place, "m.w", NULL), 2 * HOURS * EACH);
+    assert_int_equal(days(&place, "n.v", "h=dense"), 1800);
+    end(&place);
+}
+
+static void a_part_of_a_step_is_refused_with_the_nearest_range(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    assert_refused(&place, "h=a", 30 * VV_MINUTE, 130 * VV_MINUTE, "whole hours",
+                   "from 2026-01-01T00:00:00Z to 2026-01-01T03:00:00Z");
+    assert_refused(&place, "h=a", VV_HOUR, 2 * VV_HOUR + 1, "whole hours",
+                   "from 2026-01-01T01:00:00Z to 2026-01-01T03:00:00Z");
+    assert_refused(&place, "h=a", VV_HOUR, VV_HOUR + 1, "whole hours",
+                   "from 2026-01-01T01:00:00Z to 2026-01-01T02:00:00Z");
+    sweep_all(&place);
+    assert_gone(&place, 0);
+    delete_hours(&place, "tag", "h=a", 0, 3);
+    assert_gone(&place, 3);
+    end(&place);
+}
+
+static void a_day_is_not_cut_where_its_hours_are_gone(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
+    expire(&place);
+    assert_refused(&place, "h=a", 25 * VV_HOUR, 27 * VV_HOUR, "whole days",
+                   "from 2026-01-02T00:00:00Z to 2026-01-03T00:00:00Z");
+    assert_int_equal(days(&place, "m.v", "h=a"), HOURS * EACH);
+    delete_hours(&place, "tag", "h=a", 24, 48);
+    seal_all(&place);
+    assert_int_equal(days(&place, "m.v", "h=a"), (HOURS - 24) * EACH);
+    assert_int_equal(days(&place, "m.v", NULL), (2 * HOURS - 24) * EACH);
+    end(&place);
+}
+
+static void minutes_that_are_left_can_be_deleted(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_without_points(&place, 0);
+    assert_refused(&place, "h=dense", 90 * VV_SECOND, 3 * VV_MINUTE, "whole minutes",
+                   "from 2026-01-01T00:01:00Z to 2026-01-01T00:03:00Z");
+    order(&place, "tag", "h=dense", VV_MINUTE, 3 * VV_MINUTE);
+    sweep_all(&place);
+    assert_int_equal(count(&place, "minute", "1m", "n.v", "h=dense"), 1800 - 60);
+    assert_int_equal(hours(&place, "n.v", "h=dense"), 1800 - 60);
+    assert_int_equal(days(&place, "n.v", "h=dense"), 1800 - 60);
+    /* Where a minute has few points, these are kept, and go one by one. */
+    order(&place, "tag", "h=a", 90 * VV_SECOND, 150 * VV_SECOND);
+    sweep_all(&place);
+    assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH - 1);
+    assert_int_equal(days(&place, "m.v", "h=a"), HOURS * EACH - 1);
+    end(&place);
+}
+
+static void reroll_all(struct place *place)
+{
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT}};
+    struct vv_request *request;
+    struct vv_error error = {0};
+    struct vv_rerolled rerolled;
+    uint64_t id;
+    assert_int_equal(vv_request_parse(VV_REQUEST_REROLL, parameters, 1,
+                                      place->clock.clock.wall_ns(&place->clock.clock), &request,
+                                      &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_reroll(place->engine, request, &id, &error), VV_OK);
+    vv_request_destroy(request);
+    step_all(place, VV_TASK_REROLL);
+    assert_int_equal(vv_engine_read_reroll(place->engine, id, false, &rerolled, &error), VV_OK);
+    assert_int_equal(rerolled.state, VV_REROLLED_DONE);
+    assert_int_equal(rerolled.units[VV_REROLL_DIFFERENT] + rerolled.units[VV_REROLL_MISSING], 0);
+}
+
+static void what_is_deleted_does_not_come_back(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        struct place place;
+        begin(&place);
+        order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+        crash(&place, seed); /* it is in the journal only */
+        for (uint64_t i = 0; i < seed; i++) {
+            vv_sim_clock_advance(&place.clock, VV_SECOND);
+            (void)!step(&place, VV_TASK_SWEEP);
+        }
+        crash(&place, seed + 10);
+        sweep_all(&place);
+        assert_gone(&place, 2);
+        crash(&place, seed + 20);
+        seal_all(&place);
+        sweep_all(&place);
+        reroll_all(&place);
+        seal_all(&place);
+        vv_sim_clock_advance(&place.clock, 2 * VV_DAY);
+        expire(&place);
+        assert_gone(&place, 2);
+        assert_others_are_whole(&place);
+        end(&place);
+    }
+}
+
+static void nothing_expires_that_a_deletion_is_built_of(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
+    expire(&place);
+    sweep_all(&place);
+    expire(&place);
+    assert_int_equal(days(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
+    end(&place);
+}
+
+/* What points are there for is built of them, whatever part of it is deleted. */
+static void a_range_may_reach_into_time_that_is_not_frozen(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place);
+    set_retentions(&place, 43 * VV_DAY, 0, 0); /* what is before the second noon is frozen */
+    expire(&place);
+    struct vv_error error = {0};
+    struct vv_deleted deleted;
+    int64_t to = 60 * VV_HOUR + 30 * VV_MINUTE;
+    assert_int_equal(try_delete(&place, "tag", "h=a", VV_HOUR, to, &deleted, &error), VV_OK);
+    assert_int_equal(deleted.tiers_from, start + VV_HOUR);
+    assert_true(deleted.tiers_to >= start + 36 * VV_HOUR && deleted.tiers_to < start + to);
+    sweep_all(&place);
+    seal_all(&place);
+    assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH - 59 * EACH - EACH / 2);
+    assert_int_equal(days(&place, "m.v", "h=a"), HOURS * EACH - 59 * EACH - EACH / 2);
+    assert_others_are_whole(&place);
+    end(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_steps_go_of_all_tiers),
+        cmocka_unit_test(a_metric_goes_and_the_others_stay),
+        cmocka_unit_test(a_part_of_a_step_is_refused_with_the_nearest_range),
+        cmocka_unit_test(a_day_is_not_cut_where_its_hours_are_gone),
+        cmocka_unit_test(minutes_that_are_left_can_be_deleted),
+        cmocka_unit_test(what_is_deleted_does_not_come_back),
+        cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
+        cmocka_unit_test(a_range_may_reach_into_time_that_is_not_frozen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
