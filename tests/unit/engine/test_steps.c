@@ -459,6 +459,30 @@ static void nothing_expires_that_a_deletion_is_built_of(void **state)
     end(&place);
 }
 
+static void all_of_time_can_be_deleted(void **state)
+{
+    (void)state;
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
+                                              {VV_STR_LITERAL("tag"), VV_STR_LITERAL("h=a")},
+                                              {VV_STR_LITERAL("time"), VV_STR_LITERAL("all")}};
+    struct place place;
+    struct vv_request *request;
+    struct vv_deleted deleted;
+    struct vv_error error = {0};
+    begin(&place);
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 3,
+                                      place.clock.clock.wall_ns(&place.clock.clock), &request,
+                                      &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_delete(place.engine, request, &deleted, &error), VV_OK);
+    vv_request_destroy(request);
+    sweep_all(&place);
+    seal_all(&place);
+    assert_gone(&place, HOURS);
+    assert_others_are_whole(&place);
+    end(&place);
+}
+
 /* What points are there for is built of them, whatever part of it is deleted. */
 static void a_range_may_reach_into_time_that_is_not_frozen(void **state)
 {
@@ -491,6 +515,7 @@ int main(void)
         cmocka_unit_test(minutes_that_are_left_can_be_deleted),
         cmocka_unit_test(what_is_deleted_does_not_come_back),
         cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
+        cmocka_unit_test(all_of_time_can_be_deleted),
         cmocka_unit_test(a_range_may_reach_into_time_that_is_not_frozen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
