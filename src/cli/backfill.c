@@ -205,9 +205,7 @@ static void print_json(struct vv_backfill *backfill, double seconds)
         vv_time_format(report->first, first);
         vv_time_format(report->last, last);
     }
-    json_t *sealed = backfill->is_shared
-                         ? json_null() /* not known */
-                         : json_boolean(backfill->damaged == 0 && backfill->later == 0);
+    json_t *sealed = json_boolean(backfill->damaged == 0 && backfill->later == 0);
     json_t *root = json_pack(
         "{s:I, s:I, s:o, s:s?, s:s?, s:s?, s:o, s:I, s:I, s:I, s:b, s:f}", "lines",
         (json_int_t)report->lines, "accepted", (json_int_t)report->accepted, "refused", refused,
@@ -242,11 +240,6 @@ static void print_text(struct vv_backfill *backfill, double seconds)
             "from %s to %s: %s spans can't be sealed, since stored data is damaged; the server's "
             "log says more\n",
             first, last, vv_count_text(backfill->damaged, count));
-    } else if (backfill->is_shared) {
-        printf(
-            "from %s to %s: sealed by this server; others that share its store seal their part by "
-            "themselves\n",
-            first, last);
     } else if (backfill->later > 0) {
         printf("from %s to %s: sealed but for %s spans, which are hardly over: their turn comes in "
                "some hours, and what they hold is answered all the same\n",

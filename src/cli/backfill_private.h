@@ -54,7 +54,6 @@ struct vv_backfill {
     uint64_t open;                 /* spans that are not over at the end */
     uint64_t damaged;              /* that can't be sealed */
     uint64_t later;                /* whose turn to be sealed has not come at the end */
-    bool is_shared;                /* the server can't tell, as it shares its store */
 };
 
 /* ---- backfill_state.c ---- */

@@ -77,11 +77,10 @@ static enum vv_status call(struct waiting *waiting, const char *method, const ch
     }
 }
 
-static enum vv_status flush(struct waiting *waiting, bool seal, struct vv_error *error)
+static enum vv_status flush(struct waiting *waiting, struct vv_error *error)
 {
     struct vv_response response = {0};
-    enum vv_status status =
-        call(waiting, "POST", seal ? "/api/v1/flush?seal=true" : "/api/v1/flush", &response, error);
+    enum vv_status status = call(waiting, "POST", "/api/v1/flush", &response, error);
     if (status == VV_OK && response.code / 100 != 2) {
         vv_response_message(&response, error);
         status = VV_INVALID;
@@ -111,16 +110,6 @@ static enum vv_status make_path(const struct vv_backfill *backfill, struct vv_bu
     return good ? VV_OK : VV_NO_MEMORY;
 }
 
-static bool has_code(const struct vv_response *response, const char *code)
-{
-    const char *text = (const char *)response->body.data;
-    json_t *root = json_loadb(text ? text : "", response->body.size, 0, NULL);
-    const char *said = json_string_value(json_object_get(root, "code"));
-    bool has = said && strcmp(said, code) == 0;
-    json_decref(root);
-    return has;
-}
-
 static enum vv_status read_left(struct vv_backfill *backfill, const struct vv_response *response,
                                 uint64_t *left_out, struct vv_error *error)
 {
@@ -137,15 +126,13 @@ static enum vv_status read_left(struct vv_backfill *backfill, const struct vv_re
                 : vv_error_set(error, VV_INVALID, "the answer of the server cannot be read");
 }
 
-/* *left_out: what is due to be sealed. VV_NOT_FOUND: this server cannot tell. */
+/* *left_out: what is due to be sealed. */
 static enum vv_status ask(struct waiting *waiting, const char *path, uint64_t *left_out,
                           struct vv_error *error)
 {
     struct vv_response response = {0};
     enum vv_status status = call(waiting, "GET", path, &response, error);
-    if (status == VV_OK && response.code == 400 && has_code(&response, "shared")) {
-        status = VV_NOT_FOUND;
-    } else if (status == VV_OK && response.code != 200) {
+    if (status == VV_OK && response.code != 200) {
         vv_response_message(&response, error);
         status = VV_INVALID;
     } else if (status == VV_OK) {
@@ -170,10 +157,6 @@ static enum vv_status wait_sealed(struct waiting *waiting, struct vv_error *erro
             status = vv_interrupted() ? VV_CANCELLED : VV_OK;
         }
     }
-    if (status == VV_NOT_FOUND) {
-        waiting->backfill->is_shared = true;
-        status = flush(waiting, true, error);
-    }
     vv_buffer_deinit(&path);
     return status;
 }
@@ -189,7 +172,7 @@ enum vv_status vv_backfill_wait(struct vv_backfill *backfill, struct vv_error *e
     progress->unit = "spans";
     enum vv_status status = vv_client_create(&backfill->load.client, &waiting.client);
     if (status == VV_OK) {
-        status = flush(&waiting, false, error);
+        status = flush(&waiting, error);
     }
     if (status == VV_OK) {
         status = wait_sealed(&waiting, error);

@@ -207,8 +207,9 @@ struct vv_sealing {
     uint64_t due;              /* of spans and units, those whose turn has come */
 };
 /* Counts those that meet [from, to), as the store has them: what is in memory is there after a
- * flush. When all but `open` is 0 then, tiers equal the points. VV_NOT_FOUND; VV_LOCKED where
- * several nodes share the store. Reads as many marks as there are. */
+ * flush. When all but `open` is 0 then, tiers equal the points. Where several nodes share a store,
+ * of all of them, but for what they have in memory or parked; `damaged` is what this one found.
+ * VV_NOT_FOUND; VV_OVERLOAD while a part of the store is away. Reads as many marks as there are. */
 VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant,
                                                     int64_t from, int64_t to,
                                                     struct vv_sealing *sealing_out,

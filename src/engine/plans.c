@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 
-#define CLOCKS_DIFFER_NS (5 * VV_MINUTE)
 #define HISTORY_MAX      (VV_PLANS_MAX - 8)
 #define DISTANCE_NS_MIN  VV_HOUR /* of changes that nobody asked for */
 #define DISTANCE_NS_MAX  VV_DAY
@@ -116,7 +115,7 @@ static enum vv_status find_begin(struct vv_engine *engine, uint32_t source,
 {
     int64_t first;
     int64_t last;
-    int64_t at = reach(engine, later(wall(engine), engine->fleet ? CLOCKS_DIFFER_NS : 0));
+    int64_t at = reach(engine, later(wall(engine), engine->fleet ? VV_CLOCKS_DIFFER_NS : 0));
     at = at > present->from_ns ? at : present->from_ns + 1;
     if (vv_registry_source_times(engine->registry, source, &first, &last) && last >= at) {
         at = last + 1;

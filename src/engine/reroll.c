@@ -12,6 +12,7 @@
 #define SLICE_UNITS 64
 #define SLICE_NS    (50 * VV_MILLISECOND)
 #define SOURCES_MAX (1u << 22)
+#define TIMES_ROOM  (400 * VV_DAY) /* so that no bucket of a tier is cut off */
 
 struct vv_reroll_job {
     struct vv_deletion_order *order; /* sources, and measurements if only some are meant */
@@ -24,6 +25,7 @@ struct vv_reroll_job {
     int64_t time;         /* … from this time on … */
     int64_t end;          /* … up to this one */
     bool in_tier;
+    bool is_first; /* of it nothing was looked at yet */
 };
 
 /* ---- the order ---- */
@@ -72,11 +74,6 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
 {
     struct vv_delete_selection selection;
     *id_out = 0;
-    if (engine->store->ops->shared) {
-        return vv_error_set(error, VV_INVALID,
-                            "rerolling is not possible yet where the store is one that several "
-                            "nodes share (store: cassandra)");
-    }
     enum vv_status status =
         vv_request_order(&engine->query_context, request, SOURCES_MAX, &selection, error);
     if (status != VV_OK) {
@@ -153,6 +150,15 @@ static uint32_t place_of(const struct vv_engine *engine, const struct vv_reroll_
     return vv_registry_place(engine->registry, job->measurement);
 }
 
+/* Times that other nodes wrote are not known: all, of which what is empty is passed over. */
+static bool times_of(const struct vv_engine *engine, uint32_t source, int64_t *first, int64_t *last)
+{
+    *first = VV_TIME_MIN + TIMES_ROOM;
+    *last = VV_TIME_MAX - TIMES_ROOM;
+    return engine->store->ops->shared ||
+           vv_registry_source_times(engine->registry, source, first, last);
+}
+
 /* Its range, as far as the source has anything; false: it has nothing there. */
 static bool begin_tier(const struct vv_engine *engine, struct vv_reroll_job *job)
 {
@@ -160,14 +166,14 @@ static bool begin_tier(const struct vv_engine *engine, struct vv_reroll_job *job
     int64_t last;
     uint32_t source = source_of(job);
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
-    if (tiers.spaces[job->tier] == VV_REGISTRY_NONE ||
-        !vv_registry_source_times(engine->registry, source, &first, &last) ||
+    if (tiers.spaces[job->tier] == VV_REGISTRY_NONE || !times_of(engine, source, &first, &last) ||
         vv_registry_source_plans(engine->registry, source).n == 0) {
         return false;
     }
     job->time = first > job->order->from ? first : job->order->from;
     job->end = last < job->order->to ? last + 1 : job->order->to;
     job->in_tier = job->time < job->end;
+    job->is_first = true;
     return job->in_tier;
 }
 
@@ -210,6 +216,50 @@ static enum vv_status nearest(struct vv_engine *engine, uint32_t tenant, uint32_
     return status == VV_DONE ? VV_OK : status;
 }
 
+struct first {
+    int64_t from;
+    int64_t time;
+};
+
+static enum vv_status see_first(void *context, const struct vv_piece *piece)
+{
+    struct first *first = context;
+    int64_t time = piece->key.span_start > first->from ? piece->key.span_start : first->from;
+    first->time = time < first->time ? time : first->time;
+    return VV_OK;
+}
+
+/* The first record of a tier, or what makes it stale, from the job's time on, if it is before
+ * *time. Buckets of tiers are long, so they are looked into. */
+static enum vv_status nearest_record(struct vv_engine *engine, const struct vv_reroll_job *job,
+                                     enum vv_space tier, uint32_t space, int64_t *time,
+                                     struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    int64_t bucket_ns = vv_tier_plan(tier).bucket_ns;
+    int64_t earliest = vv_unit_earliest(tier, job->time);
+    int64_t bucket = vv_time_floor(earliest, bucket_ns);
+    struct first first = {.from = job->time, .time = *time};
+    enum vv_status status = VV_OK;
+    while (status == VV_OK && first.time == *time) {
+        int64_t found = INT64_MAX;
+        status = nearest(engine, space, source_of(job), bucket, &found, error);
+        if (status != VV_OK || found >= *time) {
+            return status;
+        }
+        const struct vv_span_key key =
+            vv_unit_key(tier, space, source_of(job), job->measurement, found);
+        const struct vv_store_read read = {.partition = key.partition,
+                                           .measurement = job->measurement,
+                                           .span_from = earliest,
+                                           .span_to = found + bucket_ns};
+        status = store->ops->read(store, &read, see_first, &first, error);
+        bucket = found + bucket_ns;
+    }
+    *time = first.time;
+    return status;
+}
+
 /* Moves on to the next time at which there may be something, of the tier or below it. */
 static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job *job,
                                  struct vv_error *error)
@@ -229,10 +279,9 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
         status = nearest(engine, late, source, bucket.start, &next, error);
     }
     for (int tier = 0; tier <= job->tier && status == VV_OK; tier++) {
-        int64_t from = vv_time_floor(vv_unit_earliest((enum vv_space)tier, job->time),
-                                     vv_tier_plan((enum vv_space)tier).bucket_ns);
         if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
-            status = nearest(engine, tiers.spaces[tier], source, from, &next, error);
+            status =
+                nearest_record(engine, job, (enum vv_space)tier, tiers.spaces[tier], &next, error);
         }
     }
     if (status == VV_CORRUPT || status == VV_NEWER) { /* unit by unit, so that each is told */
@@ -267,12 +316,59 @@ static void note(struct vv_engine *engine, const struct vv_reroll_job *job,
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* A tier that was set a moment ago may be unknown to others, who make nothing of it stale. */
+static bool is_known_to_all(struct vv_engine *engine, uint32_t space)
+{
+    int64_t retention_ns;
+    vv_stamp stamp;
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t lead = vv_settings_lead_ns(&engine->settings) + VV_CLOCKS_DIFFER_NS;
+    vv_registry_stamped_retention(engine->registry, space, &retention_ns, &stamp);
+    return (int64_t)vv_stamp_clock_us(stamp) * VV_MICROSECOND < now - lead ||
+           vv_sealer_is_known_to_all(engine->sealer, space);
+}
+
+/* Up to when all that nodes of this region acknowledged is where it can be read. */
+static int64_t heard_until(struct vv_engine *engine, const struct vv_reroll_job *job)
+{
+    struct vv_store *store = engine->store;
+    const struct vv_shared_ops *shared = store->ops->shared;
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
+    uint32_t space = tiers.spaces[job->tier];
+    if (!shared) {
+        return INT64_MAX;
+    }
+    bool is_whole = vv_fleet_is_current(engine->fleet, vv_settings_lead_ns(&engine->settings)) &&
+                    !shared->has_parked(store, place_of(engine, job)) &&
+                    (space == VV_REGISTRY_NONE || is_known_to_all(engine, space));
+    for (int tier = 0; tier < VV_SPACES && is_whole; tier++) {
+        is_whole = tiers.spaces[tier] == VV_REGISTRY_NONE ||
+                   !shared->has_parked(store, tiers.spaces[tier]);
+    }
+    return is_whole ? vv_engine_sum_peers(engine).flushed_until_ns[0] : INT64_MIN;
+}
+
+/* At the end of a tier comes the next one. */
+static enum vv_status go_on(struct vv_reroll_job *job, enum vv_status status)
+{
+    if (job->time >= job->end) {
+        job->in_tier = false;
+        job->tier++;
+    }
+    return status;
+}
+
 /* The unit at the job's time, and past it. */
 static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *job,
                               struct vv_error *error)
 {
     struct vv_reroll_result result;
+    if (job->is_first && engine->store->ops->shared) {
+        job->is_first = false;
+        return go_on(job, skip_empty(engine, job, error));
+    }
     struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place_of(engine, job));
+    bounds.heard_until = heard_until(engine, job);
     uint32_t source = source_of(job);
     enum vv_status status = vv_reroll_unit(
         job->reroll, (enum vv_space)job->tier, source, job->measurement, job->time, &bounds,
@@ -285,11 +381,7 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
     if (result.verdict == VV_REROLL_NOTHING && job->time < job->end) {
         status = skip_empty(engine, job, error);
     }
-    if (job->time >= job->end) {
-        job->in_tier = false;
-        job->tier++;
-    }
-    return status;
+    return go_on(job, status);
 }
 
 /* What was deleted is not taken out of tiers before the sweep has told the sealer so. */
@@ -322,6 +414,8 @@ enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_reroll **rerol
         .zstd_level = (int)engine->settings.zstd_level,
         .block_bytes_max = (size_t)engine->settings.block_bytes_max,
         .percentile_error = (double)engine->settings.tiers_percentile_error / 10000,
+        .learn = vv_learn_before_seal,
+        .learn_context = engine,
     };
     return *reroll ? VV_OK : vv_reroll_create(&options, reroll);
 }
@@ -331,6 +425,7 @@ static enum vv_status do_slice(struct vv_engine *engine, struct vv_reroll_job *j
 {
     int64_t begun = engine->clock->monotonic_ns(engine->clock);
     enum vv_status status = vv_reroll_make(engine, &job->reroll);
+    (void)!vv_learn_if_old(engine, NULL); /* what is not known then is refused */
     for (size_t i = 0; i < SLICE_UNITS && status == VV_OK; i++) {
         if (!job->in_tier && !find_tier(engine, job)) {
             return VV_DONE;

@@ -8,12 +8,14 @@
  * is written meanwhile; so what it had must be gone before it is switched on again.
  */
 #include "engine/engine_private.h"
+#include "registry/shared.h"
 
 struct change {
     uint32_t place;             /* a tenant, or a class of one */
     uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
     struct vv_retentions before;
     struct vv_retentions after;
+    bool is_new; /* it began with this change */
 };
 
 /* ---- what must hold ---- */
@@ -218,6 +220,25 @@ static void set(struct vv_engine *engine, const struct change *change,
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
+ * lacks what came meanwhile: which is said with the new retention, for all nodes. */
+static void note_whole(struct vv_engine *engine, const struct change *change)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock) + VV_CLOCKS_DIFFER_NS;
+    int64_t from = now + vv_plans_reach(engine);
+    for (int level = -1; level < VV_SPACES && engine->fleet && !change->is_new; level++) {
+        uint32_t number = level < 0 ? change->place : change->spaces[level];
+        int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
+        int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
+        bool was_off = level >= 0 && before_ns == VV_SPACE_OFF_NS;
+        if (number != VV_REGISTRY_NONE && is_longer(after_ns, before_ns)) {
+            vv_registry_note_whole(
+                engine->registry, number,
+                (struct vv_whole){.from = from, .kept_ns = was_off ? 0 : before_ns});
+        }
+    }
+}
+
 struct order {
     uint32_t numbers[VV_SPACES + 1];
     size_t n;
@@ -274,11 +295,10 @@ enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
     return status == VV_OK ? vv_engine_check_late(engine, retentions, late, error) : status;
 }
 
-enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
-                                           const struct vv_retentions *wanted,
-                                           struct vv_error *error)
+static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
+                                        const struct vv_retentions *wanted, struct vv_error *error)
 {
-    struct change change = {.place = place};
+    struct change change = {.place = place, .is_new = is_new};
     look_up(engine, &change);
     apply_wishes(&change, wanted);
     enum vv_status status = check_tiers(engine, &change, error);
@@ -292,6 +312,7 @@ enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t pl
     if (status != VV_OK) {
         return status;
     }
+    note_whole(engine, &change);
     set(engine, &change, &change.before, &change.after);
     status = journal(engine, &change, error);
     if (status != VV_OK && status != VV_UNKNOWN) {
@@ -300,18 +321,29 @@ enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t pl
     return status;
 }
 
+enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
+                                           const struct vv_retentions *wanted,
+                                           struct vv_error *error)
+{
+    return change_retentions(engine, place, false, wanted, error);
+}
+
 enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str tenant,
                                         const struct vv_retentions *retentions,
                                         struct vv_error *error)
 {
     uint32_t number;
     pthread_mutex_lock(&engine->retentions_lock);
+    bool is_current =
+        engine->fleet && vv_fleet_is_current(engine->fleet, vv_settings_lead_ns(&engine->settings));
+    bool is_new = is_current && vv_registry_tenant(engine->registry, tenant, false, &number,
+                                                   NULL) == VV_NOT_FOUND;
     enum vv_status status = vv_engine_create_tenant(engine, tenant, error);
     if (status == VV_OK) {
         status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
     }
     if (status == VV_OK) {
-        status = vv_engine_change_retentions(engine, number, retentions, error);
+        status = change_retentions(engine, number, is_new, retentions, error);
     }
     pthread_mutex_unlock(&engine->retentions_lock);
     return status;

@@ -61,10 +61,8 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
                                 .now_ns = engine->clock->wall_ns(engine->clock),
                                 .sealing = sealing_out};
     *sealing_out = (struct vv_sealing){0};
-    if (store->ops->shared) { /* its ledger is read by the storage thread */
-        return vv_error_set(error, VV_LOCKED,
-                            "where several nodes share a store, what waits to be sealed can't be "
-                            "counted: POST /api/v1/flush?seal=true seals, and waits for it");
+    if (engine->fleet) {
+        vv_fleet_learn_for_reader(engine->fleet); /* what others have marked has names */
     }
     enum vv_status status =
         vv_registry_tenant(engine->registry, tenant, false, &counting.tenant, error);
@@ -75,5 +73,8 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
     counting.n_damaged = engine->n_damaged;
     memcpy(counting.damaged, engine->damaged, engine->n_damaged * sizeof engine->damaged[0]);
     pthread_mutex_unlock(&engine->lock);
-    return store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &counting, error);
+    const struct vv_shared_ops *shared = store->ops->shared;
+    return shared && shared->look_at_marks /* nothing is due before it is over */
+               ? shared->look_at_marks(store, from, count_mark, &counting, error)
+               : store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &counting, error);
 }

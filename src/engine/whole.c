@@ -5,6 +5,8 @@
  * from when it was seen to be on at the earliest, by the wall clock, and from behind all that may
  * have been written by then: what was sealed before has no records, however far expiry is held up.
  *
+ * Where nodes share a store, what they agree on says it (vv_registry_whole, set in retentions.c).
+ *
  * Metadata: VV_META_WHOLE, keyed by the tenant's or space's number: u8 version 1, i64 time.
  */
 #include "engine/engine_private.h"
@@ -70,8 +72,29 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
                                          &loading, error);
 }
 
+/* What nodes share expires by itself, by what they have agreed on. */
+static int64_t shared_from(const struct vv_engine *engine, uint32_t number)
+{
+    struct vv_whole whole = vv_registry_whole(engine->registry, number);
+    int64_t retention = vv_registry_retention(engine->registry, number);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    if (retention == VV_SPACE_OFF_NS) {
+        return NOTHING;
+    }
+    int64_t from = retention > 0 ? now - retention : VV_TIME_MIN;
+    if (whole.from > 0) { /* put before that, when it was to live for less */
+        int64_t gone = now - whole.kept_ns;
+        gone = gone < whole.from ? gone : whole.from;
+        from = gone > from ? gone : from;
+    }
+    return from == VV_TIME_MIN ? from : vv_time_floor(from, NOTE_EACH_NS) + NOTE_EACH_NS;
+}
+
 static int64_t whole_from(const struct vv_engine *engine, uint32_t number)
 {
+    if (engine->store->ops->shared) {
+        return shared_from(engine, number);
+    }
     bool is_known = number < engine->n_whole && engine->whole[number] != UNKNOWN;
     return is_known ? engine->whole[number] : NOTHING;
 }
@@ -93,7 +116,8 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     pthread_mutex_lock(&engine->lock);
-    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place)};
+    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place),
+                                      .heard_until = INT64_MAX};
     for (int tier = 0; tier < VV_SPACES; tier++) {
         bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
         bounds.tier_from[tier] = is_on ? whole_from(engine, tiers.spaces[tier]) : INT64_MAX;

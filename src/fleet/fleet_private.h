@@ -49,12 +49,14 @@ struct vv_known_source *vv_known_source(struct vv_known *known, uint32_t number)
 uint32_t *vv_known_asked(struct vv_known *known, uint32_t number);
 /* Never 0. */
 uint64_t vv_known_hash(struct vv_str text, uint64_t seed);
-/* A tenant's terms: its retention, and what it wants done with late points, with their stamps. */
+/* A tenant's terms: its retention, and what it wants done with late points, with their stamps; and
+ * from when on it is whole. */
 struct vv_terms {
     int64_t retention_ns;
     vv_stamp retention_stamp;
     struct vv_late late;
     vv_stamp late_stamp;
+    struct vv_whole whole;
 };
 /* As they are now. */
 struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant);

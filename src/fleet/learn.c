@@ -60,6 +60,9 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
         status = vv_registry_learn_late(fleet->registry, number, content->late, content->late_stamp,
                                         taking->error);
     }
+    if (status == VV_OK && !is_far(taking)) { /* regions keep what is theirs by themselves */
+        vv_registry_note_whole(fleet->registry, number, content->whole);
+    }
     uint64_t present = vv_known_terms(vv_terms_of(fleet->registry, number));
     bool is_present = present == vv_known_terms(vv_terms_told(content));
     if (status == VV_OK && !is_far(taking) && is_present) {

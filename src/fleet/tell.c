@@ -61,6 +61,7 @@ static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
     content->retention_stamp = terms.retention_stamp;
     content->late = terms.late;
     content->late_stamp = terms.late_stamp;
+    content->whole = terms.whole;
     uint64_t present = vv_known_terms(terms);
     pthread_mutex_lock(&fleet->lock);
     uint64_t *known = vv_known_tenant(&fleet->known, number);

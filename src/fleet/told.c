@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The form of what is told, version 1, and 2 of tenants that want something done with late points.
+ * The form of what is told, version 1; of tenants 2 of those that want something done with late
+ * points, and 3 of those that are whole from some time on only.
  * Integers are varints unless their size is named, signed ones
  * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
  *
  *   u8 form, then by kind:
  *   tenant       retention in ns (signed), u64 stamp of the retention; form 2: late points
- *                (vv_late_pack), u64 stamp of that
+ *                (vv_late_pack), u64 stamp of that; form 3: these, and from when on it is whole
+ *                in ns (signed), how long what is older lives in ns (signed)
  *   measurement  nothing
  *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
  *                u64 stamp of the description, description
@@ -14,8 +16,8 @@
  *   tags         their number; for each: key, value
  *   plan         u8 flags as of a source, number of plans (this one and all before it); for each:
  *                from in ns (signed), bucket in ns, span in ns, splits; the last is from `item`
- *   markers      u8 flags as of a source, number of markers; for each: u8 scope, u8 flags (1: swept),
- *                from in ns (signed), to in ns (signed), u64 stamp, of a measurement or a metric the
+ *   markers      u8 flags as of a source, number of markers; for each: u8 scope, u8 flags (1:
+ * swept), from in ns (signed), to in ns (signed), u64 stamp, of a measurement or a metric the
  *                measurement's name, of a metric its field and u8 type
  *
  * Nothing may follow. `item` is 0 but for tags, plans and markers.
@@ -24,6 +26,7 @@
 
 #define FORM_PLAIN     1
 #define FORM_LATE      2 /* tenants only */
+#define FORM_WHOLE     3 /* tenants only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
 #define MARKER_MIN     12
@@ -52,19 +55,26 @@ static void encode_plans(const struct vv_told_content *content, struct vv_buffer
     }
 }
 
-static bool has_late(const struct vv_told_content *content)
+static uint8_t form_of(const struct vv_told_content *content)
 {
-    return content->kind == VV_TOLD_TENANT &&
-           (vv_late_pack(content->late) > 0 || content->late_stamp > 0);
+    bool has_late = vv_late_pack(content->late) > 0 || content->late_stamp > 0;
+    if (content->kind != VV_TOLD_TENANT) {
+        return FORM_PLAIN;
+    }
+    return content->whole.from > 0 ? FORM_WHOLE : has_late ? FORM_LATE : FORM_PLAIN;
 }
 
 static void encode_tenant(const struct vv_told_content *content, struct vv_buffer *buffer)
 {
     vv_buffer_zigzag(buffer, content->retention_ns);
     vv_buffer_u64(buffer, content->retention_stamp);
-    if (has_late(content)) {
+    if (form_of(content) >= FORM_LATE) {
         vv_buffer_varint(buffer, vv_late_pack(content->late));
         vv_buffer_u64(buffer, content->late_stamp);
+    }
+    if (form_of(content) >= FORM_WHOLE) {
+        vv_buffer_zigzag(buffer, content->whole.from);
+        vv_buffer_zigzag(buffer, content->whole.kept_ns);
     }
 }
 
@@ -91,7 +101,7 @@ static void encode_markers(const struct vv_told_content *content, struct vv_buff
 
 void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buffer)
 {
-    vv_buffer_u8(buffer, has_late(content) ? FORM_LATE : FORM_PLAIN);
+    vv_buffer_u8(buffer, form_of(content));
     switch (content->kind) {
     case VV_TOLD_TENANT:
         encode_tenant(content, buffer);
@@ -134,10 +144,16 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
 {
     out->retention_ns = vv_reader_zigzag(reader);
     out->retention_stamp = vv_reader_u64(reader);
-    out->late = vv_late_unpack(form == FORM_LATE ? vv_reader_varint(reader) : 0);
-    out->late_stamp = form == FORM_LATE ? vv_reader_u64(reader) : 0;
+    out->late = vv_late_unpack(form >= FORM_LATE ? vv_reader_varint(reader) : 0);
+    out->late_stamp = form >= FORM_LATE ? vv_reader_u64(reader) : 0;
+    out->whole = (struct vv_whole){0};
+    if (form >= FORM_WHOLE) {
+        out->whole.from = vv_reader_zigzag(reader);
+        out->whole.kept_ns = vv_reader_zigzag(reader);
+    }
     return out->retention_ns >= 0 && out->retention_stamp <= VV_TOLD_STAMP_MAX &&
-           vv_late_is_good(out->late) && out->late_stamp <= VV_TOLD_STAMP_MAX;
+           vv_late_is_good(out->late) && out->late_stamp <= VV_TOLD_STAMP_MAX &&
+           vv_whole_is_good(out->whole);
 }
 
 static bool read_metric(struct vv_reader *reader, struct vv_str name, struct vv_told_content *out)
@@ -258,7 +274,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    uint8_t form_max = told->kind == VV_TOLD_TENANT ? FORM_LATE : FORM_PLAIN;
+    uint8_t form_max = told->kind == VV_TOLD_TENANT ? FORM_WHOLE : FORM_PLAIN;
     if (told->kind > VV_TOLD_MARKERS || form > form_max) {
         return vv_error_set(error, VV_NEWER,
                             "node %u tells of kind %u in form %u, which this program does not "

@@ -12,7 +12,8 @@
 
 /* Values are part of the format. */
 enum vv_told_kind {
-    VV_TOLD_TENANT = 1,      /* name: ""; its retention, what it wants with late points */
+    VV_TOLD_TENANT = 1,      /* name: ""; its retention, what it wants with late points,
+                                from when on it is whole */
     VV_TOLD_MEASUREMENT = 2, /* name: the measurement's */
     VV_TOLD_METRIC = 3,      /* name: measurement.field; type, unit, description */
     VV_TOLD_SOURCE = 4,      /* name: its id */
@@ -42,6 +43,7 @@ struct vv_told_content {
     vv_stamp retention_stamp;
     struct vv_late late;
     vv_stamp late_stamp;
+    struct vv_whole whole;
     enum vv_value_type type; /* metric */
     size_t measurement_size; /* how much of the name is the measurement's */
     struct vv_described described;

@@ -11,8 +11,8 @@
 
 /* As in enum vv_reroll_verdict. */
 static const char *const verdicts[VV_REROLL_VERDICTS] = {
-    "nothing", "same", "different", "missing",  "open",
-    "waiting", "gone", "expired",   "unsealed", "damaged"};
+    "nothing", "same",    "different", "missing", "open", "waiting",
+    "gone",    "expired", "unsealed",  "damaged", "away"};
 
 static void write_time(struct vv_buffer *body, const char *name, int64_t time)
 {

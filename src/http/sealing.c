@@ -66,9 +66,7 @@ static void work_sealing(struct vv_exchange *exchange)
         status = vv_engine_read_sealing(exchange->http->engine, asked.tenant, asked.from, asked.to,
                                         &sealing, &error);
     }
-    if (status == VV_LOCKED) {
-        vv_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "shared", "%s", error.message);
-    } else if (status != VV_OK) {
+    if (status != VV_OK) {
         vv_exchange_fail(exchange, status, error.message);
     } else {
         vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);

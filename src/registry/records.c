@@ -2,13 +2,16 @@
 /*
  * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
  * the form, version 2 of what nodes of one store have agreed on with stamps, version 3 of tenants
- * that want something done with late points, version 4 of classes, and version 2 of measurements
- * that are in one. Integers are varints, signed ones zigzag; a
- * text is its size and its bytes. No checksum: who keeps records has one.
+ * that want something done with late points, version 4 of classes, version 5 of those of
+ * which not all was kept for the present retention, and version 2 of measurements that are in one.
+ * Integers are varints, signed ones zigzag; a text is its size and its bytes. No checksum: who
+ * keeps records has one.
  *
  *   u8 form, number, version of the object (from 1; not in `times`), then by kind:
  *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
- *                form 3: late points (vv_late_pack), u64 stamp of that; form 4: both, patterns
+ *                form 3: late points (vv_late_pack), u64 stamp of that; from form 4 on: both,
+ *                patterns; form 5: from when on it is whole in ns (signed), how long what is older
+ *                lives in ns (signed)
  *   measurement  tenant, name; form 2: place
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
@@ -27,6 +30,7 @@
 #define FORM_PLACED  2 /* measurements only */
 #define FORM_LATE    3 /* tenants only */
 #define FORM_CLASS   4 /* tenants only */
+#define FORM_WHOLE   5 /* tenants only */
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
@@ -50,10 +54,11 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     uint64_t late = atomic_load_explicit(&tenant->late, memory_order_relaxed);
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
-    uint8_t form = patterns.size > 0    ? FORM_CLASS
-                   : late || late_stamp ? FORM_LATE
-                   : stamp              ? FORM_STAMPED
-                                        : FORM_PLAIN;
+    uint8_t form = tenant->whole.from > 0 ? FORM_WHOLE
+                   : patterns.size > 0    ? FORM_CLASS
+                   : late || late_stamp   ? FORM_LATE
+                   : stamp                ? FORM_STAMPED
+                                          : FORM_PLAIN;
     encode_head(buffer, form, number, &tenant->state);
     vv_buffer_sized(buffer, vv_text_str(tenant->name));
     vv_buffer_zigzag(buffer, tenant->retention_ns);
@@ -66,6 +71,10 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     }
     if (form >= FORM_CLASS) {
         vv_buffer_sized(buffer, patterns);
+    }
+    if (form >= FORM_WHOLE) {
+        vv_buffer_zigzag(buffer, tenant->whole.from);
+        vv_buffer_zigzag(buffer, tenant->whole.kept_ns);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -207,6 +216,7 @@ struct terms {
     uint64_t late;
     vv_stamp late_stamp;
     struct vv_str patterns; /* of a class */
+    struct vv_whole whole;
 };
 
 static enum vv_status set_terms(struct vv_registry *registry, uint32_t number,
@@ -222,6 +232,7 @@ static enum vv_status set_terms(struct vv_registry *registry, uint32_t number,
     atomic_store_explicit(&tenant->retention_stamp, terms->retention_stamp, memory_order_relaxed);
     atomic_store_explicit(&tenant->late, terms->late, memory_order_relaxed);
     atomic_store_explicit(&tenant->late_stamp, terms->late_stamp, memory_order_relaxed);
+    tenant->whole = terms->whole;
     return VV_OK;
 }
 
@@ -238,6 +249,10 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
     if (head->form >= FORM_CLASS) {
         terms.patterns = vv_reader_sized(reader);
     }
+    if (head->form >= FORM_WHOLE) {
+        terms.whole.from = vv_reader_zigzag(reader);
+        terms.whole.kept_ns = vv_reader_zigzag(reader);
+    }
     return terms;
 }
 
@@ -253,7 +268,7 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
     uint32_t number = head->number;
     struct vv_str name = vv_reader_sized(reader);
     struct terms terms = read_terms(head, reader);
-    if (!is_done(reader) || terms.retention_ns < 0 ||
+    if (!is_done(reader) || terms.retention_ns < 0 || !vv_whole_is_good(terms.whole) ||
         !vv_late_is_good(vv_late_unpack(terms.late)) || !has_good_name(name) ||
         !vv_class_patterns_are_good(terms.patterns)) {
         return damaged(error, "its name, its retention, its patterns or what it wants with late "
@@ -500,7 +515,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_CLASS;
+        return FORM_WHOLE;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
         return FORM_PLACED;

@@ -80,6 +80,7 @@ struct vv_tenant {
     _Atomic vv_stamp retention_stamp;       /* 0: none */
     _Atomic uint64_t late;                  /* vv_late_pack */
     _Atomic vv_stamp late_stamp;            /* 0: none */
+    struct vv_whole whole;                  /* under the tenants' lock */
     _Atomic uint32_t metric_last;           /* its metrics, linked by `next`; number + 1, 0: none */
     uint32_t replaced_bytes;                /* of units and descriptions; under the metrics' lock */
     _Atomic uint32_t spaces[VV_SPACES_ALL]; /* of a tenant: number + 1, 0: it has none */

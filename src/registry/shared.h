@@ -42,6 +42,21 @@ VV_MUST_CHECK enum vv_status vv_registry_learn_late(struct vv_registry *registry
                                                     struct vv_late late, vv_stamp stamp,
                                                     struct vv_error *error);
 
+/* From when on all that was written lives as long as the retention says: what is older may have
+ * been put when that was a shorter one, or the tier was off. */
+struct vv_whole {
+    int64_t from;    /* > 0; 0: always */
+    int64_t kept_ns; /* what is older than that lives for so long at least */
+};
+static inline bool vv_whole_is_good(struct vv_whole whole)
+{
+    return whole.from >= 0 && whole.from <= VV_TIME_MAX && whole.kept_ns >= 0;
+}
+struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t tenant);
+/* Taken together with what is known: the later time counts, and the shorter life, in whatever order
+ * they come. Setting makes a new, unsettled version. */
+void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struct vv_whole whole);
+
 /* Measurements have numbers below this; there may be holes. */
 uint32_t vv_registry_measurement_count(struct vv_registry *registry);
 /* Whose measurement it is; VV_REGISTRY_NONE for a hole. */

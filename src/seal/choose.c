@@ -70,7 +70,7 @@ static struct vv_tier_seen *find_tier(const struct vv_sealer *sealer, uint32_t s
 
 /* Until all nodes know of a tier, what one of them flushes may make no unit of it stale. Who puts a
  * mark has told of the tier before. */
-static bool is_known_to_all(struct vv_sealer *sealer, uint32_t space)
+bool vv_sealer_is_known_to_all(struct vv_sealer *sealer, uint32_t space)
 {
     struct vv_store *store = sealer->options.store;
     if (!store->ops->shared || store->ops->shared->peers(store, NULL, 0) == 0) {
@@ -108,7 +108,7 @@ static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, i
     bool is_shared = choice->sealer->options.store->ops->shared != NULL;
     bool must_be_over = is_shared || choice->until != VV_SEAL_DUE;
     return (!must_be_over || is_over(choice, mark, kind)) &&
-           is_known_to_all(choice->sealer, mark->key.partition.tenant);
+           vv_sealer_is_known_to_all(choice->sealer, mark->key.partition.tenant);
 }
 
 /* Not what is damaged, away for now, or in the group by another mark. */

@@ -2,11 +2,13 @@
 #include "seal/reroll_private.h"
 
 #include "base/clock.h"
+#include "seal/seal_private.h"
 #include "seal/stale.h"
 #include "tier/cohort.h"
-#include "tier/compare.h"
 
 #include <stdlib.h>
+
+#define MARK_FOLLOWS_NS (30 * VV_SECOND) /* a mark lands so long after its runs at most */
 
 /* ---- life ---- */
 
@@ -51,6 +53,7 @@ void vv_reroll_destroy(struct vv_reroll *reroll)
     }
     vv_piece_list_deinit(&reroll->stored);
     vv_piece_list_deinit(&reroll->built);
+    vv_piece_list_deinit(&reroll->runs);
     vv_merge_destroy(reroll->merge);
     vv_rollup_destroy(reroll->rollup);
     vv_pyramid_destroy(reroll->pyramid);
@@ -100,8 +103,7 @@ static enum vv_status prove_points(struct vv_look *look, uint32_t number, int64_
                 .measurement = look->measurement,
                 .span_from = vv_span_of(&bucket, from),
                 .span_to = to < bucket.end ? to : bucket.end,
-                .span_ns = bucket.span_ns,
-            };
+            }; /* not single values: these need no sealing */
             status = store->ops->read(store, &read, look_at_raw, look, look->error);
         }
         from = bucket.end;
@@ -154,8 +156,9 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     return is_inside && piece->part == 0 ? vv_cover_add(listing->cover, &record.unit, 0) : VV_OK;
 }
 
-enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier, int64_t from,
-                                  int64_t to, vv_piece_visit visit, void *context)
+static enum vv_status visit_tier(const struct vv_look *look, enum vv_space tier, int64_t from,
+                                 int64_t to, bool tells_removed, vv_piece_visit visit,
+                                 void *context)
 {
     struct vv_store *store = look->reroll->options.store;
     const struct vv_plan plan = vv_tier_plan(tier);
@@ -168,10 +171,17 @@ enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier
         const struct vv_store_read read = {.partition = key.partition,
                                            .measurement = look->measurement,
                                            .span_from = earliest,
-                                           .span_to = to};
+                                           .span_to = to,
+                                           .tells_removed = tells_removed};
         status = store->ops->read(store, &read, visit, context, look->error);
     }
     return status;
+}
+
+enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier, int64_t from,
+                                  int64_t to, vv_piece_visit visit, void *context)
+{
+    return visit_tier(look, tier, from, to, false, visit, context);
 }
 
 /* A stretch of which a tier has no record: what is finer must be whole, or the tier itself, which
@@ -226,7 +236,8 @@ struct keeping {
     struct vv_look *look;
     int64_t from;
     int64_t version;
-    bool is_stale;
+    bool is_stale; /* whether by a unit that has this one … */
+    vv_stamp run;  /* … or by runs of its own: the newest */
 };
 
 static enum vv_status keep_record(void *context, const struct vv_piece *piece)
@@ -235,161 +246,21 @@ static enum vv_status keep_record(void *context, const struct vv_piece *piece)
     struct vv_unit_record record;
     if (piece->kind == VV_PIECE_RUN) { /* of this unit, or of a longer one that has it */
         bool is_read = vv_unit_read(piece->bytes, &record, NULL) == VV_OK;
-        keeping->is_stale |= !is_read || record.unit.to > keeping->from;
-        return VV_OK;
+        bool is_own = piece->key.span_start == keeping->from;
+        keeping->is_stale |= !is_read || (!is_own && record.unit.to > keeping->from);
+        keeping->run = is_own && piece->run > keeping->run ? piece->run : keeping->run;
+        return !is_own || vv_piece_list_add(&keeping->look->reroll->runs, piece, false)
+                   ? VV_OK
+                   : VV_NO_MEMORY;
     }
     if (piece->key.span_start != keeping->from) {
         return VV_OK;
     }
     keeping->version = piece->version;
+    if (piece->bytes.size == 0) { /* it was taken away; its runs are still to be covered */
+        return VV_OK;
+    }
     return vv_piece_list_add(&keeping->look->reroll->stored, piece, true) ? VV_OK : VV_NO_MEMORY;
-}
-
-/* ---- steps of a record ---- */
-
-static enum vv_status add_rows(struct vv_reroll *reroll, struct vv_error *error)
-{
-    for (;;) {
-        const struct vv_rows *rows;
-        enum vv_status status = vv_merge_next(reroll->merge, &rows, error);
-        if (status == VV_OK) {
-            status = vv_rollup_add_rows(reroll->rollup, rows, error);
-        }
-        if (status != VV_OK) {
-            return status == VV_DONE ? VV_OK : status;
-        }
-    }
-}
-
-#define PARTS_MAX (VV_ROLLUP_METRICS_MAX / VV_CHUNK_METRICS_MAX + 1)
-
-/* A record as chunks; zero-initialised has none. */
-struct chunks {
-    size_t n;
-    struct vv_chunk items[PARTS_MAX];
-    struct vv_buffer bytes[PARTS_MAX];
-};
-
-static void chunks_deinit(struct chunks *chunks)
-{
-    for (size_t i = 0; i < PARTS_MAX; i++) {
-        vv_buffer_deinit(&chunks->bytes[i]);
-    }
-}
-
-/* Opens what stands in the next one's bytes. */
-static enum vv_status open_chunk(struct chunks *chunks, struct vv_error *error)
-{
-    const struct vv_buffer *bytes = &chunks->bytes[chunks->n];
-    enum vv_status status = vv_buffer_status(bytes);
-    if (status == VV_OK) {
-        status = vv_chunk_open((struct vv_str){(const char *)bytes->data, bytes->size},
-                               &chunks->items[chunks->n], error);
-    }
-    chunks->n += status == VV_OK;
-    return status;
-}
-
-/* Of what is in the roll-up. */
-static enum vv_status add_rolled_up(struct vv_reroll *reroll, struct chunks *chunks,
-                                    struct vv_error *error)
-{
-    enum vv_status status = VV_OK;
-    size_t metrics = vv_rollup_steps(reroll->rollup) > 0 ? vv_rollup_metrics(reroll->rollup) : 0;
-    for (size_t first = 0; first < metrics && chunks->n < PARTS_MAX && status == VV_OK;
-         first += VV_CHUNK_METRICS_MAX) {
-        status = vv_rollup_encode(reroll->rollup, first, 0, &chunks->bytes[chunks->n], error);
-        if (status == VV_OK) {
-            status = open_chunk(chunks, error);
-        }
-    }
-    return status;
-}
-
-/* What the parts of a record are, or its rows would be. VV_CORRUPT, VV_NEWER. */
-static enum vv_status read_steps(struct vv_reroll *reroll, enum vv_space tier,
-                                 const struct vv_piece_list *pieces, struct chunks *chunks,
-                                 struct vv_error *error)
-{
-    enum vv_status status = VV_OK;
-    vv_rollup_begin(reroll->rollup, vv_tier_step_ns(tier));
-    vv_merge_reset(reroll->merge, INT64_MIN, INT64_MAX);
-    for (size_t i = 0; i < pieces->n && status == VV_OK; i++) {
-        struct vv_unit_record record;
-        if (pieces->items[i].bytes.size == 0) {
-            continue;
-        }
-        status = vv_unit_read(pieces->items[i].bytes, &record, error);
-        if (status == VV_OK && record.kind == VV_UNIT_STEPS && chunks->n == PARTS_MAX) {
-            status = vv_error_set(error, VV_CORRUPT, "a tier's record has too many parts");
-        } else if (status == VV_OK && record.kind == VV_UNIT_STEPS) {
-            vv_buffer_str(&chunks->bytes[chunks->n], record.content);
-            status = open_chunk(chunks, error);
-        } else if (status == VV_OK) {
-            status = vv_merge_add_block(reroll->merge, (const uint8_t *)record.content.data,
-                                        record.content.size, error);
-        }
-    }
-    if (status == VV_OK) {
-        status = add_rows(reroll, error);
-    }
-    return status == VV_OK ? add_rolled_up(reroll, chunks, error) : status;
-}
-
-static bool is_damage(enum vv_status status)
-{
-    return status == VV_CORRUPT || status == VV_NEWER;
-}
-
-static enum vv_status compare_chunks(struct vv_reroll *reroll, enum vv_space tier,
-                                     struct chunks *stored, struct chunks *built,
-                                     struct vv_comparison *comparison, bool *is_readable_out,
-                                     struct vv_error *error)
-{
-    *is_readable_out = true;
-    enum vv_status status = read_steps(reroll, tier, &reroll->stored, stored, error);
-    if (is_damage(status)) {
-        *is_readable_out = false;
-        status = VV_OK;
-    }
-    if (status == VV_OK) {
-        status = read_steps(reroll, tier, &reroll->built, built, error);
-    }
-    if (status == VV_OK && *is_readable_out) {
-        status =
-            vv_chunk_compare(stored->items, stored->n, built->items, built->n, comparison, error);
-        *is_readable_out = !is_damage(status);
-        status = is_damage(status) ? VV_OK : status;
-    }
-    return status;
-}
-
-/* Compares what is stored with what was built. What is stored may be damaged: it is different. */
-static enum vv_status compare(struct vv_reroll *reroll, enum vv_space tier,
-                              struct vv_reroll_result *result, struct vv_error *error)
-{
-    struct vv_comparison comparison = {0};
-    bool is_good = true;
-    struct chunks *both = calloc(2, sizeof *both);
-    if (!both) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory");
-    }
-    enum vv_status status =
-        compare_chunks(reroll, tier, &both[0], &both[1], &comparison, &is_good, error);
-    bool has_record = reroll->stored.n > 0;
-    bool has_points = both[1].n > 0;
-    result->verdict = !has_record && !has_points         ? VV_REROLL_NOTHING
-                      : !has_record                      ? VV_REROLL_MISSING
-                      : !is_good || comparison.steps > 0 ? VV_REROLL_DIFFERENT
-                                                         : VV_REROLL_SAME;
-    result->steps = comparison.steps;
-    result->metric = comparison.metric;
-    result->start = comparison.start;
-    result->what = is_good ? comparison.what : NULL;
-    chunks_deinit(&both[0]);
-    chunks_deinit(&both[1]);
-    free(both);
-    return status;
 }
 
 /* ---- a unit ---- */
@@ -449,32 +320,155 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     if (status == VV_OK) {
         status = store->ops->put_blocks(store, reroll->built.items, reroll->built.n, error);
     }
+    if (status == VV_OK && reroll->runs.n > 0) {
+        status = store->ops->remove_runs(store, reroll->runs.items, reroll->runs.n, error);
+        status = status == VV_OK ? store->ops->confirm(store, error) : status;
+    }
     result->is_repaired = status == VV_OK;
     return status;
 }
 
-static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int64_t now_ns,
-                                   bool repair, struct vv_reroll_result *result)
+static bool is_wrong(const struct vv_reroll_result *result)
+{
+    return result->verdict == VV_REROLL_DIFFERENT || result->verdict == VV_REROLL_MISSING;
+}
+
+/* Where there is nothing at all, nothing is refused: beside other nodes it is not known from when
+ * on a source has points. */
+static enum vv_status look_for_any(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                                   struct vv_reroll_result *result)
 {
     struct vv_reroll *reroll = look->reroll;
+    enum vv_status status = build(look, tier, now_ns, VV_VERSION_NONE, result);
+    bool has_any = reroll->built.n > 0 && reroll->built.items[0].bytes.size > 0;
+    result->verdict = status == VV_OK && !has_any ? VV_REROLL_NOTHING : result->verdict;
+    return status;
+}
+
+/* Beside other nodes: whether anybody has the unit marked, and so builds it anyway. */
+static enum vv_status look_for_mark(struct vv_look *look, enum vv_space tier,
+                                    const struct vv_reroll_result *result, bool *is_marked_out)
+{
+    struct vv_store *store = look->reroll->options.store;
+    const struct vv_shared_ops *shared = store->ops->shared;
+    const struct vv_mark mark = {.key = vv_unit_key(tier, look->tiers.spaces[tier], look->source,
+                                                    look->measurement, result->unit.from),
+                                 .due_ns = result->unit.to};
+    *is_marked_out = false;
+    return shared && shared->is_marked ? shared->is_marked(store, &mark, is_marked_out, look->error)
+                                       : VV_OK;
+}
+
+/* Runs that say that the unit is stale come with a mark, or a moment before it. Beside other nodes
+ * these expire, and a record that somebody has taken away covered its runs: then a unit may be
+ * stale and nobody builds it. */
+static enum vv_status look_for_builder(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                                       const struct keeping *keeping,
+                                       const struct vv_reroll_result *result, bool *has_out)
+{
+    const struct vv_shared_ops *shared = look->reroll->options.store->ops->shared;
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(keeping->run) * VV_MICROSECOND;
+    *has_out =
+        keeping->is_stale || !shared || !shared->is_marked || run_ns > now_ns - MARK_FOLLOWS_NS;
+    return *has_out ? VV_OK : look_for_mark(look, tier, result, has_out);
+}
+
+/* What is to be said of the unit; what it should be is built. */
+static enum vv_status judge(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                            struct vv_reroll_result *result)
+{
+    struct vv_reroll *reroll = look->reroll;
+    bool is_shared = reroll->options.store->ops->shared != NULL;
     struct keeping keeping = {.look = look, .from = result->unit.from, .version = VV_VERSION_NONE};
-    enum vv_status status = vv_look_visit_tier(look, tier, result->unit.from, result->unit.from + 1,
-                                               keep_record, &keeping);
-    if (status != VV_OK || keeping.is_stale) {
+    vv_piece_list_truncate(&reroll->stored, 0);
+    vv_piece_list_truncate(&reroll->built, 0);
+    vv_piece_list_truncate(&reroll->runs, 0);
+    look->verdict = VV_REROLL_NOTHING;
+    enum vv_status status = visit_tier(look, tier, result->unit.from, result->unit.from + 1,
+                                       is_shared, keep_record, &keeping);
+    bool is_waiting = false;
+    bool is_stale = keeping.is_stale || reroll->runs.n > 0;
+    if (status == VV_OK && is_stale) {
+        status = look_for_builder(look, tier, now_ns, &keeping, result, &is_waiting);
+    }
+    if (status != VV_OK || is_waiting) {
         result->verdict = VV_REROLL_WAITING;
         return status;
     }
     status = vv_look_prove(look, (int)tier, result->unit.from, result->unit.to);
     if (status != VV_OK || look->verdict != VV_REROLL_NOTHING) {
         result->verdict = look->verdict;
-        return status;
+        bool may_be_empty = is_shared && look->verdict == VV_REROLL_EXPIRED;
+        return status == VV_OK && may_be_empty && reroll->stored.n == 0
+                   ? look_for_any(look, tier, now_ns, result)
+                   : status;
     }
     status = build(look, tier, now_ns, keeping.version, result);
     if (status == VV_OK) {
-        status = compare(reroll, tier, result, look->error);
+        status = vv_reroll_compare(reroll, tier, result, look->error);
     }
-    bool is_wrong = result->verdict == VV_REROLL_DIFFERENT || result->verdict == VV_REROLL_MISSING;
-    return status == VV_OK && is_wrong && repair
+    if (status == VV_OK && is_stale && result->verdict == VV_REROLL_SAME) {
+        result->verdict = VV_REROLL_DIFFERENT; /* nobody reads it */
+    }
+    return status;
+}
+
+/* The same; what is wrong and marked is built by who owns it anyway. */
+static enum vv_status look_well(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                                struct vv_reroll_result *result)
+{
+    bool is_marked = false;
+    enum vv_status status = judge(look, tier, now_ns, result);
+    if (status == VV_OK && is_wrong(result)) {
+        status = look_for_mark(look, tier, result, &is_marked);
+    }
+    result->verdict = is_marked ? VV_REROLL_WAITING : result->verdict;
+    return status;
+}
+
+/* Beside other nodes: as whoever seals, with a stamp above what they have begun; and looked at
+ * again from then on, since one of them may have built it meanwhile. */
+static enum vv_status take_unit(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                                struct vv_reroll_result *result)
+{
+    const struct vv_reroll_options *options = &look->reroll->options;
+    struct vv_store *store = options->store;
+    const struct vv_shared_ops *shared = store->ops->shared;
+    const struct vv_mark mark = {.key = vv_unit_key(tier, look->tiers.spaces[tier], look->source,
+                                                    look->measurement, result->unit.from),
+                                 .span_ns = result->unit.to - result->unit.from};
+    bool is_mine = false;
+    enum vv_status status = shared->take_seal
+                                ? shared->take_seal(store, &mark, &is_mine, look->error)
+                                : shared->begin_seal(store, &mark, 1, &is_mine, look->error);
+    if (status == VV_OK && is_mine && options->learn) {
+        status = options->learn(options->learn_context, look->error);
+    }
+    if (status != VV_OK || !is_mine) {
+        result->verdict = VV_REROLL_AWAY;
+        return status;
+    }
+    look->tiers = vv_registry_tiers(options->registry, look->place);
+    look->plans = vv_registry_source_plans(options->registry, look->source);
+    const struct vv_unit now =
+        vv_unit_of(tier, look->plans.plans, look->plans.n, result->unit.from);
+    if (look->tiers.spaces[tier] == VV_REGISTRY_NONE || now.from != result->unit.from ||
+        now.to != result->unit.to) {
+        result->verdict = VV_REROLL_WAITING;
+        return VV_OK;
+    }
+    return look_well(look, tier, now_ns, result);
+}
+
+static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                                   bool repair, struct vv_reroll_result *result)
+{
+    struct vv_reroll *reroll = look->reroll;
+    enum vv_status status = look_well(look, tier, now_ns, result);
+    if (status == VV_OK && is_wrong(result) && repair && reroll->options.store->ops->shared) {
+        status = take_unit(look, tier, now_ns, result);
+    }
+    return status == VV_OK && is_wrong(result) && repair
                ? repair_unit(reroll, tier, now_ns, result, look->error)
                : status;
 }
@@ -501,8 +495,14 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
     }
     const struct vv_span_key key =
         vv_unit_key(tier, look.tiers.spaces[tier], source, measurement, result_out->unit.from);
-    if (result_out->unit.to > now_ns) {
+    bool is_shared = reroll->options.store->ops->shared != NULL;
+    int64_t over_at = is_shared ? now_ns - VV_SEAL_CLOCKS_DIFFER_NS : now_ns;
+    if (result_out->unit.to > over_at) {
         result_out->verdict = VV_REROLL_OPEN;
+        return VV_OK;
+    }
+    if (result_out->unit.to > bounds->heard_until) {
+        result_out->verdict = VV_REROLL_AWAY;
         return VV_OK;
     }
     if (is_gone(&look, tier, &key, now_ns)) {
@@ -510,8 +510,10 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
         return VV_OK;
     }
     enum vv_status status = look_at_unit(&look, tier, now_ns, repair, result_out);
-    if (is_damage(status) || status == VV_TOO_LARGE) { /* it is the unit's, the store goes on */
-        result_out->verdict = VV_REROLL_DAMAGED;
+    bool is_away = is_shared && status == VV_OVERLOAD;
+    if (vv_reroll_is_damage(status) || status == VV_TOO_LARGE || is_away) {
+        /* It is the unit's, the store goes on. */
+        result_out->verdict = is_away ? VV_REROLL_AWAY : VV_REROLL_DAMAGED;
         status = VV_OK;
         if (error) {
             error->message[0] = '\0';
@@ -519,5 +521,6 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
     }
     vv_piece_list_truncate(&reroll->stored, 0);
     vv_piece_list_truncate(&reroll->built, 0);
+    vv_piece_list_truncate(&reroll->runs, 0);
     return status;
 }

@@ -3,7 +3,8 @@
  * Rerolling: a unit of a tier is built again of what is below it, compared with its record, and put
  * in its place where it differs. Only where what is below is certainly whole: its raw spans sealed
  * and not expired, or each stretch in a record of a finer tier that is not stale, or certainly
- * without points; all of it readable. Storage thread only.
+ * without points; all of it readable. Where nodes share the store any of them may do it: what is
+ * wrong is built with the stamp of a pass of its own, as when it is sealed. Storage thread only.
  */
 #ifndef VV_SEAL_REROLL_H
 #define VV_SEAL_REROLL_H
@@ -24,6 +25,9 @@ struct vv_reroll_options {
     int zstd_level;
     size_t block_bytes_max;
     double percentile_error;
+    /* As of struct vv_sealer_options. */
+    enum vv_status (*learn)(void *learn_context, struct vv_error *);
+    void *learn_context;
 };
 
 VV_MUST_CHECK enum vv_status vv_reroll_create(const struct vv_reroll_options *options,
@@ -38,6 +42,8 @@ struct vv_reroll_bounds {
     /* Records in buckets of the tier that end before may go at any time, and count as gone;
      * INT64_MIN: none do. */
     int64_t tier_gone[VV_SPACES];
+    /* Up to when other nodes have flushed all that they acknowledged; alone INT64_MAX. */
+    int64_t heard_until;
 };
 
 enum vv_reroll_verdict {
@@ -52,6 +58,7 @@ enum vv_reroll_verdict {
     VV_REROLL_EXPIRED,  /* some of it has expired, or is from before that tier was on */
     VV_REROLL_UNSEALED, /* some of it waits to be sealed or built */
     VV_REROLL_DAMAGED,  /* some of it, or the unit itself, can't be read, or is too large */
+    VV_REROLL_AWAY,     /* another node may have more of it, or a part of the store is away */
     VV_REROLL_VERDICTS,
 };
 
@@ -67,8 +74,8 @@ struct vv_reroll_result {
 };
 
 /* The unit of a tier that holds `time`, of a source that has a plan; `repair`: what is different or
- * missing is put right, durably. Errors of the store but VV_CORRUPT and VV_NEWER, which are the
- * unit's and a verdict; VV_NO_MEMORY. */
+ * missing is put right, durably. Errors of the store but VV_CORRUPT and VV_NEWER, and VV_OVERLOAD
+ * of a shared one, which are the unit's and a verdict; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier,
                                             uint32_t source, uint32_t measurement, int64_t time,
                                             const struct vv_reroll_bounds *bounds, int64_t now_ns,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rerolling shares with who takes steps out of records (cut.c). One thread at a time. */
+/* What the files of a reroll share, and with who takes steps out of records (cut.c). One thread at
+ * a time. */
 #ifndef VV_SEAL_REROLL_PRIVATE_H
 #define VV_SEAL_REROLL_PRIVATE_H
 
@@ -7,6 +8,7 @@
 #include "seal/pieces.h"
 #include "seal/pyramid.h"
 #include "seal/reroll.h"
+#include "tier/compare.h"
 #include "tier/cover.h"
 #include "tier/rollup.h"
 
@@ -17,6 +19,7 @@ struct vv_reroll {
     struct vv_merge *merge;
     struct vv_piece_list stored;
     struct vv_piece_list built;
+    struct vv_piece_list runs; /* that say that the unit is stale, though nobody will build it */
     struct vv_cover covers[VV_SPACES]; /* of what is below */
 };
 
@@ -47,5 +50,16 @@ VV_MUST_CHECK enum vv_status vv_look_prove(struct vv_look *look, int above, int6
 VV_MUST_CHECK enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier,
                                                    int64_t now_ns, const struct vv_span_key *key,
                                                    int64_t to, struct vv_error *error);
+
+static inline bool vv_reroll_is_damage(enum vv_status status)
+{
+    return status == VV_CORRUPT || status == VV_NEWER;
+}
+
+/* Compares what is stored with what was built: the verdict, and what is different. What is stored
+ * may be damaged: it is different. */
+VV_MUST_CHECK enum vv_status vv_reroll_compare(struct vv_reroll *reroll, enum vv_space tier,
+                                               struct vv_reroll_result *result,
+                                               struct vv_error *error);
 
 #endif

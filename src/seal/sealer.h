@@ -76,6 +76,9 @@ size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,
                               struct vv_span_key keys_out[VV_SEAL_DAMAGED_MAX]);
 /* Whether a mark's span could not be decoded, and is not tried again before a restart. */
 bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark);
+/* Whether all nodes have had the time to learn of a tier's space since it was first asked for here;
+ * true where nobody shares the store. */
+bool vv_sealer_is_known_to_all(struct vv_sealer *sealer, uint32_t space);
 /* The latest wall time by which anything can have been built so far in this process. */
 int64_t vv_sealer_latest_ns(const struct vv_sealer *sealer);
 void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figures *figures_out);

@@ -199,6 +199,20 @@ struct vv_shared_ops {
      * may. What it then writes replaces what others, who began earlier, write later. */
     enum vv_status (*begin_seal)(struct vv_store *, const struct vv_mark *marks, size_t n,
                                  bool *mine_out, struct vv_error *);
+    /* The same for one mark that need not be there, also where another node has just begun: that
+     * one seals its spans of this shard again. For what is rarely done. NULL: begin_seal will do.
+     */
+    enum vv_status (*take_seal)(struct vv_store *, const struct vv_mark *mark, bool *mine_out,
+                                struct vv_error *);
+    /* Whether any node has marked the span, due at mark->due_ns or later, and nobody has retired
+     * that. Any thread. NULL: scan_marks knows all marks; likewise below. */
+    enum vv_status (*is_marked)(struct vv_store *, const struct vv_mark *mark, bool *is_marked_out,
+                                struct vv_error *);
+    /* All marks of all nodes that are due at due_from or later, each once, in any order, perhaps
+     * some of the hour before; one may have been retired a moment ago. Marks that are parked, or of
+     * names that this node has not learnt, are missing. Any thread. */
+    enum vv_status (*look_at_marks)(struct vv_store *, int64_t due_from, vv_mark_visit,
+                                    void *context, struct vv_error *);
     /*
      * What cannot be delivered since the part of the store that it belongs to is away, while others
      * are there, is parked: kept with this node, durable with confirm() and read by it, delivered

@@ -2,7 +2,9 @@
 """Tiers on a real Cassandra: two nodes of Varve write the same sources, in both layouts; whichever is
 asked, minutes, hours and days say what the points do, also when points came late, and when the node
 that took them is killed."""
+import ast
 import json
+import urllib.parse
 
 from cassandra_process import ClusterTest, main
 from varve_process import wait_until
@@ -115,6 +117,84 @@ class TestTiers(ClusterTest):
         wait_until(lambda: self.are_built(first), "the first has taken over", GONE_S)
         self.compare([first])
         second.start()
+        self.compare(servers)
+
+    def begin_two(self):
+        """Two nodes, tenants with all tiers, and two hours that both have written, built."""
+        first = self.server("first")
+        settings = {name: value for name, value in first.settings.items()
+                    if name.startswith("cassandra.") or name.startswith("store.")}
+        servers = (first.start(), self.server("second", settings).start())
+        for tenant in TENANTS:
+            answer = first.request("PUT", "/api/v1/tenants",
+                                   json.dumps({"tenant": tenant, "tiers": {
+                                       "minute": "forever", "hour": "forever",
+                                       "day": "forever"}}))
+            self.assertStatus(answer, 200)
+            for k, server in enumerate(servers):
+                self.write(server, tenant, {
+                    (source, START + 3 * HOUR + i * SECOND): 7 * i + source
+                    for source in range(3) for i in range(k, 2 * 3600, 2)})
+        for server in servers:
+            self.assertStatus(server.flush(), 204)
+        wait_until(lambda: all(self.are_built(server) for server in servers), "all is built",
+                   GONE_S)
+        return servers
+
+    def reroll(self, server, tenant, **parameters):
+        answer = server.request("POST", "/api/v1/reroll?" + urllib.parse.urlencode(
+            {"tenant": tenant} | parameters))
+        self.assertStatus(answer, 202)
+        number = answer.json()["id"]
+
+        def ended():
+            state = server.get("/api/v1/reroll", id=str(number)).json()
+            return state if state["state"] != "running" else None
+        found = wait_until(ended, "the reroll has ended", GONE_S)
+        self.assertEqual(found["state"], "done", found)
+        return found
+
+    def counts(self, server, tenant, **parameters):
+        """What is not zero of what was found."""
+        found = self.reroll(server, tenant, **parameters)
+        return {word: n for word, n in (found["units"] | found["refused"]).items() if n}
+
+    PLACE = ("region", "tenant", "source", "bucket", "bucket_s", "split", "measurement", "span",
+             "seal", "part")
+
+    def damage_hours(self, server, tenant):
+        """Behind everybody's back the hours of one source become those of another one, and those of
+        a third are taken away."""
+        table = f"{server.settings['cassandra.keyspace']}.blocks_forever"
+        rows, = self.cluster.execute(f"SELECT {', '.join(self.PLACE)}, data FROM {table}")
+        found = [row for row in rows if row["tenant"] == f"{tenant}/hour"]
+        self.assertEqual(len(found), 3)
+
+        def where(row):
+            words = {name: f"'{row[name]}'" for name in ("region", "tenant", "measurement")}
+            words |= {name: f"'{row[name]}+0000'" for name in ("bucket", "span")}
+            return " AND ".join(f"{name} = {words.get(name, row[name])}" for name in self.PLACE)
+        other = ast.literal_eval(found[1]["data"]).hex()
+        self.cluster.execute(f"UPDATE {table} SET data = 0x{other} WHERE {where(found[0])}",
+                             f"DELETE FROM {table} WHERE {where(found[2])}")
+
+    def test_any_node_rerolls_what_all_have_built(self):
+        servers = self.begin_two()
+        good = {"same": 3 * (2 + 1 + 1)}
+
+        def are_good(server, tenant):
+            return self.counts(server, tenant, dry_run="true") == good
+        for server, tenant in zip(servers, TENANTS):
+            wait_until(lambda s=server, t=tenant: are_good(s, t), "all is as it should be", GONE_S)
+        for k, tenant in enumerate(TENANTS):
+            # Found by the one that looks, repaired by the other one, whoever seals the sources.
+            self.damage_hours(servers[0], tenant)
+            wait_until(lambda s=servers[k], t=tenant: self.counts(
+                s, t, tier="hour", dry_run="true") == {"same": 1, "different": 1, "missing": 1},
+                "what is wrong is found", GONE_S)
+            self.assertEqual(self.reroll(servers[1 - k], tenant)["repaired"], 2)
+            for server in servers:
+                self.assertTrue(are_good(server, tenant))
         self.compare(servers)
 
     def test_a_tier_needs_a_class_and_is_switched_off_for_good(self):

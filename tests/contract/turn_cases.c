@@ -299,7 +299,93 @@ static void for_each_date_one_plan_is_agreed_on(void **state)
     end(&pair);
 }
 
+/* ---- marks of all nodes ---- */
+
+static enum vv_status count_mark(void *context, const struct vv_mark *mark)
+{
+    (void)mark;
+    ++*(size_t *)context;
+    return VV_OK;
+}
+
+static size_t count_marks(struct contract *c, int64_t due_from)
+{
+    size_t n = 0;
+    assert_ok(c->store->ops->shared->look_at_marks(c->store, due_from, count_mark, &n, NULL));
+    return n;
+}
+
+static bool is_marked(struct contract *c, const struct vv_span_key *key, int64_t due_from)
+{
+    bool is = false;
+    const struct vv_mark mark = {.key = *key, .due_ns = due_from};
+    assert_ok(c->store->ops->shared->is_marked(c->store, &mark, &is, NULL));
+    return is;
+}
+
+/* Of each span once, though nodes have it due at other times. */
+static void any_node_sees_what_all_have_marked(void **state)
+{
+    struct pair pair;
+    begin(&pair, state);
+    struct contract *b = &pair.b;
+    struct vv_span_key both = span_of(TENANT, 1, DAY, 3);
+    struct vv_span_key other = span_of(TENANT, 2, DAY, 9);
+    put_mark(pair.a, &both, START + 5 * VV_HOUR, 7);
+    put_mark(b, &both, START + 6 * VV_HOUR, 9);
+    put_mark(b, &other, START + 20 * VV_HOUR, 9);
+    confirm(pair.a);
+    confirm(b);
+    assert_int_equal(count_marks(pair.a, INT64_MIN), 2);
+    assert_int_equal(count_marks(b, INT64_MIN), 2);
+    assert_int_equal(count_marks(pair.a, START + 19 * VV_HOUR), 1);
+    assert_true(is_marked(pair.a, &other, START));
+    assert_true(is_marked(pair.a, &both, START + 6 * VV_HOUR));
+    assert_false(is_marked(pair.a, &both, START + 8 * VV_HOUR));
+    retire_mark(b, &other, START + 20 * VV_HOUR, 9);
+    confirm(b);
+    assert_int_equal(count_marks(pair.a, INT64_MIN), 1);
+    assert_false(is_marked(pair.a, &other, START));
+    end(&pair);
+}
+
+/* The lease only saves work: who takes the shard writes what counts, and who was overtaken has not
+ * retired anything. */
+static void a_shard_can_be_taken_from_who_seals(void **state)
+{
+    struct pair pair;
+    begin(&pair, state);
+    struct contract *b = &pair.b;
+    struct vv_span_key key = sealed_span();
+    const struct vv_mark mark = {.key = key, .due_ns = START + 5 * VV_HOUR, .run = 7};
+    bool mine = false;
+    put_block(pair.a, &key, "old");
+    put_mark(pair.a, &key, mark.due_ns, mark.run);
+    confirm(pair.a);
+    learn(pair.a);
+    learn(b);
+    const struct vv_shared_ops *shared = pair.a->store->ops->shared;
+    assert_ok(shared->begin_seal(pair.a->store, &mark, 1, &mine, NULL));
+    assert_true(mine);
+    assert_ok(b->store->ops->shared->begin_seal(b->store, &mark, 1, &mine, NULL));
+    assert_false(mine);
+    assert_ok(b->store->ops->shared->take_seal(b->store, &mark, &mine, NULL));
+    assert_true(mine);
+    put_block(b, &key, "taken");
+    put_block(pair.a, &key, "overtaken");
+    assert_string_equal(pieces_text(pair.a, &key.partition), "B3.0=taken");
+    assert_string_equal(pieces_text(b, &key.partition), "B3.0=taken");
+    retire_mark(pair.a, &key, mark.due_ns, mark.run);
+    confirm(pair.a);
+    assert_true(is_marked(b, &key, START));
+    assert_ok(shared->begin_seal(pair.a->store, &mark, 1, &mine, NULL));
+    assert_true(mine); /* who took it does not keep it */
+    end(&pair);
+}
+
 const struct contract_case turn_cases[] = {
+    CONTRACT_CASE_NEEDS(KEEPS_ROWS, any_node_sees_what_all_have_marked),
+    CONTRACT_CASE_NEEDS(KEEPS_ROWS, a_shard_can_be_taken_from_who_seals),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, another_node_finds_what_is_sealed_after_a_change_of_the_class),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, each_node_waits_for_itself),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, a_turn_outlasts_a_restart),

@@ -41,43 +41,71 @@ static bool find_names(const struct vv_cassandra *store, const struct vv_ledger_
                                     &key->measurement);
 }
 
-/* VV_NOT_FOUND: it must be read again when more names are known. */
-static enum vv_status read_mark(struct reading *reading, const struct changed *slot,
-                                const struct vvcql_result *row)
+enum vv_status vv_ledger_read_row(const struct vv_cassandra *store, const struct vvcql_result *row,
+                                  struct vv_mark *mark_out, int64_t *put_us_out,
+                                  struct vv_error *error)
 {
     struct vv_mark mark = {0};
     struct vv_ledger_name name;
-    int64_t put;
     int64_t retired = 0;
     struct vv_str newest = vv_cassandra_text(row, 1);
     if (newest.size == 0) { /* expired but for what was retired */
-        return VV_OK;
+        return VV_DONE;
     }
     if (!vv_ledger_read_name(vv_cassandra_text(row, 0), &name) ||
-        !vv_ledger_read_newest(newest, &mark, &put)) {
-        return vv_error_set(reading->error, VV_CORRUPT,
-                            "a row of the ledger is not as Varve writes it");
+        !vv_ledger_read_newest(newest, &mark, put_us_out)) {
+        return vv_error_set(error, VV_CORRUPT, "a row of the ledger is not as Varve writes it");
     }
-    if (vvcql_get_bigint(row, 2, &retired) && put <= retired) {
-        return VV_OK;
+    if (vvcql_get_bigint(row, 2, &retired) && *put_us_out <= retired) {
+        return VV_DONE;
     }
     mark.due_ns = name.due_ns;
     mark.key.partition.bucket_start = name.bucket_s * VV_SECOND;
     mark.key.partition.bucket_ns = name.bucket_length_s * VV_SECOND;
     mark.key.partition.split = name.split;
     mark.key.span_start = name.span_s * VV_SECOND;
-    if (!find_names(reading->store, &name, &mark.key)) {
+    if (!find_names(store, &name, &mark.key)) {
         return VV_NOT_FOUND;
     }
+    *mark_out = mark;
+    return VV_OK;
+}
+
+/* VV_NOT_FOUND: it must be read again when more names are known. */
+static enum vv_status read_mark(struct reading *reading, const struct changed *slot,
+                                const struct vvcql_result *row)
+{
+    struct vv_mark mark;
+    int64_t put;
+    enum vv_status status = vv_ledger_read_row(reading->store, row, &mark, &put, reading->error);
+    if (status != VV_OK) {
+        return status == VV_DONE ? VV_OK : status;
+    }
     return vv_ledger_note(reading->store, &mark, slot->slot.node, put, reading->error);
+}
+
+struct vvcql_statement *vv_ledger_slot_question(const struct vv_cassandra *store, uint8_t shard,
+                                                int64_t slot_ms, uint32_t node)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_ledger);
+    vv_ledger_add_part(store, statement, shard, slot_ms, node);
+    vvcql_set_page_size(statement, PAGE);
+    vvcql_set_idempotent(statement, true);
+    return statement;
 }
 
 static struct vvcql_statement *slot_statement(const struct vv_cassandra *store,
                                               const struct changed *slot)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_ledger);
-    vv_ledger_add_part(store, statement, slot->shard, slot->slot.slot_ms, slot->slot.node);
-    vvcql_set_page_size(statement, PAGE);
+    return vv_ledger_slot_question(store, slot->shard, slot->slot.slot_ms, slot->slot.node);
+}
+
+struct vvcql_statement *vv_ledger_slots_question(const struct vv_cassandra *store, uint8_t shard)
+{
+    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_slots);
+    vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
+    vvcql_add_int(statement, vv_ledger_part_of(shard));
+    vvcql_add_int(statement, shard);
     vvcql_set_idempotent(statement, true);
     return statement;
 }
@@ -253,11 +281,7 @@ static enum vv_status read_shards(struct reading *reading, const uint8_t *shards
     struct vvcql_result *results[SHARDS_AT_ONCE];
     enum vv_status statuses[SHARDS_AT_ONCE];
     for (size_t i = 0; i < n; i++) {
-        statements[i] = vvcql_statement_prepared(store->shared.read_slots);
-        vv_cassandra_add_str(statements[i], vv_str_of(store->shared.region));
-        vvcql_add_int(statements[i], vv_ledger_part_of(shards[i]));
-        vvcql_add_int(statements[i], shards[i]);
-        vvcql_set_idempotent(statements[i], true);
+        statements[i] = vv_ledger_slots_question(store, shards[i]);
     }
     enum vv_status asked = vv_cassandra_ask_each(store, VV_DEAD_BY_READ, statements, n, results,
                                                  statuses, reading->error);

@@ -107,11 +107,11 @@ static int64_t next_seal(const struct vv_cassandra *store, const struct vv_shard
 }
 
 static struct vvcql_statement *move_statement(const struct vv_cassandra *store, uint8_t number,
-                                              int64_t seal)
+                                              int64_t seal, int64_t lease_ns)
 {
     const struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_shard *shard = &shared->shards[number];
-    int64_t lease_ms = (wall(store) + LEASE_NS) / VV_MILLISECOND;
+    int64_t lease_ms = (wall(store) + lease_ns) / VV_MILLISECOND;
     struct vvcql_statement *statement =
         vvcql_statement_prepared(shard->exists ? shared->move_seal : shared->make_seal);
     if (!shard->exists) {
@@ -141,7 +141,7 @@ static bool is_leased(struct vv_cassandra *store, struct vv_shard *shard)
 
 /* Moves the stamps of shards whose present ones are known; those that did not come about are
  * unknown afterwards. */
-static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
+static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n, bool is_taken)
 {
     struct vvcql_statement *statements[VV_CASSANDRA_SHARDS] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_SHARDS];
@@ -149,7 +149,7 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
     int64_t wanted[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
         wanted[i] = next_seal(store, &store->shared.shards[shards[i]]);
-        statements[i] = move_statement(store, shards[i], wanted[i]);
+        statements[i] = move_statement(store, shards[i], wanted[i], is_taken ? 0 : LEASE_NS);
     }
     (void)!vv_cassandra_ask_each(store, VV_DEAD_BY_TRANSACTION, statements, n, results, statuses,
                                  NULL);
@@ -173,7 +173,7 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n)
 /* One try; those that are done, not for this node, or of a dead set leave the list. A move whose
  * outcome was lost is not looked for: another one, above it, is as good. */
 static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, size_t *n,
-                                 struct vv_error *error)
+                                 bool is_taken, struct vv_error *error)
 {
     uint8_t unknown[VV_CASSANDRA_SHARDS];
     size_t n_unknown = 0;
@@ -187,7 +187,7 @@ static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, si
     size_t kept = 0;
     for (size_t i = 0; i < *n && status == VV_OK; i++) {
         if (store->shared.shards[shards[i]].is_known &&
-            !is_leased(store, &store->shared.shards[shards[i]])) {
+            (is_taken || !is_leased(store, &store->shared.shards[shards[i]]))) {
             shards[kept++] = shards[i];
         }
     }
@@ -195,7 +195,7 @@ static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, si
     if (status != VV_OK || kept == 0) {
         return status;
     }
-    move(store, shards, kept);
+    move(store, shards, kept, is_taken);
     size_t left = 0;
     for (size_t i = 0; i < kept; i++) {
         if (!store->shared.shards[shards[i]].is_known) {
@@ -206,15 +206,16 @@ static enum vv_status try_passes(struct vv_cassandra *store, uint8_t *shards, si
     return VV_OK;
 }
 
-/* Shards that another node has just moved are left to it. */
+/* Shards that another node has just moved are left to it, unless they are taken: then it need not
+ * wait for a lease to go on with them. */
 static enum vv_status begin(struct vv_cassandra *store, const bool shards[VV_CASSANDRA_SHARDS],
-                            struct vv_error *error)
+                            bool is_taken, struct vv_error *error)
 {
     uint8_t list[VV_CASSANDRA_SHARDS];
     size_t n = list_shards(shards, list);
     enum vv_status status = VV_OK;
     for (int i = 0; i < TRIES_MAX && n > 0 && status == VV_OK; i++) {
-        status = try_passes(store, list, &n, error);
+        status = try_passes(store, list, &n, is_taken, error);
     }
     return status;
 }
@@ -257,8 +258,8 @@ static enum vv_status note_blocks(struct vv_cassandra *store, uint32_t tenant,
     return vv_cassandra_keep_classes(store, &classes, error);
 }
 
-enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark *marks, size_t n,
-                                    bool *mine_out, struct vv_error *error)
+static enum vv_status begin_marks(struct vv_store *base, const struct vv_mark *marks, size_t n,
+                                  bool is_taken, bool *mine_out, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     bool shards[VV_CASSANDRA_SHARDS] = {false};
@@ -276,7 +277,7 @@ enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark 
         }
     }
     if (status == VV_OK) {
-        status = begin(store, shards, error);
+        status = begin(store, shards, is_taken, error);
     }
     /* Where others put blocks before this pass, this node must know; what they put afterwards has a
      * higher stamp. */
@@ -290,6 +291,18 @@ enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark 
     return vv_cassandra_put_off(status);
 }
 
+enum vv_status vv_shared_begin_seal(struct vv_store *base, const struct vv_mark *marks, size_t n,
+                                    bool *mine_out, struct vv_error *error)
+{
+    return begin_marks(base, marks, n, false, mine_out, error);
+}
+
+enum vv_status vv_shared_take_seal(struct vv_store *base, const struct vv_mark *mark,
+                                   bool *mine_out, struct vv_error *error)
+{
+    return begin_marks(base, mark, 1, true, mine_out, error);
+}
+
 /* ---- writing, and afterwards ---- */
 
 enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
@@ -299,7 +312,7 @@ enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
         missing[i] = shards[i] && !store->shared.shards[i].is_fresh;
     }
-    enum vv_status status = begin(store, missing, error);
+    enum vv_status status = begin(store, missing, false, error);
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
         if (shards[i] && !store->shared.shards[i].is_fresh) {
             status = vv_error_set(error, VV_OVERLOAD,

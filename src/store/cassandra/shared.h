@@ -201,6 +201,8 @@ VV_MUST_CHECK enum vv_status vv_shared_doubt_plans(struct vv_store *base,
 VV_MUST_CHECK enum vv_status vv_shared_begin_seal(struct vv_store *base,
                                                   const struct vv_mark *marks, size_t n,
                                                   bool *mine_out, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_shared_take_seal(struct vv_store *base, const struct vv_mark *mark,
+                                                 bool *mine_out, struct vv_error *error);
 /* The stamp to write blocks of these shards with: of a pass that nothing was written with. */
 VV_MUST_CHECK enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
                                                    const bool shards[VV_CASSANDRA_SHARDS],
@@ -276,5 +278,24 @@ struct vvcql_statement *vv_ledger_slot_statement(const struct vv_cassandra *stor
 
 /* Reads some of what other nodes, or this one before it owned the shard, have added. */
 VV_MUST_CHECK enum vv_status vv_ledger_read(struct vv_cassandra *store, struct vv_error *error);
+
+/* Any thread. The mark of a row that vv_ledger_slot_question gave; VV_DONE: it is retired;
+ * VV_NOT_FOUND: this node does not know one of its names yet. VV_CORRUPT. */
+VV_MUST_CHECK enum vv_status vv_ledger_read_row(const struct vv_cassandra *store,
+                                                const struct vvcql_result *row,
+                                                struct vv_mark *mark_out, int64_t *put_us_out,
+                                                struct vv_error *error);
+/* The marks that a node has put into a slot; the slots of a shard: slot, node, touched. */
+struct vvcql_statement *vv_ledger_slot_question(const struct vv_cassandra *store, uint8_t shard,
+                                                int64_t slot_ms, uint32_t node);
+struct vvcql_statement *vv_ledger_slots_question(const struct vv_cassandra *store, uint8_t shard);
+
+/* ---- ledger_look.c: any thread ---- */
+
+VV_MUST_CHECK enum vv_status vv_shared_look_at_marks(struct vv_store *base, int64_t due_from,
+                                                     vv_mark_visit visit, void *context,
+                                                     struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_shared_is_marked(struct vv_store *base, const struct vv_mark *mark,
+                                                 bool *is_marked_out, struct vv_error *error);
 
 #endif

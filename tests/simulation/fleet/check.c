@@ -306,6 +306,7 @@ void fleet_settle(struct fleet_world *world)
         check_all(world);
         for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
             fleet_check_units(&world->nodes[i]);
+            fleet_reroll(&world->nodes[i], false, true);
         }
     }
     for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {

@@ -118,6 +118,9 @@ static void work(struct fleet_world *world, struct fleet_node *node)
     } else {
         fleet_check(node, false);
         fleet_check_tiers(node, false);
+        if (dice == 99 && world->has_tiers) {
+            fleet_reroll(node, true, false);
+        }
     }
 }
 

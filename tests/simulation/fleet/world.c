@@ -313,7 +313,7 @@ enum vv_status fleet_step(struct fleet_node *node, enum vv_engine_task task)
         [VV_TASK_COMMIT] = "commit",     [VV_TASK_FLUSH] = "flush",   [VV_TASK_SEAL] = "seal",
         [VV_TASK_SEAL_ALL] = "seal all", [VV_TASK_EXPIRE] = "expire", [VV_TASK_LEARN] = "learn",
         [VV_TASK_BEAT] = "beat",         [VV_TASK_PLANS] = "plans",   [VV_TASK_DELIVER] = "deliver",
-        [VV_TASK_SWEEP] = "sweep",
+        [VV_TASK_SWEEP] = "sweep",       [VV_TASK_REROLL] = "reroll",
     };
     struct vv_error error = {0};
     if (!node->engine || !fleet_is_free(node)) {

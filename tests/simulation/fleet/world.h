@@ -127,6 +127,12 @@ void fleet_check_units(struct fleet_node *node);
 /* Whether the node has slots of the ledger left to read that it knows to be new. */
 bool fleet_reads_ledger(struct vv_store *store);
 
+/* ---- reroll.c ---- */
+
+/* Asks the node to look at all units of tiers, and to repair what is wrong; with `all`, nothing may
+ * be wrong. */
+void fleet_reroll(struct fleet_node *node, bool repair, bool all);
+
 /* ---- check.c ---- */
 
 /* The answer of one query, as CSV. */

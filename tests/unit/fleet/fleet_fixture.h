@@ -340,6 +340,11 @@ __attribute__((unused)) static char *node_dump(struct node *node)
             vv_buffer_format(&line, " late %llu %llu", (unsigned long long)vv_late_pack(late),
                              (unsigned long long)late_stamp);
         }
+        struct vv_whole whole = vv_registry_whole(registry, i);
+        if (whole.from > 0) {
+            vv_buffer_format(&line, " whole %lld %lld", (long long)whole.from,
+                             (long long)whole.kept_ns);
+        }
         dump_line(&dump, &line);
     }
     for (uint32_t i = 0; i < vv_registry_measurement_count(registry); i++) {

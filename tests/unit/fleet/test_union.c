@@ -20,6 +20,11 @@ static void change_tenant(struct world *world, struct node *node, const char *te
     uint32_t number = node_tenant(node, tenant);
     if (pick(world, 3) == 0) {
         vv_registry_set_retention(node->registry, number, (1 + pick(world, 5)) * VV_DAY);
+        if (pick(world, 3) == 0) {
+            vv_registry_note_whole(node->registry, number,
+                                   (struct vv_whole){.from = 1 + pick(world, 9) * VV_HOUR,
+                                                     .kept_ns = pick(world, 9) * VV_DAY});
+        }
         vv_registry_set_late(node->registry, number,
                              (struct vv_late){VV_LATE_REFUSE, (1 + pick(world, 5)) * VV_HOUR});
     }

@@ -442,8 +442,8 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
     expect(door, "POST", "/api/v1/sealing", "", NULL, 405);
     atomic_store(&door->engine->admin_outcome, VV_NOT_FOUND);
     expect(door, "GET", "/api/v1/sealing", "", NULL, 404);
-    atomic_store(&door->engine->admin_outcome, VV_LOCKED);
-    expect(door, "GET", "/api/v1/sealing", "", "\"code\":\"shared\"", 400);
+    atomic_store(&door->engine->admin_outcome, VV_OVERLOAD);
+    expect(door, "GET", "/api/v1/sealing", "", NULL, 503);
 }
 
 static void test_a_reroll_is_begun_followed_and_ended(void **state)
@@ -454,7 +454,7 @@ static void test_a_reroll_is_begun_followed_and_ended(void **state)
     response_free(&response);
     response = ask(door, "GET", "/api/v1/reroll?id=7", "", NULL, 200);
     assert_contains(response.body, "\"units\":{\"same\":3,\"different\":1,\"missing\":0");
-    assert_contains(response.body, "\"refused\":{\"expired\":4,\"unsealed\":0,\"damaged\":0}");
+    assert_contains(response.body, "\"refused\":{\"expired\":4,\"unsealed\":0,\"damaged\":0,\"away\":0}");
     assert_contains(response.body,
                     "\"examples\":[{\"tier\":\"hour\",\"source\":\"a\",\"measurement\":\"m\","
                     "\"from\":\"1970-01-01T00:00:00Z\",\"to\":\"1970-01-02T00:00:00Z\","

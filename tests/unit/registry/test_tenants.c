@@ -2,6 +2,8 @@
 /* Tenants: names, limits, retention, and what is settled. */
 #include "registry_fixture.h"
 
+#include "registry/shared.h"
+
 static enum vv_status find(struct vv_registry *registry, struct vv_str name, bool create,
                            struct vv_error *error)
 {
@@ -203,6 +205,28 @@ static void a_space_that_comes_before_its_tenant_is_found(void **state)
     vv_registry_destroy(other);
 }
 
+static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    struct vv_registry *other = fixture_open(NULL);
+    struct vv_error error = {0};
+    struct vv_buffer record = {0};
+    uint32_t plant = fixture_tenant(registry, "plant");
+    assert_int_equal(vv_registry_whole(registry, plant).from, 0);
+    vv_registry_note_whole(registry, plant, (struct vv_whole){5 * VV_DAY, VV_DAY});
+    vv_registry_note_whole(registry, plant, (struct vv_whole){4 * VV_DAY, 2 * VV_DAY});
+    vv_registry_note_whole(registry, plant, (struct vv_whole){3 * VV_DAY, VV_HOUR});
+    vv_registry_encode(registry, VV_REGISTRY_TENANT, plant, &record);
+    struct vv_str bytes = {(char *)record.data, record.size};
+    assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
+    assert_int_equal(vv_registry_whole(other, plant).from, 5 * VV_DAY);
+    assert_int_equal(vv_registry_whole(other, plant).kept_ns, VV_HOUR);
+    vv_buffer_deinit(&record);
+    vv_registry_destroy(registry);
+    vv_registry_destroy(other);
+}
+
 static void what_is_new_begins_as_the_options_say(void **state)
 {
     (void)state;
@@ -348,6 +372,7 @@ int main(void)
         cmocka_unit_test(tiers_are_spaces_that_are_settled_and_on),
         cmocka_unit_test(late_points_have_a_space_that_is_kept_as_long_as_others),
         cmocka_unit_test(a_space_that_comes_before_its_tenant_is_found),
+        cmocka_unit_test(from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up),
         cmocka_unit_test(what_is_new_begins_as_the_options_say),
         cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),
         cmocka_unit_test(the_longest_name_has_room_for_its_space),

@@ -7,6 +7,7 @@
 
 #include "seal/pieces.h"
 #include "seal/stale.h"
+#include "support/fake_shared.h"
 #include "support/pipeline.h"
 #include "tier/chunk.h"
 #include "tier/rollup.h"
@@ -49,6 +50,7 @@ static int set_up(void **state)
         world->bounds.tier_from[tier] = VV_TIME_MIN;
     }
     world->bounds.raw_from = VV_TIME_MIN;
+    world->bounds.heard_until = INT64_MAX;
     world->source = pipeline_source(&world->p, "a");
     for (int hour = 0; hour < 48; hour++) {
         for (int second = 0; second < 60 && hour != 2; second++) {
@@ -441,6 +443,160 @@ static void test_nothing_is_built_of_what_cannot_be_read(void **state)
     assert_verdict(world, VV_SPACE_MINUTE, midnight + VV_HOUR, VV_REROLL_SAME);
 }
 
+/* ---- beside other nodes ---- */
+
+static bool is_marked;
+static bool is_mine;
+static size_t n_taken;
+static size_t n_learnt;
+
+static enum vv_status say_marked(struct vv_store *store, const struct vv_mark *mark,
+                                 bool *is_marked_out, struct vv_error *error)
+{
+    (void)store;
+    (void)mark;
+    (void)error;
+    *is_marked_out = is_marked;
+    return VV_OK;
+}
+
+static enum vv_status take(struct vv_store *store, const struct vv_mark *mark, bool *mine_out,
+                           struct vv_error *error)
+{
+    (void)store;
+    (void)mark;
+    (void)error;
+    n_taken++;
+    *mine_out = is_mine;
+    return VV_OK;
+}
+
+static enum vv_status learn(void *context, struct vv_error *error)
+{
+    (void)context;
+    (void)error;
+    n_learnt++;
+    return VV_OK;
+}
+
+/* The world's store, from now on with other nodes. */
+static struct fake_shared *share(struct world *world)
+{
+    struct fake_shared *fake = fake_shared_wrap(world->p.store, 1);
+    fake->shared.is_marked = say_marked;
+    fake->shared.take_seal = take;
+    const struct vv_reroll_options options = {.registry = world->p.registry,
+                                              .store = world->p.store,
+                                              .deletions = world->p.deletions,
+                                              .block_bytes_max = 1 << 20,
+                                              .percentile_error = 0.01,
+                                              .learn = learn};
+    vv_reroll_destroy(world->reroll);
+    assert_int_equal(vv_reroll_create(&options, &world->reroll), VV_OK);
+    is_marked = false;
+    is_mine = true;
+    n_taken = n_learnt = 0;
+    return fake;
+}
+
+static void drop_record(struct world *world, enum vv_space tier, int64_t from)
+{
+    put_record(world, tier, from, (struct vv_str){"", 0});
+}
+
+static void test_beside_others_only_what_is_wrong_is_taken_and_looked_at_again(void **state)
+{
+    struct world *world = *state;
+    share(world);
+    assert_int_equal(look(world, VV_SPACE_HOUR, midnight, true).verdict, VV_REROLL_SAME);
+    assert_int_equal(n_taken, 0);
+    drop_record(world, VV_SPACE_MINUTE, midnight);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_MISSING);
+    assert_int_equal(n_taken, 0);
+    struct vv_reroll_result result = look(world, VV_SPACE_MINUTE, midnight, true);
+    assert_true(result.is_repaired);
+    assert_int_equal(n_taken, 1);
+    assert_int_equal(n_learnt, 1);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_SAME);
+}
+
+static void test_a_marked_unit_waits_for_who_builds_it(void **state)
+{
+    struct world *world = *state;
+    share(world);
+    drop_record(world, VV_SPACE_MINUTE, midnight);
+    is_marked = true;
+    assert_int_equal(look(world, VV_SPACE_MINUTE, midnight, true).verdict, VV_REROLL_WAITING);
+    assert_int_equal(n_taken, 0);
+    is_marked = false;
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_MISSING);
+}
+
+static void test_what_cannot_be_taken_is_left(void **state)
+{
+    struct world *world = *state;
+    share(world);
+    drop_record(world, VV_SPACE_MINUTE, midnight);
+    is_mine = false;
+    struct vv_reroll_result result = look(world, VV_SPACE_MINUTE, midnight, true);
+    assert_int_equal(result.verdict, VV_REROLL_AWAY);
+    assert_false(result.is_repaired);
+    is_mine = true;
+    assert_true(look(world, VV_SPACE_MINUTE, midnight, true).is_repaired);
+}
+
+static void test_what_another_node_may_still_have_is_refused(void **state)
+{
+    struct world *world = *state;
+    share(world);
+    drop_record(world, VV_SPACE_MINUTE, midnight);
+    world->bounds.heard_until = midnight + VV_HOUR - 1;
+    assert_int_equal(look(world, VV_SPACE_MINUTE, midnight, true).verdict, VV_REROLL_AWAY);
+    world->bounds.heard_until = midnight + VV_HOUR;
+    assert_true(look(world, VV_SPACE_MINUTE, midnight, true).is_repaired);
+}
+
+/* Its runs were covered by a record that somebody took away. */
+static void test_a_stale_unit_that_nobody_will_build_is_wrong(void **state)
+{
+    struct world *world = *state;
+    share(world);
+    struct vv_error error = {0};
+    struct vv_buffer bytes = {0};
+    const struct vv_unit unit = {midnight, midnight + VV_HOUR};
+    int64_t now_us = world->now / VV_MICROSECOND;
+    vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
+    struct vv_piece run = {.kind = VV_PIECE_RUN,
+                           .key = key_of(world, VV_SPACE_MINUTE, midnight),
+                           .run = vv_stamp_make((uint64_t)now_us, 0),
+                           .bytes = {(char *)bytes.data, bytes.size}};
+    struct vv_store *store = world->p.store;
+    assert_int_equal(store->ops->put_run(store, &run, &error), VV_OK);
+    /* Its mark may come a moment later. */
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_WAITING);
+    world->now += VV_HOUR;
+    is_marked = true;
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_WAITING);
+    is_marked = false;
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_DIFFERENT);
+    assert_true(look(world, VV_SPACE_MINUTE, midnight, true).is_repaired);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_SAME);
+    vv_buffer_deinit(&bytes);
+}
+
+/* It is not known from when on a source has points: what is empty is passed over. */
+static void test_beside_others_nothing_is_refused_where_nothing_is(void **state)
+{
+    struct world *world = *state;
+    share(world);
+    world->bounds.raw_from = world->now;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        world->bounds.tier_from[tier] = world->now;
+    }
+    assert_verdict(world, VV_SPACE_MINUTE, midnight - 9 * VV_DAY, VV_REROLL_NOTHING);
+    assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_EXPIRED);
+}
+
 #define reroll_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -459,6 +615,12 @@ int main(void)
         reroll_test(test_what_waits_for_the_sealer_is_left_to_it),
         reroll_test(test_nothing_is_built_of_what_is_not_sealed),
         reroll_test(test_nothing_is_built_of_what_cannot_be_read),
+        reroll_test(test_beside_others_only_what_is_wrong_is_taken_and_looked_at_again),
+        reroll_test(test_a_marked_unit_waits_for_who_builds_it),
+        reroll_test(test_what_cannot_be_taken_is_left),
+        reroll_test(test_what_another_node_may_still_have_is_refused),
+        reroll_test(test_a_stale_unit_that_nobody_will_build_is_wrong),
+        reroll_test(test_beside_others_nothing_is_refused_where_nothing_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
