@@ -164,7 +164,7 @@ static enum vv_status fit_marks(struct vv_sealer *sealer, size_t spans_max)
     }
     struct vv_mark *marks = realloc(sealer->marks, spans_max * sizeof *marks);
     sealer->marks = marks ? marks : sealer->marks;
-    struct vv_mark *settled = realloc(sealer->settled, spans_max * sizeof *settled);
+    struct vv_mark *settled = realloc(sealer->settled, 2 * spans_max * sizeof *settled);
     sealer->settled = settled ? settled : sealer->settled;
     bool *is_mine = realloc(sealer->is_mine, spans_max * sizeof *is_mine);
     sealer->is_mine = is_mine ? is_mine : sealer->is_mine;

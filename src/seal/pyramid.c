@@ -438,27 +438,22 @@ enum vv_status vv_build_write_steps(struct vv_build *build, struct vv_piece *pie
     return status;
 }
 
-static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
-                                 const struct vv_unit *unit, const struct vv_mark *mark,
-                                 int64_t made_from, struct vv_piece_list *blocks_out)
+static void begin_unit(struct vv_pyramid *pyramid, enum vv_space tier, const struct vv_unit *unit)
 {
-    struct vv_pyramid *pyramid = build->pyramid;
     int64_t step_ns = vv_tier_step_ns(tier);
-    build->unit = vv_unit_key(tier, mark->key.partition.tenant, build->source, build->measurement,
-                              unit->from);
-    build->keeps = false;
     vv_frozen_begin(&pyramid->frozen);
     vv_rollup_begin(pyramid->rollup, step_ns);
     vv_few_begin(&pyramid->few, (size_t)((unit->to - unit->from - 1) / step_ns + 1));
-    enum vv_status status =
-        build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);
-    if (status == VV_OK && build->keeps) {
-        return keep_record(build, unit, made_from, blocks_out);
-    }
-    bool is_few = status == VV_OK && pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, step_ns);
-    if (status == VV_OK && !is_few) {
-        status = make_steps(build);
-    }
+}
+
+/* Of what was added since begin_unit(). */
+static enum vv_status write_unit(struct vv_build *build, enum vv_space tier,
+                                 const struct vv_unit *unit, int64_t made_from,
+                                 struct vv_piece_list *blocks_out)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    bool is_few = pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, vv_tier_step_ns(tier));
+    enum vv_status status = is_few ? VV_OK : make_steps(build);
     if (status != VV_OK) {
         return status;
     }
@@ -473,6 +468,53 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
     return is_few ? vv_build_write_rows(build, &piece, unit, blocks_out)
                   : vv_build_write_steps(build, &piece, unit, blocks_out);
 }
+
+static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
+                                 const struct vv_unit *unit, const struct vv_mark *mark,
+                                 int64_t made_from, struct vv_piece_list *blocks_out)
+{
+    build->unit = vv_unit_key(tier, mark->key.partition.tenant, build->source, build->measurement,
+                              unit->from);
+    build->keeps = false;
+    begin_unit(build->pyramid, tier, unit);
+    enum vv_status status =
+        build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);
+    if (status == VV_OK && build->keeps) {
+        return keep_record(build, unit, made_from, blocks_out);
+    }
+    return status == VV_OK ? write_unit(build, tier, unit, made_from, blocks_out) : status;
+}
+
+/* ---- of rows in hand ---- */
+
+enum vv_status vv_pyramid_begin_minutes(struct vv_pyramid *pyramid, const struct vv_unit *unit,
+                                        const struct vv_span_key *key)
+{
+    begin_unit(pyramid, VV_SPACE_MINUTE, unit);
+    return vv_deletions_begin_merge(pyramid->options.deletions, key->partition.source,
+                                    key->measurement, pyramid->merge, &pyramid->deletions);
+}
+
+enum vv_status vv_pyramid_add_minutes(struct vv_pyramid *pyramid, const struct vv_rows *rows,
+                                      struct vv_error *error)
+{
+    struct vv_build build = {.pyramid = pyramid, .error = error};
+    return add_rows(&build, rows);
+}
+
+enum vv_status vv_pyramid_end_minutes(struct vv_pyramid *pyramid, const struct vv_unit *unit,
+                                      const struct vv_span_key *key,
+                                      struct vv_piece_list *blocks_out, struct vv_error *error)
+{
+    struct vv_build build = {.pyramid = pyramid,
+                             .source = key->partition.source,
+                             .measurement = key->measurement,
+                             .unit = *key,
+                             .error = error};
+    return write_unit(&build, VV_SPACE_MINUTE, unit, VV_VERSION_NONE, blocks_out);
+}
+
+/* ---- of what is below ---- */
 
 /* Whether the unit that begins at `from` has been built in this group: plans have changed, and two
  * marks meant it. */

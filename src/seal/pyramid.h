@@ -50,6 +50,22 @@ VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
                                               struct vv_piece_list *blocks_out,
                                               struct vv_error *error);
 
+/* The same of a unit of minutes whose rows the caller has in hand, all of them: begin, add chunk by
+ * chunk, end, and no other unit in between. The key is the unit's, in the space of the minutes.
+ * Rows ascend in time, one for each time, without what is deleted; they are only borrowed.
+ * VV_TOO_LARGE, after which it can only begin anew; errors of the deletions; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_pyramid_begin_minutes(struct vv_pyramid *pyramid,
+                                                      const struct vv_unit *unit,
+                                                      const struct vv_span_key *key);
+VV_MUST_CHECK enum vv_status vv_pyramid_add_minutes(struct vv_pyramid *pyramid,
+                                                    const struct vv_rows *rows,
+                                                    struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_pyramid_end_minutes(struct vv_pyramid *pyramid,
+                                                    const struct vv_unit *unit,
+                                                    const struct vv_span_key *key,
+                                                    struct vv_piece_list *blocks_out,
+                                                    struct vv_error *error);
+
 /* ---- taking steps out of a record (pyramid_cut.c) ---- */
 
 /* What a step is built of: the units of the next finer tier that there is which hold it, or the

@@ -38,7 +38,7 @@ struct vv_sealer {
     size_t marks_capacity;
     struct vv_store_answer *answers[VV_SEAL_AHEAD]; /* of marks that were asked for, by index */
     size_t n_asked;
-    struct vv_mark *settled; /* of those, the ones whose span is done */
+    struct vv_mark *settled; /* of those, the ones whose span is done, and of units with them */
     size_t n_settled;
     bool *is_mine;               /* of marks, by index */
     struct vv_piece_list blocks; /* new */

@@ -190,6 +190,7 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
         }
         size_t blocks = sealer->blocks.n;
         size_t runs = sealer->runs.n;
+        size_t settled = sealer->n_settled;
         enum vv_status status = vv_seal_span(sealer, i, error);
         if (status != VV_OK && !goes_on_without(sealer, &sealer->marks[i], status, error)) {
             return status;
@@ -197,6 +198,7 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
         if (status != VV_OK) {
             vv_piece_list_truncate(&sealer->blocks, blocks);
             vv_piece_list_truncate(&sealer->runs, runs);
+            sealer->n_settled = settled;
             continue;
         }
         sealer->settled[sealer->n_settled++] = sealer->marks[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is made of one span: a block of runs, or a tier's unit. */
 #include "base/log.h"
+#include "seal/minutes.h"
 #include "seal/seal_private.h"
 #include "tier/rollup.h"
 
@@ -78,12 +79,16 @@ static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
 }
 
 static enum vv_status encode_blocks(struct vv_sealer *sealer, const struct vv_span_key *key,
-                                    int64_t made_from, struct vv_error *error)
+                                    int64_t made_from, struct vv_minutes *minutes,
+                                    struct vv_error *error)
 {
     struct vv_piece block = {.kind = VV_PIECE_BLOCK, .key = *key, .version = made_from};
     for (;;) {
         const struct vv_rows *rows;
         enum vv_status status = vv_merge_next(sealer->merge, &rows, error);
+        if (status == VV_OK) {
+            status = vv_minutes_add(sealer, minutes, rows, error);
+        }
         if (status != VV_OK) {
             return status == VV_DONE ? VV_OK : status;
         }
@@ -173,7 +178,7 @@ static vv_stamp stale_run(struct vv_sealer *sealer, const struct vv_mark *mark)
 
 /* The tiers above what is new in the span, before its runs go. */
 static enum vv_status make_stale(struct vv_sealer *sealer, const struct vv_mark *mark,
-                                 const struct reading *reading)
+                                 const struct reading *reading, bool has_minutes)
 {
     struct vv_stale stale;
     vv_stale_begin(&stale, &sealer->stale, mark->key.partition.source, mark->key.measurement, 0);
@@ -185,6 +190,7 @@ static enum vv_status make_stale(struct vv_sealer *sealer, const struct vv_mark 
     stale.open_at = is_shared ? INT64_MAX : sealer->latest_ns;
     stale.later = is_shared ? &sealer->later : NULL;
     stale.marks_open = is_shared;
+    stale.first = has_minutes ? VV_SPACE_HOUR : VV_SPACE_MINUTE;
     return vv_stale_range(&stale, reading->first, reading->last + 1, INT64_MAX, reading->error);
 }
 
@@ -204,7 +210,11 @@ static enum vv_status renew_span(struct vv_sealer *sealer, const struct vv_mark 
     size_t blocks_before = sealer->blocks.n;
     uint64_t rows_before = sealer->figures.rows;
     uint64_t hidden_before = hidden_so_far(sealer);
-    enum vv_status status = encode_blocks(sealer, key, reading->made_from, reading->error);
+    struct vv_minutes minutes;
+    enum vv_status status = vv_minutes_begin(sealer, mark, &minutes);
+    if (status == VV_OK) {
+        status = encode_blocks(sealer, key, reading->made_from, &minutes, reading->error);
+    }
     uint64_t hidden = hidden_so_far(sealer) - hidden_before;
     if (status != VV_OK) {
         return status;
@@ -226,7 +236,10 @@ static enum vv_status renew_span(struct vv_sealer *sealer, const struct vv_mark 
         reading->last = reading->last > end ? reading->last : end;
     }
     if (status == VV_OK) {
-        status = make_stale(sealer, mark, reading);
+        status = vv_minutes_end(sealer, mark, &minutes, reading->error);
+    }
+    if (status == VV_OK) {
+        status = make_stale(sealer, mark, reading, minutes.is_on);
     }
     sealer->figures.hidden += hidden;
     sealer->figures.spans += status == VV_OK;

@@ -243,6 +243,23 @@ static enum vv_status put_or_list(struct vv_stale *stale, const struct vv_stale_
                         : vv_stale_put(stale->options, item, error);
 }
 
+struct vv_stale_unit vv_stale_unit_of(const struct vv_stale *stale, enum vv_space tier,
+                                      int64_t time)
+{
+    struct vv_unit unit = vv_unit_of(tier, stale->plans.plans, stale->plans.n, time);
+    struct vv_stale_unit item = {
+        .key = vv_unit_key(tier, stale->tiers.spaces[tier], stale->source, stale->measurement,
+                           unit.from),
+        .to = unit.to,
+        .run = stale->run,
+        .tier = tier,
+        .is_open = unit.to > stale->open_at,
+        .is_marked_open = stale->marks_open,
+    };
+    item.due_ns = due_of(stale, tier, &item.key, &unit);
+    return item;
+}
+
 /* The unit of the tier that holds `time`, unless it was the last one. */
 static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t time,
                            int64_t over_at, struct vv_unit *unit_out, struct vv_error *error)
@@ -256,16 +273,7 @@ static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t t
     }
     stale->has_last[tier] = true;
     stale->last[tier] = unit;
-    struct vv_stale_unit item = {
-        .key = vv_unit_key(tier, stale->tiers.spaces[tier], stale->source, stale->measurement,
-                           unit.from),
-        .to = unit.to,
-        .run = stale->run,
-        .tier = tier,
-        .is_open = unit.to > stale->open_at,
-        .is_marked_open = stale->marks_open,
-    };
-    item.due_ns = due_of(stale, tier, &item.key, &unit);
+    struct vv_stale_unit item = vv_stale_unit_of(stale, tier, time);
     enum vv_status status = put_or_list(stale, &item, error);
     struct vv_stale_unit cohort;
     if (status == VV_OK && vv_stale_cohort(stale->options, tier, &item, &cohort)) {
@@ -278,7 +286,7 @@ enum vv_status vv_stale_times(struct vv_stale *stale, const int64_t *times, size
                               int64_t over_at, struct vv_error *error)
 {
     enum vv_status status = VV_OK;
-    for (int tier = 0; tier < VV_SPACES; tier++) {
+    for (int tier = (int)stale->first; tier < VV_SPACES; tier++) {
         bool is_on = stale->tiers.spaces[tier] != VV_REGISTRY_NONE;
         for (size_t i = 0; is_on && i < n && status == VV_OK;) {
             struct vv_unit unit;
@@ -295,7 +303,7 @@ enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to, 
                               struct vv_error *error)
 {
     enum vv_status status = VV_OK;
-    for (int tier = 0; tier < VV_SPACES; tier++) {
+    for (int tier = (int)stale->first; tier < VV_SPACES; tier++) {
         bool is_on = stale->tiers.spaces[tier] != VV_REGISTRY_NONE;
         for (int64_t at = from; is_on && at < to && status == VV_OK;) {
             struct vv_unit unit;

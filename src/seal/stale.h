@@ -72,8 +72,9 @@ struct vv_stale {
     /* Set after vv_stale_begin: units that end later get one and the same run, not one each time;
      * for an embedded store only, where a run that was removed may come again. */
     int64_t open_at;
-    bool marks_open;    /* set after vv_stale_begin: of units that are listed */
-    int64_t not_before; /* units are not due before; see vv_stale_not_before */
+    bool marks_open;     /* set after vv_stale_begin: of units that are listed */
+    int64_t not_before;  /* units are not due before; see vv_stale_not_before */
+    enum vv_space first; /* set after vv_stale_begin: finer tiers are left out */
     bool has_last[VV_SPACES];
     struct vv_unit last[VV_SPACES]; /* that was made stale */
 };
@@ -81,6 +82,9 @@ struct vv_stale {
 /* The source has a plan. The options are borrowed. */
 void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
                     uint32_t measurement, vv_stamp run);
+/* The unit of the tier, which is on, that holds `time`, as it would be made stale. */
+struct vv_stale_unit vv_stale_unit_of(const struct vv_stale *stale, enum vv_space tier,
+                                      int64_t time);
 /* From now on units are due at this time at the earliest; INT64_MIN: as they are anyway. */
 void vv_stale_not_before(struct vv_stale *stale, int64_t not_before);
 /* Makes the units stale that hold one of n times, ascending, and end at `over_at` or before.

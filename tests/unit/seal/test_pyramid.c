@@ -745,6 +745,69 @@ static void nothing_is_built_twice(void **state)
     world_deinit(&world);
 }
 
+/* In the pass that seals it, not of what that has written. */
+static void minutes_are_made_with_their_span(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world);
+    all_tiers(&world);
+    uint32_t source = pipeline_source(&world.p, "a");
+    fill(&world, source, midnight, midnight + 2 * VV_HOUR, VV_SECOND);
+    advance_to(&world, midnight + 40 * VV_DAY);
+    for (uint64_t spans = 1; spans <= 2; spans++) {
+        assert_int_equal(vv_sealer_step(world.p.sealer, VV_SEAL_ALL, 1, NULL), VV_OK);
+        assert_int_equal(figures_of(&world).spans, spans);
+        assert_int_equal(figures_of(&world).units, spans);
+    }
+    struct counts minutes = check(&world, VV_SPACE_MINUTE, source);
+    assert_int_equal(minutes.records, 2);
+    assert_int_equal(minutes.stale, 0);
+    assert_int_equal(check(&world, VV_SPACE_HOUR, source).stale, 1);
+    assert_int_equal(check(&world, VV_SPACE_DAY, source).stale, 1);
+    assert_int_equal(pipeline_marks(&world.p), 2);
+    fill(&world, source, midnight + 1, midnight + VV_HOUR, VV_MINUTE); /* late */
+    assert_int_equal(check(&world, VV_SPACE_MINUTE, source).records, 1);
+    while (figures_of(&world).spans < 3) {
+        assert_int_equal(vv_sealer_step(world.p.sealer, VV_SEAL_ALL, 1, NULL), VV_OK);
+    }
+    assert_int_equal(check(&world, VV_SPACE_MINUTE, source).records, 2);
+    seal_all(&world);
+    assert_complete(&world, 1);
+    world_deinit(&world);
+}
+
+/* What has to be joined first, is of a plan that does not count any more, or may have lost some
+ * below, goes the long way. */
+static void minutes_are_not_made_of_rows_that_are_not_all(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world);
+    all_tiers(&world);
+    uint32_t source = pipeline_source(&world.p, "a");
+    fill(&world, source, midnight, midnight + VV_HOUR, VV_SECOND);
+    for (int64_t time = midnight; time < midnight + VV_HOUR; time += VV_SECOND) {
+        write_point(&world, source, 1, time, 7); /* of the same times, by another batch */
+    }
+    flush(&world);
+    advance_to(&world, midnight + 40 * VV_DAY);
+    assert_int_equal(vv_sealer_step(world.p.sealer, VV_SEAL_ALL, 1, NULL), VV_OK);
+    assert_int_equal(figures_of(&world).units, 0);
+    assert_int_equal(check(&world, VV_SPACE_MINUTE, source).stale, 1);
+    seal_all(&world);
+    assert_int_equal(check(&world, VV_SPACE_MINUTE, source).records, 1);
+    assert_complete(&world, 1);
+    vv_registry_set_retention(world.p.registry, world.p.tenant, 2 * VV_DAY);
+    write_point(&world, source, 2, midnight + VV_HOUR, 7);
+    flush(&world);
+    uint64_t units = figures_of(&world).units;
+    assert_int_equal(vv_sealer_step(world.p.sealer, VV_SEAL_ALL, 1, NULL), VV_OK);
+    assert_int_equal(figures_of(&world).units, units);
+    assert_int_equal(check(&world, VV_SPACE_MINUTE, source).stale, 1);
+    world_deinit(&world);
+}
+
 /* Whatever lies between in the order in which it is due. */
 static void history_is_built_once(void **state)
 {
@@ -915,6 +978,8 @@ int main(void)
         cmocka_unit_test(tiers_are_right_whichever_write_fails),
         cmocka_unit_test(a_group_is_of_one_kind),
         cmocka_unit_test(nothing_is_built_twice),
+        cmocka_unit_test(minutes_are_made_with_their_span),
+        cmocka_unit_test(minutes_are_not_made_of_rows_that_are_not_all),
         cmocka_unit_test(history_is_built_once),
         cmocka_unit_test(a_damaged_record_is_made_up_for_from_what_is_finer),
         cmocka_unit_test(tiers_equal_raw_after_random_histories),
