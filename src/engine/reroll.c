@@ -397,7 +397,7 @@ static void end_job(struct vv_engine *engine, enum vv_rerolled_state state,
     pthread_mutex_lock(&engine->lock);
     if (engine->rerolled.state == VV_REROLLED_RUNNING) {
         engine->rerolled.state = state;
-        engine->rerolled.error = *error;
+        engine->rerolled.error = error ? *error : (struct vv_error){0};
     }
     drop_job(engine);
     pthread_mutex_unlock(&engine->lock);
