@@ -41,18 +41,6 @@ enum vv_status vv_engine_journal(struct vv_engine *engine, struct vv_batch *take
     return outcome.status;
 }
 
-static enum vv_status define_tenant(struct vv_engine *engine, uint32_t tenant,
-                                    struct vv_batch *batch)
-{
-    uint32_t numbers[VV_SPACES_ALL + 1];
-    size_t n = vv_registry_unsettled(engine->registry, tenant, numbers);
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = vv_batch_define(batch, VV_REGISTRY_TENANT, numbers[i]);
-    }
-    return status;
-}
-
 /* Journals a tenant, if it is new, and a metric of it, or none. */
 static enum vv_status journal_names(struct vv_engine *engine, uint32_t tenant, uint32_t metric,
                                     struct vv_error *error)
@@ -60,7 +48,7 @@ static enum vv_status journal_names(struct vv_engine *engine, uint32_t tenant, u
     struct vv_batch *batch = NULL;
     enum vv_status status = vv_batch_create(tenant, &batch);
     if (status == VV_OK) {
-        status = define_tenant(engine, tenant, batch);
+        status = vv_registry_define_tenant(engine->registry, tenant, batch);
     }
     if (status == VV_OK && metric != VV_REGISTRY_NONE) {
         status = vv_batch_define(batch, VV_REGISTRY_METRIC, metric);

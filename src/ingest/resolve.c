@@ -118,13 +118,7 @@ static enum vv_status define_tenant(struct vv_staging *staging)
     if (vv_registry_settled(registry, VV_REGISTRY_TENANT, tenant)) {
         return VV_OK;
     }
-    uint32_t numbers[VV_SPACES_ALL + 1];
-    size_t n = vv_registry_unsettled(registry, tenant, numbers);
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = vv_batch_define(staging->batch, VV_REGISTRY_TENANT, numbers[i]);
-    }
-    return status;
+    return vv_registry_define_tenant(registry, tenant, staging->batch);
 }
 
 static enum vv_status begin_batch(struct vv_staging *staging)

@@ -106,6 +106,10 @@ bool vv_registry_space_of(struct vv_registry *registry, uint32_t number, uint32_
  * many. In an order in which a journal may end early: a new tenant comes last. */
 size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
                              uint32_t numbers_out[VV_SPACES_ALL + 1]);
+/* Notes these in a batch, so that they are in the journal with it. VV_NO_MEMORY. */
+struct vv_batch;
+VV_MUST_CHECK enum vv_status vv_registry_define_tenant(struct vv_registry *registry,
+                                                       uint32_t tenant, struct vv_batch *batch);
 /* A tenant or a space by its name. */
 VV_MUST_CHECK enum vv_status vv_registry_space_named(struct vv_registry *registry,
                                                      struct vv_str name, bool create,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tenants: made under the tenants' lock, found without one. */
+#include "model/batch.h"
 #include "registry/registry_private.h"
 #include "registry/text.h"
 
@@ -278,6 +279,18 @@ size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
         numbers_out[n++] = tenant;
     }
     return n;
+}
+
+enum vv_status vv_registry_define_tenant(struct vv_registry *registry, uint32_t tenant,
+                                         struct vv_batch *batch)
+{
+    uint32_t numbers[VV_SPACES_ALL + 1];
+    size_t n = vv_registry_unsettled(registry, tenant, numbers);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_batch_define(batch, VV_REGISTRY_TENANT, numbers[i]);
+    }
+    return status;
 }
 
 /* What a space or a class is of, and which space it is; itself and VV_SPACES_ALL for others. */
