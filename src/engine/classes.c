@@ -4,9 +4,9 @@
  * spaces as a tenant has (model/space.h); which one a measurement is in is decided when it is made,
  * and stands in its record. So nothing is ever moved, and an answer needs one place only.
  *
- * A new class is journaled before it takes any measurement, its retentions after it, and what it
- * takes at last: wherever the journal ends, no measurement is in a class that is not there or has
- * not the retentions that were asked for with it.
+ * A new class is journaled before it takes any measurement, its spaces before it, and what it takes
+ * at last: wherever the journal ends, a class that is there has the retentions that were asked for
+ * with it, and no measurement is in one that is not there.
  */
 #include "base/log.h"
 #include "engine/engine_private.h"
@@ -95,26 +95,22 @@ static void complete(const struct vv_engine *engine, uint32_t tenant,
     }
 }
 
-/* The space of its late points first, as for a tenant. */
+/* Its spaces first, as for a tenant. */
 static enum vv_status journal_class(struct vv_engine *engine, uint32_t tenant, uint32_t class,
                                     struct vv_error *error)
 {
     struct vv_batch *batch = NULL;
     uint32_t late;
     enum vv_status status = VV_OK;
-    bool is_apart = vv_registry_late(engine->registry, tenant).policy == VV_LATE_SEPARATE;
-    if (is_apart) {
+    if (vv_registry_late(engine->registry, tenant).policy == VV_LATE_SEPARATE) {
         status = vv_registry_space(engine->registry, class, VV_SPACE_LATE, true, &late, error);
     }
     if (status != VV_OK) {
         return status;
     }
     status = vv_batch_create(tenant, &batch);
-    if (status == VV_OK && is_apart) {
-        status = vv_batch_define(batch, VV_REGISTRY_TENANT, late);
-    }
     if (status == VV_OK) {
-        status = vv_batch_define(batch, VV_REGISTRY_TENANT, class);
+        status = vv_registry_define_tenant(engine->registry, class, batch);
     }
     if (status != VV_OK) {
         vv_batch_destroy(batch);
@@ -123,6 +119,7 @@ static enum vv_status journal_class(struct vv_engine *engine, uint32_t tenant, u
     return vv_engine_journal(engine, batch, error);
 }
 
+/* One that is not settled is not used by anybody: what was tried with it before is overwritten. */
 static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
                                    struct vv_class_wish *wish, uint32_t *class_out,
                                    struct vv_error *error)
@@ -130,7 +127,7 @@ static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
     struct vv_registry *registry = engine->registry;
     *class_out = vv_registry_class(registry, tenant, wish->name);
     if (*class_out != VV_REGISTRY_NONE && vv_registry_owner(registry, *class_out) == tenant) {
-        return VV_OK; /* it was settled once: it has retentions of its own */
+        return VV_OK; /* it was settled once, and has retentions of its own since */
     }
     complete(engine, tenant, &wish->retentions);
     enum vv_status status = vv_engine_check_retentions(engine, &wish->retentions,
@@ -138,6 +135,9 @@ static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
     if (status == VV_OK) {
         status = vv_registry_make_class(registry, tenant, wish->name, wish->retentions.raw_ns,
                                         class_out, error);
+    }
+    if (status == VV_OK) {
+        status = vv_engine_begin_retentions(engine, *class_out, &wish->retentions, error);
     }
     return status == VV_OK ? journal_class(engine, tenant, *class_out, error) : status;
 }

@@ -326,6 +326,10 @@ void vv_acks_end(struct vv_engine *engine);
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
                                                          const struct vv_retentions *wanted,
                                                          struct vv_error *error);
+/* Gives a new place these, with spaces for its tiers; journaling them is left to the caller. */
+VV_MUST_CHECK enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t place,
+                                                        const struct vv_retentions *wanted,
+                                                        struct vv_error *error);
 /* Whether a new place may have these. */
 VV_MUST_CHECK enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
                                                         const struct vv_retentions *retentions,

@@ -295,20 +295,37 @@ enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
     return status == VV_OK ? vv_engine_check_late(engine, retentions, late, error) : status;
 }
 
+/* Checked, and with spaces for all tiers that are to be on. */
+static enum vv_status prepare(struct vv_engine *engine, struct change *change,
+                              const struct vv_retentions *wanted, struct vv_error *error)
+{
+    look_up(engine, change);
+    apply_wishes(change, wanted);
+    enum vv_status status = check_tiers(engine, change, error);
+    if (status == VV_OK) {
+        status = vv_engine_check_late(engine, &change->after,
+                                      vv_registry_late(engine->registry, change->place), error);
+    }
+    return status == VV_OK ? make_spaces(engine, change, error) : status;
+}
+
+enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t place,
+                                          const struct vv_retentions *wanted,
+                                          struct vv_error *error)
+{
+    struct change change = {.place = place, .is_new = true};
+    enum vv_status status = prepare(engine, &change, wanted, error);
+    if (status == VV_OK) {
+        set(engine, &change, &change.before, &change.after);
+    }
+    return status;
+}
+
 static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
                                         const struct vv_retentions *wanted, struct vv_error *error)
 {
     struct change change = {.place = place, .is_new = is_new};
-    look_up(engine, &change);
-    apply_wishes(&change, wanted);
-    enum vv_status status = check_tiers(engine, &change, error);
-    if (status == VV_OK) {
-        status = vv_engine_check_late(engine, &change.after,
-                                      vv_registry_late(engine->registry, place), error);
-    }
-    if (status == VV_OK) {
-        status = make_spaces(engine, &change, error);
-    }
+    enum vv_status status = prepare(engine, &change, wanted, error);
     if (status != VV_OK) {
         return status;
     }

@@ -605,6 +605,40 @@ static void a_class_is_whole_or_takes_nothing_wherever_it_is_cut_short(void **st
     assert_true(ended);
 }
 
+/* What a class is not told is its tenant's, also where it was told so once before in vain. */
+static void a_class_that_was_cut_short_is_made_whole_by_the_same_request(void **state)
+{
+    (void)state;
+    static const struct vv_retentions as_is = KEEP;
+    static const struct vv_retentions whole = {30 * VV_DAY, {OFF, 90 * VV_DAY, OFF}};
+    bool ended = false;
+    for (uint64_t k = 0; !ended && k < 120; k++) {
+        bool loses_power = k % 2 == 0; /* or the write fails, and the engine goes on */
+        struct rig rig;
+        struct vv_class_effect effect;
+        struct vv_error error = {0};
+        begin(&rig);
+        set_tenant(&rig, 30 * VV_DAY, 90 * VV_DAY);
+        if (loses_power) {
+            vv_sim_disk_power_off_after(rig.disk, k / 2 + 1);
+        } else {
+            vv_sim_disk_fail_call(rig.disk, VV_SIM_WRITE, k / 2 + 1, VV_IO);
+        }
+        enum vv_status status = try_class(&rig, "c", "debug*\n", &as_is, &effect, &error);
+        ended = loses_power && status == VV_OK && !vv_sim_disk_is_off(rig.disk);
+        if (loses_power) {
+            crash(&rig, k);
+        } else {
+            vv_sim_disk_heal(rig.disk);
+        }
+        set_class(&rig, "c", "debug*\n", &as_is); /* again */
+        struct vv_retentions kept = vv_engine_retentions(rig.engine, place_of(&rig, "c"));
+        assert_memory_equal(&kept, &whole, sizeof kept);
+        rig_deinit(&rig);
+    }
+    assert_true(ended);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -622,6 +656,7 @@ int main(void)
         cmocka_unit_test(nodes_that_share_a_store_have_no_classes),
         cmocka_unit_test(a_measurement_is_in_its_class_after_a_restart),
         cmocka_unit_test(a_class_is_whole_or_takes_nothing_wherever_it_is_cut_short),
+        cmocka_unit_test(a_class_that_was_cut_short_is_made_whole_by_the_same_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
