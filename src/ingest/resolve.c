@@ -43,14 +43,32 @@ static enum vv_status resolve_source(struct vv_staging *staging, int64_t time,
     return status;
 }
 
-/* Looks up a slot's metric, made with the type of its first value if it is new. */
+/* A run, and a block, has so many metrics at most. */
+static enum vv_status refuse_metric(struct vv_error *error)
+{
+    return vv_error_set(error, VV_TOO_LARGE,
+                        "the measurement has %u fields, which is the limit: divide it, or make "
+                        "what differs in their names a tag",
+                        (unsigned)VV_BLOCK_COLUMNS_MAX);
+}
+
+/* Looks up a slot's metric, made with the type of its first value if it is new. Where nodes share a
+ * store, there may be more of them than fit. */
 static enum vv_status resolve_slot(struct vv_staging *staging, struct vv_slot *slot,
                                    enum vv_field_kind kind, struct vv_error *error)
 {
+    struct vv_registry *registry = staging->options.registry;
+    uint32_t measurement = staging->row->series.measurement;
     enum vv_value_type type = kind == VV_FIELD_FLOAT ? VV_FLOAT64 : VV_INT64;
-    enum vv_status status =
-        vv_registry_metric(staging->options.registry, staging->row->series.measurement, slot->name,
-                           type, true, &slot->metric, &type, error);
+    bool has_room = vv_registry_metrics_of(registry, measurement) < VV_BLOCK_COLUMNS_MAX;
+    enum vv_status status = vv_registry_metric(registry, measurement, slot->name, type, has_room,
+                                               &slot->metric, &type, error);
+    bool is_beyond = status == VV_OK
+                         ? vv_registry_metric_rank(registry, slot->metric) >= VV_BLOCK_COLUMNS_MAX
+                         : status == VV_NOT_FOUND && !has_room;
+    if (is_beyond) {
+        status = refuse_metric(error);
+    }
     if (status == VV_OK) {
         slot->type = (uint8_t)type;
     } else {

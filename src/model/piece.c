@@ -63,6 +63,10 @@ static enum vv_status encode_view(struct vv_piece_encoder *encoder, const struct
                                   struct vv_str *bytes_out, struct vv_error *error)
 {
     size_t bound = vv_block_bound(view);
+    if (view->n_columns > VV_BLOCK_COLUMNS_MAX) {
+        return vv_error_set(error, VV_TOO_LARGE, "there are %zu metrics in a span, and %u fit",
+                            view->n_columns, (unsigned)VV_BLOCK_COLUMNS_MAX);
+    }
     vv_buffer_clear(&encoder->buffer);
     uint8_t *out = bound == SIZE_MAX ? NULL : vv_buffer_reserve(&encoder->buffer, bound);
     size_t size = 0;

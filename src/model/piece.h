@@ -28,7 +28,8 @@ size_t vv_piece_rows(const struct vv_piece_encoder *encoder, const struct vv_row
                      size_t first, size_t end);
 
 /* Encodes rows [first, end), ascending by (time, stamp); columns without any value there are left
- * out. The bytes belong to the encoder until its next call. VV_NO_MEMORY. */
+ * out. The bytes belong to the encoder until its next call. VV_TOO_LARGE: more columns than a
+ * block has; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_piece_encode(struct vv_piece_encoder *encoder,
                                              const struct vv_rows *rows, size_t first, size_t end,
                                              struct vv_str *bytes_out, struct vv_error *error);

@@ -201,6 +201,7 @@ enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number, uint
     metric->tenant = owner->tenant;
     metric->measurement = measurement;
     metric->field_at = (uint32_t)prefix.size + 1;
+    metric->rank = atomic_fetch_add_explicit(&owner->n_metrics, 1, memory_order_relaxed);
     atomic_store_explicit(&metric->type, type, memory_order_relaxed);
     publish_metric(registry, metric, number, kept, state);
     vv_names_add(&registry->metric_names, vv_registry_hash(registry, owner->tenant, name), number);
@@ -279,6 +280,18 @@ enum vv_status vv_registry_metric_widen(struct vv_registry *registry, uint32_t n
     }
     pthread_mutex_unlock(&registry->metrics.lock);
     return VV_OK;
+}
+
+uint32_t vv_registry_metrics_of(struct vv_registry *registry, uint32_t measurement)
+{
+    struct vv_measurement *owner = vv_measurement_at(registry, measurement);
+    return owner ? atomic_load_explicit(&owner->n_metrics, memory_order_relaxed) : 0;
+}
+
+uint32_t vv_registry_metric_rank(struct vv_registry *registry, uint32_t metric)
+{
+    const struct vv_metric *one = vv_metric_at(registry, metric);
+    return one ? one->rank : UINT32_MAX;
 }
 
 uint32_t vv_registry_metric_count(struct vv_registry *registry)

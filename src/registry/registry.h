@@ -187,6 +187,10 @@ VV_MUST_CHECK enum vv_status vv_registry_metric(struct vv_registry *registry, ui
                                                 bool create, uint32_t *metric_out,
                                                 enum vv_value_type *type_out,
                                                 struct vv_error *error);
+/* How many a measurement has, and as which of them one came, from 0: a block has room for
+ * VV_BLOCK_COLUMNS_MAX, and who makes metrics for clients makes no more. Lock-free. */
+uint32_t vv_registry_metrics_of(struct vv_registry *registry, uint32_t measurement);
+uint32_t vv_registry_metric_rank(struct vv_registry *registry, uint32_t metric);
 /* The tenant's metric with this name (`measurement.field`); VV_REGISTRY_NONE when there is none. */
 uint32_t vv_registry_metric_named(struct vv_registry *registry, uint32_t tenant,
                                   struct vv_str name);

@@ -98,6 +98,7 @@ struct vv_measurement {
     vv_object_state state;
     uint32_t tenant;
     uint32_t place; /* of its points: the tenant, or a class of it */
+    _Atomic(uint32_t) n_metrics;
 };
 
 struct vv_metric {
@@ -111,6 +112,7 @@ struct vv_metric {
     uint32_t measurement;
     uint32_t field_at;                /* where the field begins in the name */
     uint32_t next;                    /* metric of the tenant; number + 1, 0: none */
+    uint32_t rank;                    /* in its measurement, in the order in which they came */
     _Atomic(enum vv_value_type) type; /* of integers may become of floats */
 };
 

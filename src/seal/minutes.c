@@ -133,7 +133,14 @@ enum vv_status vv_minutes_end(struct vv_sealer *sealer, const struct vv_mark *ma
         minutes->is_on = false;
         return VV_OK;
     }
+    size_t blocks_before = sealer->blocks.n;
     status = vv_pyramid_end_minutes(sealer->pyramid, &unit, &stale->key, &sealer->blocks, error);
+    if (status == VV_TOO_LARGE) {
+        vv_piece_list_truncate(&sealer->blocks, blocks_before);
+        vv_piece_list_truncate(&sealer->runs, runs_before);
+        minutes->is_on = false;
+        return VV_OK;
+    }
     if (status == VV_OK && sealer->runs.n > runs_before) {
         sealer->settled[sealer->n_settled++] = (struct vv_mark){.due_ns = stale->due_ns,
                                                                 .key = stale->key,

@@ -129,11 +129,12 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
 
 /* Whether the group goes on without a span. A damaged piece must not stop the sealing of everything
  * else: its span stays as it is, is still answered (with the error), and is looked at again after
- * the next restart. Nor must a part of the store that is away. */
+ * the next restart. Nor must a part of the store that is away, or one with more metrics than fit
+ * (of several nodes, each of which refuses what is too much for itself). */
 static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark,
                             enum vv_status status, const struct vv_error *why)
 {
-    bool is_bad = status == VV_CORRUPT || status == VV_NEWER;
+    bool is_bad = status == VV_CORRUPT || status == VV_NEWER || status == VV_TOO_LARGE;
     if (is_bad && sealer->n_damaged < VV_SEAL_DAMAGED_MAX) {
         sealer->damaged[sealer->n_damaged++] = mark->key;
         sealer->figures.damaged++;

@@ -202,6 +202,16 @@ class WriteTest(HttpTest):
         self.assertIn("line 2", told["error"])
         self.assertEqual(self.count(), 3)
 
+    def test_more_fields_than_fit_stop_nobody(self):
+        text = "\n".join("wide,h=a " + ",".join(f"f{line * 1000 + i}={i}i" for i in range(1000))
+                         + f" {START + line}" for line in range(5))
+        answer = self.client.write(text, self.tenant)
+        self.assertStatus(answer, 400, "invalid")
+        self.assertEqual(answer.json()["accepted"], 4096)
+        self.assertEqual(answer.json()["refused"], {"limit": 904})
+        self.assertStatus(self.request("POST", "/api/v1/flush", seal="true"), 204)
+        self.assertStatus(self.client.write(lines(10), self.tenant + "2"), 204)
+
     def test_strings_are_told_in_a_header(self):
         answer = self.client.write('m v=1,state="on",note="a" 1', self.tenant)
         self.assertStatus(answer, 204)

@@ -140,6 +140,44 @@ static void test_limits_of_the_registry(void **state)
     fixture_deinit(&fixture);
 }
 
+/* A run has no room for more: one that had them could never be flushed. */
+static void test_no_more_fields_of_a_measurement_than_fit(void **state)
+{
+    (void)state;
+    struct ingest_fixture fixture;
+    uint32_t measurement;
+    fixture_init(&fixture);
+    assert_int_equal(vv_registry_measurement(fixture.registry, fixture.options.tenant, str("m"),
+                                             true, &measurement, NULL),
+                     VV_OK);
+    for (unsigned i = 0; i < VV_BLOCK_COLUMNS_MAX - 1; i++) {
+        char field[16];
+        uint32_t metric;
+        enum vv_value_type type;
+        snprintf(field, sizeof field, "f%u", i);
+        assert_int_equal(vv_registry_metric(fixture.registry, measurement, str(field), VV_FLOAT64,
+                                            true, &metric, &type, NULL),
+                         VV_OK);
+    }
+    const char *text = "m,t=a f0=1,last=2,beyond=3 1\n"
+                       "m,t=b last=2 2\n"
+                       "n,t=b beyond=2 3\n";
+    struct vv_staging account = fixture_lines(&fixture, text, strlen(text), SIZE_MAX, 0, 1);
+    assert_int_equal(account.refused[VV_REASON_LIMIT], 1);
+    assert_non_null(strstr(account.refusals[0].detail, "has 4096 fields"));
+    /* Other nodes may have told of more. */
+    uint32_t metric;
+    enum vv_value_type type;
+    assert_int_equal(vv_registry_metric(fixture.registry, measurement, str("told"), VV_FLOAT64,
+                                        true, &metric, &type, NULL),
+                     VV_OK);
+    text = "m,t=a f1=1,told=2 4\n";
+    account = fixture_lines(&fixture, text, strlen(text), SIZE_MAX, 0, 1);
+    assert_int_equal(account.refused[VV_REASON_LIMIT], 1);
+    assert_int_equal(account.points_received, 2);
+    fixture_deinit(&fixture);
+}
+
 static void test_name_taken_by_another_measurement(void **state)
 {
     (void)state;
@@ -491,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_time_refuses_all_fields),
         cmocka_unit_test(test_malformed_line_leaves_no_trace),
         cmocka_unit_test(test_limits_of_the_registry),
+        cmocka_unit_test(test_no_more_fields_of_a_measurement_than_fit),
         cmocka_unit_test(test_name_taken_by_another_measurement),
         cmocka_unit_test(test_types_of_earlier_requests),
         cmocka_unit_test(test_field_refused_for_any_reason),
