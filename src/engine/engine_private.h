@@ -451,6 +451,9 @@ VV_MUST_CHECK enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_
  * built again: points of it are taken no more, and some may be gone. VV_TIME_MIN: nowhere. Any
  * thread; not under the lock. */
 int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns);
+/* The same of a source: raw spans that are longer than units are frozen as a whole where a part of
+ * them is, as they are not written anew. */
+int64_t vv_steps_frozen_of(struct vv_engine *engine, uint32_t source, int64_t frozen);
 /* Whether the order can be carried out there: VV_INVALID with the nearest range that can be, or why
  * none; VV_OVERLOAD: later; VV_TOO_LARGE. Notes in *deleted what of its range lies there. Under the
  * lock of deletions. */

@@ -39,6 +39,31 @@ int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns
     return gone > frozen ? gone : frozen;
 }
 
+/* The end of the span that `time` lies inside of; `time` where none does. */
+static int64_t long_span_end(const struct vv_plans *plans, int64_t time)
+{
+    struct vv_bucket bucket = vv_bucket_of(plans->plans, plans->n, time);
+    int64_t start = vv_span_of(&bucket, time);
+    if (bucket.span_ns <= VV_DAY || start == time) {
+        return time;
+    }
+    return start + bucket.span_ns < bucket.end ? start + bucket.span_ns : bucket.end;
+}
+
+int64_t vv_steps_frozen_of(struct vv_engine *engine, uint32_t source, int64_t frozen)
+{
+    struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
+    if (plans.n == 0 || frozen == VV_TIME_MIN) {
+        return frozen;
+    }
+    int64_t before;
+    do { /* that span's plan may end inside one of the next */
+        before = frozen;
+        frozen = long_span_end(&plans, before);
+    } while (frozen > before);
+    return frozen;
+}
+
 /* ---- before an order is taken ---- */
 
 #define EXPIRY_AHEAD_NS (2 * VV_HOUR) /* what is not gone by then stays until the sweep is done */
@@ -71,7 +96,8 @@ struct checking {
     const struct vv_deletion_order *order;
     uint32_t place; /* of the measurements that are looked at now … */
     struct vv_reroll_bounds bounds;
-    int64_t frozen; /* … and what is frozen of them */
+    int64_t frozen;  /* … what is frozen of them … */
+    int64_t reaches; /* … and how far it goes in the spans of the order's sources */
     uint64_t looks;
     struct vv_error *error;
 };
@@ -91,6 +117,9 @@ static enum vv_status look_at_step(struct checking *checking, enum vv_space tier
             "too many steps of tiers would have to be looked at: delete whole days, "
             "or narrow it with source or tag");
     }
+    if (start >= cut->before) {
+        return VV_OK;
+    }
     obstacle->tier = tier;
     return vv_cut_look(checking->engine->steps_looker, tier, cut, start, &checking->bounds,
                        &obstacle->verdict, checking->error);
@@ -105,12 +134,14 @@ static enum vv_status look_at_series(struct checking *checking, enum vv_space ti
     enum vv_status status = VV_OK;
     for (size_t i = 0;
          i < order->n_sources && status == VV_OK && obstacle->verdict == VV_REROLL_NOTHING; i++) {
-        struct vv_cut cut = {.source = order->sources[i],
+        uint32_t source = order->sources[i];
+        struct vv_cut cut = {.source = source,
                              .measurement = measurement,
                              .metric = metric,
                              .from = order->from,
                              .to = order->to,
-                             .before = checking->frozen};
+                             .before =
+                                 vv_steps_frozen_of(checking->engine, source, checking->frozen)};
         status = look_at_step(checking, tier, &cut, start, obstacle);
     }
     return status;
@@ -152,7 +183,7 @@ static bool is_inside(const struct checking *checking, enum vv_space tier, int64
 {
     *start_out = vv_time_floor(end, vv_tier_step_ns(tier));
     return end > VV_TIME_MIN && end <= VV_TIME_MAX && *start_out < end &&
-           *start_out < checking->frozen;
+           *start_out < checking->reaches;
 }
 
 /* The coarsest tier counts: what fits its steps fits those of the finer ones. */
@@ -195,7 +226,7 @@ static enum vv_status refuse(const struct checking *checking, const struct obsta
     }
     vv_time_format(first > VV_TIME_MIN ? first : VV_TIME_MIN, from);
     vv_time_format(end <= VV_TIME_MAX ? end : VV_TIME_MAX, to);
-    vv_time_format(checking->frozen, frozen);
+    vv_time_format(checking->reaches, frozen);
     if (obstacle->verdict == VV_REROLL_UNSEALED) {
         return vv_error_set(checking->error, VV_OVERLOAD,
                             "what the %s of a part of the range are built of waits to be sealed or "
@@ -215,7 +246,7 @@ static enum vv_status refuse(const struct checking *checking, const struct obsta
 static enum vv_status refuse_shared(const struct checking *checking)
 {
     char text[VV_TIME_TEXT_SIZE];
-    vv_time_format(checking->frozen, text);
+    vv_time_format(checking->reaches, text);
     return vv_error_set(checking->error, VV_INVALID,
                         "before %s points may be gone, and only tiers have what there was: where "
                         "nodes share a store (store.kind: cassandra) nothing can be deleted there "
@@ -239,6 +270,17 @@ static bool concerns_place(const struct checking *checking)
     return concerns;
 }
 
+static int64_t find_reach(const struct checking *checking)
+{
+    const struct vv_deletion_order *order = checking->order;
+    int64_t reaches = checking->frozen;
+    for (size_t i = 0; i < order->n_sources; i++) {
+        int64_t frozen = vv_steps_frozen_of(checking->engine, order->sources[i], checking->frozen);
+        reaches = frozen > reaches ? frozen : reaches;
+    }
+    return reaches;
+}
+
 /* The measurements of one place. */
 static enum vv_status check_place(struct checking *checking, int64_t now,
                                   struct vv_deleted *deleted)
@@ -247,11 +289,12 @@ static enum vv_status check_place(struct checking *checking, int64_t now,
     const struct vv_deletion_order *order = checking->order;
     struct obstacle obstacle = {.verdict = VV_REROLL_NOTHING};
     checking->frozen = vv_steps_frozen(engine, checking->place, now + VV_MINUTE); /* when stamped */
+    checking->reaches = find_reach(checking);
     if (!vv_registry_tiers(engine->registry, checking->place).any ||
-        order->from >= checking->frozen || !concerns_place(checking)) {
+        order->from >= checking->reaches || !concerns_place(checking)) {
         return VV_OK;
     }
-    int64_t to = order->to < checking->frozen ? order->to : checking->frozen;
+    int64_t to = order->to < checking->reaches ? order->to : checking->reaches;
     bool is_first = deleted->tiers_from == deleted->tiers_to;
     deleted->tiers_from = order->from;
     deleted->tiers_to = is_first || to > deleted->tiers_to ? to : deleted->tiers_to;

@@ -73,19 +73,20 @@ static uint32_t place_of(const struct vv_engine *engine)
                             : vv_registry_place(engine->registry, sweep->measurement);
 }
 
-/* Before this time what the marker deletes is frozen. In a store of its own this node lets nothing
- * expire from when the marker came, and takes no points for it since: later points are built again.
- */
+/* Before this time what the marker deletes of the source is frozen. In a store of its own this node
+ * lets nothing expire from when the marker came, and takes no points for it since: later points are
+ * built again. */
 static int64_t frozen_before(struct vv_engine *engine, const struct vv_marker *marker)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t since = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
     bool is_held = !engine->store->ops->shared && since < now;
-    return vv_steps_frozen(engine, place_of(engine), is_held ? since : now);
+    int64_t frozen = vv_steps_frozen(engine, place_of(engine), is_held ? since : now);
+    return vv_steps_frozen_of(engine, engine->sweep.source, frozen);
 }
 
 /* A span that is frozen in part may be written anew where units are as long as it: they are built
- * of whole spans, then. */
+ * of whole spans, then. Longer ones that lie there are frozen as a whole (vv_steps_frozen_of). */
 static bool is_frozen(const struct marking *marking, int64_t start)
 {
     int64_t end = start + marking->span_ns;

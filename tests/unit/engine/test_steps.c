@@ -25,6 +25,7 @@
 #define EACH   60 /* values of a metric of a source in an hour */
 
 static const int64_t start = 20454 * VV_DAY; /* 2026-01-01 */
+static int64_t span_ns = VV_HOUR;
 
 struct place {
     struct vv_sim_disk *disk;
@@ -43,8 +44,8 @@ static void open_engine(struct place *place)
     settings.series_cache_bytes = 1 << 20;
     settings.journal_segment_bytes = 64 << 10;
     settings.seal_quiet_ns = VV_SECOND;
-    settings.bucket_ns = VV_DAY;
-    settings.span_ns = VV_HOUR;
+    settings.bucket_ns = span_ns > VV_DAY ? span_ns : VV_DAY;
+    settings.span_ns = span_ns;
     struct vv_engine_options options = {.settings = &settings,
                                         .disk = vv_sim_disk_interface(place->disk),
                                         .clock = &place->clock.clock,
@@ -483,6 +484,33 @@ static void all_of_time_can_be_deleted(void **state)
     end(&place);
 }
 
+/* A span of which a part is frozen is not written anew where it is longer than units of tiers. */
+static void what_is_deleted_goes_where_long_spans_are_frozen_in_part(void **state)
+{
+    (void)state;
+    static const int hours_deleted[][2] = {{30, 40}, {20, 40}, {4, 40}, {60, 70}};
+    for (size_t i = 0; i < sizeof hours_deleted / sizeof *hours_deleted; i++) {
+        struct place place;
+        int from = hours_deleted[i][0];
+        int to = hours_deleted[i][1];
+        uint64_t left = (uint64_t)(HOURS - (to - from)) * EACH;
+        span_ns = 4 * VV_DAY;
+        begin_whole(&place);
+        set_retentions(&place, 43 * VV_DAY + 12 * VV_HOUR, 0, 0); /* frozen: a day and some of it */
+        expire(&place);
+        assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH);
+        order(&place, "tag", "h=a", from * VV_HOUR, to * VV_HOUR);
+        sweep_all(&place);
+        seal_all(&place);
+        assert_int_equal(count(&place, "raw", "1h", "m.v", "h=a"), left);
+        assert_int_equal(hours(&place, "m.v", "h=a"), left);
+        assert_int_equal(days(&place, "m.v", "h=a"), left);
+        assert_int_equal(hours(&place, "m.v", "h=b"), HOURS * EACH);
+        end(&place);
+        span_ns = VV_HOUR;
+    }
+}
+
 /* What points are there for is built of them, whatever part of it is deleted. */
 static void a_range_may_reach_into_time_that_is_not_frozen(void **state)
 {
@@ -517,6 +545,7 @@ int main(void)
         cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
         cmocka_unit_test(all_of_time_can_be_deleted),
         cmocka_unit_test(a_range_may_reach_into_time_that_is_not_frozen),
+        cmocka_unit_test(what_is_deleted_goes_where_long_spans_are_frozen_in_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
