@@ -72,21 +72,28 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
                                          &loading, error);
 }
 
-/* What nodes share expires by itself, by what they have agreed on. */
-static int64_t shared_from(const struct vv_engine *engine, uint32_t number)
+/* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
+ * gone, also what was put before that, when it was to live for less. VV_TIME_MIN: nothing. */
+static int64_t shared_gone(const struct vv_engine *engine, uint32_t number)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
     int64_t retention = vv_registry_retention(engine->registry, number);
     int64_t now = engine->clock->wall_ns(engine->clock);
-    if (retention == VV_SPACE_OFF_NS) {
-        return NOTHING;
-    }
     int64_t from = retention > 0 ? now - retention : VV_TIME_MIN;
-    if (whole.from > 0) { /* put before that, when it was to live for less */
+    if (whole.from > 0) {
         int64_t gone = now - whole.kept_ns;
         gone = gone < whole.from ? gone : whole.from;
         from = gone > from ? gone : from;
     }
+    return from;
+}
+
+static int64_t shared_from(const struct vv_engine *engine, uint32_t number)
+{
+    if (vv_registry_retention(engine->registry, number) == VV_SPACE_OFF_NS) {
+        return NOTHING;
+    }
+    int64_t from = shared_gone(engine, number);
     return from == VV_TIME_MIN ? from : vv_time_floor(from, NOTE_EACH_NS) + NOTE_EACH_NS;
 }
 
@@ -107,9 +114,8 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
         int64_t from = whole_from(engine, tenant);
         return from == NOTHING ? INT64_MIN : from;
     }
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t kept_ns = vv_registry_retention(engine->registry, tenant);
-    return kept_ns > 0 ? now - kept_ns - engine->settings.cassandra_slack_ns : INT64_MIN;
+    int64_t gone = shared_gone(engine, tenant);
+    return gone > VV_TIME_MIN ? gone - engine->settings.cassandra_slack_ns : INT64_MIN;
 }
 
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)

@@ -149,8 +149,30 @@ static void build_without(const char *layout, uint32_t set, bool builds_first)
     end();
 }
 
+/* Points are kept for longer from now on, and all nodes know. */
+static void lengthen(void)
+{
+    struct vv_error error = {0};
+    uint32_t tenant;
+    (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
+    if (vv_engine_set_retention(nodes[1].rig.engine, VV_STR_LITERAL("t"), 366 * VV_DAY, &error) !=
+        VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    for (int i = 0; i < 6; i++) {
+        work(&nodes[1]);
+        advance(11 * VV_SECOND);
+        (void)rig_step(&nodes[0].rig, VV_TASK_LEARN);
+        (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
+    }
+    struct vv_registry *registry = vv_engine_query_context(nodes[0].rig.engine)->registry;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_true(vv_registry_retention(registry, tenant) == 366 * VV_DAY);
+}
+
 /* The first node is away for longer than points are kept. */
-static void come_back_late(const char *layout, uint32_t set, int *without)
+static void come_back_late(const char *layout, uint32_t set, bool lengthens, int *without)
 {
     begin(layout, set + 1);
     if (!park(set)) {
@@ -164,6 +186,9 @@ static void come_back_late(const char *layout, uint32_t set, int *without)
     }
     long long before = count_by_hours(&nodes[1]);
     assert_in_range(before, 1, written);
+    if (lengthens) {
+        lengthen();
+    }
     deliver_all(&nodes[0]);
     for (int i = 0; i < 3; i++) {
         work(&nodes[1]);
@@ -180,8 +205,20 @@ static void what_comes_when_points_have_expired_takes_nothing_from_tiers(void **
     (void)state;
     int without[2] = {0}; /* times that points were missing before it came back */
     for (uint32_t set = 0; set < SETS_MAX; set++) {
-        come_back_late("blocks", set, &without[0]);
-        come_back_late("rows", set, &without[1]);
+        come_back_late("blocks", set, false, &without[0]);
+        come_back_late("rows", set, false, &without[1]);
+    }
+    assert_true(without[0] > 0 && without[1] > 0);
+}
+
+/* What has gone by then is not there again. */
+static void so_it_does_when_points_are_kept_for_longer_by_then(void **state)
+{
+    (void)state;
+    int without[2] = {0};
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        come_back_late("blocks", set, true, &without[0]);
+        come_back_late("rows", set, true, &without[1]);
     }
     assert_true(without[0] > 0 && without[1] > 0);
 }
@@ -218,6 +255,7 @@ int main(void)
         cmocka_unit_test(so_it_is_where_each_value_is_a_row),
         cmocka_unit_test(who_has_something_parked_builds_nothing_above_it),
         cmocka_unit_test(what_comes_when_points_have_expired_takes_nothing_from_tiers),
+        cmocka_unit_test(so_it_does_when_points_are_kept_for_longer_by_then),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
