@@ -107,6 +107,8 @@ struct vv_retentions {
     int64_t tiers_ns[VV_SPACES]; /* VV_SPACE_OFF_NS: off */
 };
 #define VV_RETENTION_AS_IS INT64_C(-1)
+/* What is asked for must be so long, or for ever. */
+#define VV_RETENTION_NS_MIN VV_SECOND
 /* Changes those that are not VV_RETENTION_AS_IS of a tenant, which is made if it is new: all of
  * them or, with an error other than VV_UNKNOWN, none. A tier is kept of what is written from then
  * on, and of what is sealed from then on; one that is switched off loses all that it had.

@@ -42,6 +42,10 @@ static enum vv_status create_database(struct vv_exchange *exchange,
     uint32_t tenant = VV_REGISTRY_NONE;
     struct vv_error ignored = {0};
     bool known = vv_registry_tenant(registry_of(exchange), name, false, &tenant, &ignored) == VV_OK;
+    if (statement->duration_ns > 0 && statement->duration_ns < VV_RETENTION_NS_MIN) {
+        return vv_error_set(error, VV_INVALID,
+                            "DURATION must be INF, or of a second at least, such as 30d");
+    }
     enum vv_status status = vv_engine_create_tenant(engine, name, error);
     if (status != VV_OK || !statement->has_duration) {
         return status;

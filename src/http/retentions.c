@@ -58,7 +58,7 @@ static bool read_retention(const json_t *value, int64_t *retention_ns_out)
     struct vv_error ignored = {0};
     struct vv_str text = vv_changes_text(value);
     return text.data && vv_duration_parse(text, retention_ns_out, &ignored) == VV_OK &&
-           *retention_ns_out > 0;
+           *retention_ns_out >= VV_RETENTION_NS_MIN;
 }
 
 enum vv_status vv_parse_retention(const json_t *value, struct vv_retentions *retentions,
@@ -68,7 +68,8 @@ enum vv_status vv_parse_retention(const json_t *value, struct vv_retentions *ret
         return VV_OK;
     }
     return vv_error_set(error, VV_INVALID,
-                        "retention must be a duration such as \"30d\" or \"12h\", or \"forever\"");
+                        "retention must be a duration such as \"30d\" or \"12h\", of a second at "
+                        "least, or \"forever\"");
 }
 
 static bool read_tier(const json_t *value, int64_t *retention_ns_out)
@@ -94,8 +95,8 @@ static enum vv_status parse_each_tier(json_t *tiers, struct vv_retentions *reten
         }
         if (!read_tier(value, &retentions->tiers_ns[tier])) {
             return vv_error_set(error, VV_INVALID,
-                                "a tier's retention must be a duration such as \"30d\", "
-                                "\"forever\" or \"off\"");
+                                "a tier's retention must be a duration such as \"30d\", of a "
+                                "second at least, \"forever\" or \"off\"");
         }
     }
     return VV_OK;

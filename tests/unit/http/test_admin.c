@@ -309,6 +309,34 @@ static void test_tenants(void **state)
     }
 }
 
+static void test_a_retention_has_a_second_at_least(void **state)
+{
+    struct door *door = *state;
+    static const char *const bad[] = {
+        "\"retention\":\"1ns\"",
+        "\"retention\":\"999ms\"",
+        "\"tiers\":{\"minute\":\"1ns\"}",
+        "\"classes\":{\"c\":{\"retention\":\"7ns\"}}",
+        "\"classes\":{\"c\":{\"tiers\":{\"hour\":\"1ns\"}}}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char body[128];
+        snprintf(body, sizeof body, "{\"tenant\":\"x\",%s}", bad[i]);
+        struct response response = ask(door, "PUT", "/api/v1/tenants", "", body, 400);
+        assert_contains(response.body, "of a second at least");
+        response_free(&response);
+    }
+    expect(door, "PUT", "/api/v1/tenants", "",
+           "{\"tenant\":\"x\",\"retention\":\"1s\",\"tiers\":{\"minute\":\"1s\"}}", 200);
+    struct response response =
+        ask(door, "POST", "/query", "", "q=CREATE+DATABASE+y+WITH+DURATION+1ns", 200);
+    assert_contains(response.body, "\"error\":\"DURATION must be INF, or of a second at least");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+    assert_null(strstr(response.body, "\"y\""));
+    response_free(&response);
+}
+
 static void assert_tiers(struct door *door, const char *expected)
 {
     struct response response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
@@ -454,7 +482,8 @@ static void test_a_reroll_is_begun_followed_and_ended(void **state)
     response_free(&response);
     response = ask(door, "GET", "/api/v1/reroll?id=7", "", NULL, 200);
     assert_contains(response.body, "\"units\":{\"same\":3,\"different\":1,\"missing\":0");
-    assert_contains(response.body, "\"refused\":{\"expired\":4,\"unsealed\":0,\"damaged\":0,\"away\":0}");
+    assert_contains(response.body,
+                    "\"refused\":{\"expired\":4,\"unsealed\":0,\"damaged\":0,\"away\":0}");
     assert_contains(response.body,
                     "\"examples\":[{\"tier\":\"hour\",\"source\":\"a\",\"measurement\":\"m\","
                     "\"from\":\"1970-01-01T00:00:00Z\",\"to\":\"1970-01-02T00:00:00Z\","
@@ -691,6 +720,7 @@ int main(void)
         door_test(test_paths_and_methods),
         door_test(test_describe),
         door_test(test_tenants),
+        door_test(test_a_retention_has_a_second_at_least),
         door_test(test_classes),
         door_test(test_late),
         door_test(test_tiers),
