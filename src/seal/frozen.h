@@ -6,25 +6,31 @@
 #ifndef VV_SEAL_FROZEN_H
 #define VV_SEAL_FROZEN_H
 
+#include "model/space.h"
 #include "seal/pieces.h"
 
-/* The record that a unit has now, stale or not. Zero-initialised is of no unit. */
-struct vv_frozen {
-    struct vv_piece_list record; /* its parts */
+/* Records of a tier, stale or not, with all of their parts. */
+struct vv_frozen_records {
+    struct vv_piece_list parts;
     bool is_read;
 };
+/* That of a unit, in its tier, and those of coarser tiers that it is in. Zero-initialised is of no
+ * unit. */
+struct vv_frozen {
+    struct vv_frozen_records tiers[VV_SPACES];
+};
 
-/* Forgets it, for another unit. */
+/* Forgets them, for another unit. */
 void vv_frozen_begin(struct vv_frozen *frozen);
-/* Whether the record of the unit that begins with the key has steps, or points, that meet
- * [from, to); it is read when this is asked first. One that can't be read has none. Errors of the
- * store; VV_NO_MEMORY. */
-VV_MUST_CHECK enum vv_status vv_frozen_has(struct vv_frozen *frozen, struct vv_store *store,
-                                           const struct vv_span_key *key, int64_t from, int64_t to,
-                                           bool *has_out, struct vv_error *error);
-/* Appends the record as it is, made from the version that it has. VV_NO_MEMORY. */
-VV_MUST_CHECK enum vv_status vv_frozen_keep(const struct vv_frozen *frozen, int64_t made_from,
-                                            struct vv_piece_list *blocks_out);
+/* Takes a piece of the store, if it is part of a record; `records` as context. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_frozen_take(void *records, const struct vv_piece *piece);
+/* Whether a record has steps, or points, that meet [from, to), and whether one is of all of that.
+ * One that can't be read has and is of none. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from,
+                                            int64_t to, bool *has_out, bool *covers_out);
+/* Appends the records as they are, made from the version that they have. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_frozen_keep(const struct vv_frozen_records *records,
+                                            int64_t made_from, struct vv_piece_list *blocks_out);
 void vv_frozen_deinit(struct vv_frozen *frozen);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/log.h"
 #include "seal/pyramid_private.h"
 
 #include <stdlib.h>
@@ -243,16 +242,12 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     return status;
 }
 
-static enum vv_status list_records(struct vv_build *build, enum vv_space tier, int64_t from,
-                                   int64_t to)
+enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_space tier, int64_t from,
+                                  int64_t to, vv_piece_visit visit, void *context)
 {
     struct vv_store *store = build->pyramid->options.store;
-    struct vv_pyramid_level *level = &build->pyramid->levels[tier];
-    struct listing listing = {.build = build, .level = level, .tier = tier, .from = from, .to = to};
     const struct vv_plan plan = vv_tier_plan(tier);
     enum vv_status status = VV_OK;
-    vv_cover_clear(&level->cover);
-    vv_piece_list_truncate(&level->records, 0);
     for (int64_t at = vv_time_floor(vv_unit_earliest(tier, from), plan.bucket_ns);
          at < to && status == VV_OK; at += plan.bucket_ns) {
         struct vv_span_key key =
@@ -261,8 +256,19 @@ static enum vv_status list_records(struct vv_build *build, enum vv_space tier, i
                                            .measurement = build->measurement,
                                            .span_from = vv_unit_earliest(tier, from),
                                            .span_to = to};
-        status = store->ops->read(store, &read, list_record, &listing, build->error);
+        status = store->ops->read(store, &read, visit, context, build->error);
     }
+    return status;
+}
+
+static enum vv_status list_records(struct vv_build *build, enum vv_space tier, int64_t from,
+                                   int64_t to)
+{
+    struct vv_pyramid_level *level = &build->pyramid->levels[tier];
+    struct listing listing = {.build = build, .level = level, .tier = tier, .from = from, .to = to};
+    vv_cover_clear(&level->cover);
+    vv_piece_list_truncate(&level->records, 0);
+    enum vv_status status = vv_build_read_tier(build, tier, from, to, list_record, &listing);
     vv_cover_settle(&level->cover);
     return status;
 }
@@ -297,59 +303,6 @@ enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece
     return status == VV_OK ? add_merged(build) : status;
 }
 
-/* ---- what has expired ---- */
-
-/* Where nodes share the store: else it is cut out of the record (cut.c). */
-static bool is_deleted(const struct vv_pyramid *pyramid, int64_t from, int64_t to)
-{
-    const struct vv_deletion_list *deletions = &pyramid->deletions;
-    bool is = false;
-    if (!pyramid->options.store->ops->shared) {
-        return false;
-    }
-    for (size_t i = 0; i < deletions->n && !is; i++) {
-        is = deletions->items[i].from < to && deletions->items[i].to > from;
-    }
-    return is;
-}
-
-/* Raw points of [from, to) are to be read, as nothing finer has them: where they may have expired,
- * and the unit's record has some of then, it is all that is left of them. But for what is deleted:
- * that goes, with what is beside it. */
-static enum vv_status look_at_gone(struct vv_build *build, int64_t from, int64_t to)
-{
-    struct vv_pyramid *pyramid = build->pyramid;
-    to = to < build->whole_from ? to : build->whole_from;
-    if (from >= to || is_deleted(pyramid, from, to)) {
-        return VV_OK;
-    }
-    return vv_frozen_has(&pyramid->frozen, pyramid->options.store, &build->unit, from, to,
-                         &build->keeps, build->error);
-}
-
-/* Says so, since what came late for the unit is left out of it. */
-static enum vv_status keep_record(struct vv_build *build, const struct vv_unit *unit,
-                                  int64_t made_from, struct vv_piece_list *blocks_out)
-{
-    struct vv_pyramid *pyramid = build->pyramid;
-    struct vv_registry *registry = pyramid->options.registry;
-    struct vv_str source = vv_registry_source_id(registry, build->source);
-    struct vv_str measurement = vv_registry_measurement_name(registry, build->measurement);
-    char time[VV_TIME_TEXT_SIZE];
-    vv_time_format(unit->from, time);
-    vv_log(VV_LOG_WARN, "tier_kept",
-           "source=%.*s measurement=%.*s from=%s message=\"points came late for what has expired: "
-           "they are in no tier, which keeps what it had\"",
-           VV_STR_ARG(source), VV_STR_ARG(measurement), time);
-    pyramid->kept++;
-    return vv_frozen_keep(&pyramid->frozen, made_from, blocks_out);
-}
-
-uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid)
-{
-    return pyramid->kept;
-}
-
 /* ---- all below a tier ---- */
 
 /* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
@@ -360,7 +313,7 @@ enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from, 
         tier--;
     }
     if (tier < 0) {
-        enum vv_status looked = look_at_gone(build, from, to);
+        enum vv_status looked = vv_build_look_at_gone(build, from, to);
         return looked == VV_OK && !build->keeps ? read_raw(build, from, to) : looked;
     }
     struct vv_pyramid_level *level = &build->pyramid->levels[tier];
@@ -475,12 +428,14 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
 {
     build->unit = vv_unit_key(tier, mark->key.partition.tenant, build->source, build->measurement,
                               unit->from);
+    build->tier = tier;
+    build->unit_to = unit->to;
     build->keeps = false;
     begin_unit(build->pyramid, tier, unit);
     enum vv_status status =
         build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);
     if (status == VV_OK && build->keeps) {
-        return keep_record(build, unit, made_from, blocks_out);
+        return vv_build_keep_record(build, made_from, blocks_out);
     }
     return status == VV_OK ? write_unit(build, tier, unit, made_from, blocks_out) : status;
 }

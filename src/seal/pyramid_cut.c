@@ -45,6 +45,7 @@ enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t place,
     int64_t step_ns = vv_tier_step_ns(cut->tier);
     enum vv_status status =
         vv_build_begin(&build, pyramid, place, key->partition.source, key->measurement, error);
+    build.whole_from = INT64_MIN; /* who asks has looked that what is made anew is whole */
     vv_rollup_begin(pyramid->rollup, step_ns);
     vv_few_drop(few);
     if (status == VV_OK && cut->is_rows) {

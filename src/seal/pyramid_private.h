@@ -25,7 +25,7 @@ struct vv_pyramid {
     struct vv_piece_encoder encoder;
     struct vv_pyramid_level levels[VV_SPACES];
     struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
-    struct vv_frozen frozen; /* of the unit that is being built */
+    struct vv_frozen frozen; /* of the unit that is being built, and of those above it */
     uint64_t kept;
 };
 
@@ -40,8 +40,10 @@ struct vv_build {
     struct vv_plans plans;
     bool is_expired;         /* what there is of it goes */
     int64_t whole_from;      /* of raw data */
-    struct vv_span_key unit; /* that is being built */
-    bool keeps;              /* its record stays as it is */
+    enum vv_space tier;      /* of the unit that is being built */
+    struct vv_span_key unit; /* where it begins */
+    int64_t unit_to;
+    bool keeps; /* its record stays as it is */
     struct vv_error *error;
 };
 
@@ -52,6 +54,19 @@ VV_MUST_CHECK enum vv_status vv_build_begin(struct vv_build *build, struct vv_py
 /* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
 VV_MUST_CHECK enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from,
                                              int64_t to);
+/* Visits what the store has in a tier that is on, of units that may meet [from, to). */
+VV_MUST_CHECK enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_space tier,
+                                                int64_t from, int64_t to, vv_piece_visit visit,
+                                                void *context);
+/* Raw points of [from, to) are to be read, as nothing finer has them: sets `keeps` where they may
+ * have expired, and the unit's record, or one of a coarser tier, has some of then: it is all that
+ * is left of them. */
+VV_MUST_CHECK enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from,
+                                                   int64_t to);
+/* Puts the record that the unit has, if any, as it is; and says so, since what came late for the
+ * unit is left out of it. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
+                                                  struct vv_piece_list *blocks_out);
 /* Adds the record whose first part is at `index`; the others follow. */
 VV_MUST_CHECK enum vv_status vv_build_add_record(struct vv_build *build,
                                                  const struct vv_piece_list *records, size_t index);

@@ -22,6 +22,7 @@
 #define TENANT VV_STR_LITERAL("t")
 #define DAYS   3
 
+static int64_t the_span = VV_HOUR;
 static const int64_t start = 20454 * VV_DAY; /* 2026-01-01 */
 
 struct place {
@@ -42,7 +43,7 @@ static void open_engine(struct place *place)
     settings.journal_segment_bytes = 64 << 10;
     settings.seal_quiet_ns = VV_SECOND;
     settings.bucket_ns = VV_DAY;
-    settings.span_ns = VV_HOUR;
+    settings.span_ns = the_span;
     struct vv_engine_options options = {.settings = &settings,
                                         .disk = vv_sim_disk_interface(place->disk),
                                         .clock = &place->clock.clock,
@@ -339,6 +340,70 @@ static void test_what_is_stored_when_points_have_expired_takes_nothing_from_tier
     end(&place);
 }
 
+static void write_late(struct place *place, const char *line)
+{
+    write_text(place, vv_str_of(line));
+    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
+    step_all(place, VV_TASK_SEAL_ALL);
+}
+
+/* Points and minutes have expired, and are kept for longer since then: what comes late is all that
+ * they have, and hours, which have more, are not built of it. */
+static void lose_points_and_minutes(int64_t span_ns)
+{
+    struct place place;
+    the_span = span_ns;
+    begin(&place);
+    long long all = points_of_hours(&place);
+    assert_int_equal(all, DAYS * 24 * 60);
+    set_retentions(&place, 3 * VV_DAY, 3 * VV_DAY);
+    expire(&place);
+    expire(&place);
+    assert_int_equal(points_of_hours(&place), all);
+    set_retentions(&place, 60 * VV_DAY, 60 * VV_DAY);
+    write_late(&place, "n,h=a v=1 1767243630000000000\n"); /* 05:00:30 */
+    assert_int_equal(points_of_hours(&place), all);
+    write_late(&place, "n,h=a v=1 1767244230000000000\n"); /* and once more */
+    assert_int_equal(points_of_hours(&place), all);
+    write_late(&place, "n,h=a v=1 1767139200000000000\n"); /* a day that had none */
+    assert_int_equal(points_of_hours(&place), all + 1);
+    end(&place);
+    the_span = VV_HOUR;
+}
+
+static void test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_from_coarser(
+    void **state)
+{
+    (void)state;
+    lose_points_and_minutes(VV_HOUR);
+    lose_points_and_minutes(VV_DAY);
+}
+
+/* Hours know that there was nothing in that one, whatever its day has. */
+static void test_what_is_loaded_where_nothing_was_is_in_tiers_though_points_have_expired(
+    void **state)
+{
+    struct place place;
+    struct vv_buffer text = {0};
+    (void)state;
+    begin(&place);
+    for (int minute = 0; minute < 60; minute++) { /* so that they are steps */
+        vv_buffer_format(&text, "g,h=a v=1 %lld\n",
+                         (long long)(start + VV_HOUR + minute * VV_MINUTE));
+    }
+    vv_buffer_u8(&text, 0);
+    write_late(&place, (const char *)text.data);
+    vv_buffer_deinit(&text);
+    long long all = points_of_hours(&place);
+    set_retention(&place, 3 * VV_DAY);
+    expire(&place);
+    expire(&place);
+    set_retention(&place, 60 * VV_DAY);
+    write_late(&place, "g,h=a v=1 1767243600000000000\n"); /* 05:00 */
+    assert_int_equal(points_of_hours(&place), all + 1);
+    end(&place);
+}
+
 /* Of a span that was to be sealed before all that there is. */
 static struct vv_mark overdue_mark(struct place *place)
 {
@@ -513,6 +578,10 @@ int main(void)
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
         cmocka_unit_test(test_what_is_stored_when_points_have_expired_takes_nothing_from_tiers),
+        cmocka_unit_test(
+            test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_from_coarser),
+        cmocka_unit_test(
+            test_what_is_loaded_where_nothing_was_is_in_tiers_though_points_have_expired),
         cmocka_unit_test(test_what_expires_is_noted_though_the_store_failed_meanwhile),
         cmocka_unit_test(test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_up),
         cmocka_unit_test(test_a_reroll_over_damage_ends_and_writing_goes_on),

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a unit is built of may have expired: then records that have it stay as they are. */
+#include "base/log.h"
+#include "seal/pyramid_private.h"
+
+/* The records of a tier that the unit is in; of its own tier only that of the unit. */
+static enum vv_status read_records(struct vv_build *build, enum vv_space tier,
+                                   struct vv_frozen_records *records)
+{
+    struct vv_store *store = build->pyramid->options.store;
+    const struct vv_store_read own = {.partition = build->unit.partition,
+                                      .measurement = build->unit.measurement,
+                                      .span_from = build->unit.span_start,
+                                      .span_to = build->unit.span_start + 1};
+    if (records->is_read) {
+        return VV_OK;
+    }
+    records->is_read = true;
+    return tier == build->tier
+               ? store->ops->read(store, &own, vv_frozen_take, records, build->error)
+               : vv_build_read_tier(build, tier, build->unit.span_start, build->unit_to,
+                                    vv_frozen_take, records);
+}
+
+/* Where nodes share the store: else it is cut out of the record (cut.c). */
+static bool is_deleted(const struct vv_pyramid *pyramid, int64_t from, int64_t to)
+{
+    const struct vv_deletion_list *deletions = &pyramid->deletions;
+    bool is = false;
+    if (!pyramid->options.store->ops->shared) {
+        return false;
+    }
+    for (size_t i = 0; i < deletions->n && !is; i++) {
+        is = deletions->items[i].from < to && deletions->items[i].to > from;
+    }
+    return is;
+}
+
+/* But for what is deleted: that goes, with what is beside it. Where a record covers all of it and
+ * has nothing, nothing was there: coarser steps, which are longer, need not be asked. Finer records
+ * are left out where coarser ones have more: those would be built of the late points alone. */
+enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64_t to)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    bool is_covered = false;
+    enum vv_status status = VV_OK;
+    to = to < build->whole_from ? to : build->whole_from;
+    if (from >= to || is_deleted(pyramid, from, to)) {
+        return VV_OK;
+    }
+    for (int tier = (int)build->tier;
+         tier < VV_SPACES && !build->keeps && !is_covered && status == VV_OK; tier++) {
+        struct vv_frozen_records *records = &pyramid->frozen.tiers[tier];
+        if (build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
+            continue;
+        }
+        status = read_records(build, (enum vv_space)tier, records);
+        if (status == VV_OK) {
+            status = vv_frozen_look(records, from, to, &build->keeps, &is_covered);
+        }
+    }
+    return status == VV_NO_MEMORY
+               ? vv_error_set(build->error, status, "out of memory while building tiers")
+               : status;
+}
+
+enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
+                                    struct vv_piece_list *blocks_out)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    struct vv_registry *registry = pyramid->options.registry;
+    struct vv_str source = vv_registry_source_id(registry, build->source);
+    struct vv_str measurement = vv_registry_measurement_name(registry, build->measurement);
+    char time[VV_TIME_TEXT_SIZE];
+    vv_time_format(build->unit.span_start, time);
+    vv_log(VV_LOG_WARN, "tier_kept",
+           "source=%.*s measurement=%.*s from=%s message=\"points came late for what has expired: "
+           "they are in no tier, which keeps what it had\"",
+           VV_STR_ARG(source), VV_STR_ARG(measurement), time);
+    pyramid->kept++;
+    return vv_frozen_keep(&pyramid->frozen.tiers[build->tier], made_from, blocks_out);
+}
+
+uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid)
+{
+    return pyramid->kept;
+}
