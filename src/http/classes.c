@@ -140,17 +140,88 @@ static enum vv_status apply_class(struct vv_engine *engine, struct vv_str tenant
     return status;
 }
 
+/* ---- of all of a request ---- */
+
+/* What is wrong with a class whatever else there is; *is_new_out: it would be a new one. */
+static enum vv_status check_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name,
+                                  json_t *object, bool *is_new_out, struct vv_error *error)
+{
+    struct vv_buffer patterns = {0};
+    struct vv_class_wish wish = {.name = name, .retentions = vv_retentions_as_is()};
+    enum vv_status status = parse_class(object, &wish, &patterns, error);
+    struct vv_str left = wish.measurements;
+    struct vv_str pattern;
+    while (status == VV_OK && vv_class_next_pattern(&left, &pattern)) {
+        status = vv_class_check_pattern(pattern, error);
+    }
+    *is_new_out =
+        tenant == VV_REGISTRY_NONE || vv_registry_class(registry, tenant, name) == VV_REGISTRY_NONE;
+    if (status == VV_OK && !vv_space_is_class_name(name)) {
+        status = vv_error_set(error, VV_INVALID,
+                              "the name of a class has 1 to %d letters, digits, '_', '-' and '.'",
+                              VV_CLASS_NAME_MAX);
+    }
+    vv_buffer_deinit(&patterns);
+    return status;
+}
+
+/* Says which class it is that is refused, and that those before it are not. */
+static enum vv_status refuse(struct vv_str class, size_t taken, enum vv_status status,
+                             struct vv_error *error)
+{
+    struct vv_error cause = *error;
+    int shown = class.size < 64 ? (int)class.size : 64;
+    return taken == 0
+               ? vv_error_set(error, status, "class %.*s: %s", shown, class.data, cause.message)
+               : vv_error_set(error, status,
+                              "class %.*s was not taken, nor those behind it; the %zu in front of "
+                              "it were: %s",
+                              shown, class.data, taken, cause.message);
+}
+
+enum vv_status vv_check_classes(struct vv_registry *registry, struct vv_str tenant, json_t *classes,
+                                struct vv_error *error)
+{
+    uint32_t known[VV_CLASSES_OF_TENANT_MAX];
+    uint32_t number;
+    struct vv_error ignored = {0};
+    bool is_known = vv_registry_tenant(registry, tenant, false, &number, &ignored) == VV_OK;
+    number = is_known ? number : VV_REGISTRY_NONE;
+    size_t n = is_known ? vv_registry_classes(registry, number, known) : 0;
+    const char *name = NULL;
+    json_t *object = NULL;
+    json_object_foreach(classes, name, object)
+    {
+        bool is_new = false;
+        struct vv_str class = vv_str_of(name);
+        enum vv_status status = check_class(registry, number, class, object, &is_new, error);
+        if (status != VV_OK) {
+            return refuse(class, 0, status, error);
+        }
+        n += is_new;
+    }
+    return n <= VV_CLASSES_OF_TENANT_MAX
+               ? VV_OK
+               : vv_error_set(error, VV_TOO_LARGE,
+                              "a tenant has %d classes at most, and with these it would have %zu: "
+                              "give some of them more measurements",
+                              VV_CLASSES_OF_TENANT_MAX, n);
+}
+
 enum vv_status vv_apply_classes(struct vv_engine *engine, struct vv_str tenant, json_t *classes,
                                 struct vv_buffer *notes, struct vv_error *error)
 {
     const char *name = NULL;
     json_t *object = NULL;
+    size_t taken = 0;
     json_object_foreach(classes, name, object)
     {
-        enum vv_status status = apply_class(engine, tenant, vv_str_of(name), object, notes, error);
+        struct vv_str class = vv_str_of(name);
+        enum vv_status status = apply_class(engine, tenant, class, object, notes, error);
         if (status != VV_OK) {
-            return status;
+            return refuse(class, taken, status, error);
         }
+        taken++;
     }
     return VV_OK;
 }

@@ -173,6 +173,10 @@ static void apply(struct vv_changes *changes, void *context, const json_t *objec
     struct vv_error error = {0};
     struct change change;
     enum vv_status status = parse_change(object, &change, &error);
+    if (status == VV_OK && change.classes) { /* before anything is changed */
+        status = vv_check_classes(vv_engine_query_context(engine)->registry, change.tenant,
+                                  change.classes, &error);
+    }
     if (status == VV_OK) {
         status = change.has_retentions
                      ? vv_engine_set_retentions(engine, change.tenant, &change.retentions, &error)

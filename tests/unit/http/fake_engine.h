@@ -401,7 +401,7 @@ enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str 
     return status == VV_OK ? fake_change_retentions(registry, number, retentions, error) : status;
 }
 
-/* Of each class it says that one measurement is elsewhere. */
+/* Of each class it says that one measurement is elsewhere; one named "refused" is. */
 enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenant,
                                    const struct vv_class_wish *wish,
                                    struct vv_class_effect *effect_out, struct vv_error *error)
@@ -410,6 +410,9 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     uint32_t number;
     uint32_t class;
     *effect_out = (struct vv_class_effect){1, {VV_STR_LITERAL("old")}};
+    if (vv_str_equal(wish->name, VV_STR_LITERAL("refused"))) {
+        return vv_error_set(error, VV_OVERLOAD, "the test says so");
+    }
     enum vv_status status = vv_registry_tenant(registry, tenant, true, &number, error);
     if (status == VV_OK) {
         status = vv_registry_make_class(registry, number, wish->name, 0, &class, error);

@@ -410,6 +410,52 @@ static void test_classes(void **state)
     }
 }
 
+/* What is wrong with one of them is found before anything is changed. */
+static void test_bad_classes_change_nothing(void **state)
+{
+    struct door *door = *state;
+    static const struct {
+        const char *class; /* the last one */
+        const char *message;
+        int code;
+    } cases[] = {
+        {"\"c\":{\"retention\":\"soon\"}", "class c: retention must be", 400},
+        {"\"c d\":{}", "class c d: the name of a class", 400},
+        {"\"c\":{\"measurements\":[\"a*b\"]}", "class c: 'a*b'", 400},
+        {"\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{},\"7\":{},\"8\":{},\"9\":{},"
+         "\"10\":{},\"11\":{},\"12\":{},\"13\":{},\"14\":{},\"15\":{},\"16\":{}",
+         "it would have 17", 413},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char body[512];
+        snprintf(body, sizeof body,
+                 "{\"tenant\":\"x\",\"retention\":\"30d\",\"classes\":{\"good\":{},%s}}",
+                 cases[i].class);
+        struct response response = ask(door, "PUT", "/api/v1/tenants", "", body, cases[i].code);
+        assert_contains(response.body, cases[i].message);
+        response_free(&response);
+        response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+        assert_null(strstr(response.body, "\"x\""));
+        response_free(&response);
+    }
+}
+
+static void test_a_class_that_is_refused_is_named(void **state)
+{
+    struct door *door = *state;
+    struct response response =
+        ask(door, "PUT", "/api/v1/tenants", "",
+            "{\"tenant\":\"x\",\"classes\":{\"b\":{},\"a\":{},\"refused\":{},\"d\":{}}}", 503);
+    assert_contains(response.body, "class refused was not taken, nor those behind it; the 2 in "
+                                   "front of it were: the test says so");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
+    assert_contains(response.body, "\"classes\":{\"b\":{");
+    assert_contains(response.body, "\"a\":{");
+    assert_null(strstr(response.body, "\"d\":{"));
+    response_free(&response);
+}
+
 static void test_late(void **state)
 {
     struct door *door = *state;
@@ -722,6 +768,8 @@ int main(void)
         door_test(test_tenants),
         door_test(test_a_retention_has_a_second_at_least),
         door_test(test_classes),
+        door_test(test_bad_classes_change_nothing),
+        door_test(test_a_class_that_is_refused_is_named),
         door_test(test_late),
         door_test(test_tiers),
         door_test(test_flush),
