@@ -118,9 +118,10 @@ struct vv_engine_counters {
     _Atomic uint64_t flush_late_rows;
     _Atomic uint64_t flush_bytes;
     _Atomic uint64_t seal_failures;
-    _Atomic uint64_t deletions;   /* orders that were journaled */
-    _Atomic uint64_t spans_swept; /* marked, since something of them is deleted */
-    _Atomic uint64_t records_cut; /* of tiers, of which steps were taken out */
+    _Atomic uint64_t deletions;     /* orders that were journaled */
+    _Atomic uint64_t spans_swept;   /* marked, since something of them is deleted */
+    _Atomic uint64_t records_cut;   /* of tiers, of which steps were taken out */
+    _Atomic uint64_t sweep_damaged; /* what the sweep could not read, and passed over */
     _Atomic uint64_t plans_changed;
     _Atomic uint64_t plans_outgrown; /* of those, since the source had outgrown the one before */
     _Atomic uint64_t plans_full;     /* not changed, since the history is full */
@@ -419,6 +420,9 @@ vv_stamp vv_engine_next_stamp(const struct vv_engine *engine);
  * store; else the store has failed. */
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error);
 bool vv_sweep_is_due(const struct vv_engine *engine);
+/* Whether what the store said is that something is damaged, or newer: it stays, and is counted. A
+ * sweep that gave up there would begin again for ever, and hold expiry. */
+bool vv_sweep_passes_over(struct vv_engine *engine, enum vv_status status);
 /* Puts the record of a source's markers, or takes it away. */
 enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
                                    struct vv_error *error);

@@ -292,6 +292,9 @@ static void write_deletions(struct vv_engine *engine, struct vv_buffer *buffer)
     single(buffer, "varve_deletion_records_cut_total", "counter",
            "Records of tiers of which deleted steps were taken out.",
            (double)atomic_load(&counters->records_cut));
+    single(buffer, "varve_deletion_damaged_total", "counter",
+           "What the sweep could not read, and left as it is.",
+           (double)atomic_load(&counters->sweep_damaged));
 }
 
 /* ---- the rest ---- */
@@ -323,7 +326,8 @@ static void write_store(struct vv_engine *engine, struct vv_buffer *buffer)
     single(buffer, "varve_store_files", "gauge", "The store's files.", (double)figures.files);
     single(buffer, "varve_store_eras", "gauge", "Eras that exist.", (double)figures.eras);
     single(buffer, "varve_expiry_held_seconds", "gauge",
-           "How far behind the clock nothing expires, since what is older waits to be sealed.",
+           "How far behind the clock nothing expires, since what is older waits to be sealed, or "
+           "deletions to be swept.",
            (double)atomic_load(&engine->expiry_held_ns) / (double)VV_SECOND);
     single(buffer, "varve_store_eras_expired_total", "counter", "Eras dropped.",
            (double)figures.eras_expired);

@@ -340,6 +340,7 @@ static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *ma
 static void note(struct vv_engine *engine, const struct vv_cut_figures *figures)
 {
     atomic_fetch_add(&engine->counters.records_cut, figures->records);
+    atomic_fetch_add(&engine->counters.sweep_damaged, figures->damaged);
     if (figures->kept + figures->damaged > 0) {
         struct vv_str word = vv_space_word((enum vv_space)engine->sweep.tier);
         vv_log(
@@ -351,7 +352,8 @@ static void note(struct vv_engine *engine, const struct vv_cut_figures *figures)
     }
 }
 
-/* The tier's next bucket from the sweep's time on that has something; false: there is none. */
+/* The tier's next bucket from the sweep's time on that has something; false: there is none. Where
+ * damage hides which one that is, each may be. */
 static enum vv_status next_bucket(struct vv_engine *engine, uint32_t space, int64_t to,
                                   int64_t *bucket_out, bool *found_out, struct vv_error *error)
 {
@@ -361,6 +363,10 @@ static enum vv_status next_bucket(struct vv_engine *engine, uint32_t space, int6
     int64_t at = vv_time_floor(vv_unit_earliest(tier, sweep->time), vv_tier_plan(tier).bucket_ns);
     enum vv_status status =
         store->ops->nearest(store, 0, space, sweep->source, at, true, bucket_out, error);
+    if (vv_sweep_passes_over(engine, status)) {
+        *bucket_out = at;
+        status = VV_OK;
+    }
     *found_out = status == VV_OK && *bucket_out < to;
     return status == VV_DONE ? VV_OK : status;
 }

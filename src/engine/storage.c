@@ -295,14 +295,16 @@ static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
 
 static void note_held(struct vv_engine *engine, int64_t held_ns)
 {
-    bool was_held = atomic_exchange(&engine->expiry_held_ns, held_ns) > 0;
-    if (was_held != (held_ns > 0)) {
+    bool was_long = atomic_exchange(&engine->expiry_held_ns, held_ns) > VV_TIERS_SLACK_NS;
+    bool is_long = held_ns > VV_TIERS_SLACK_NS;
+    if (was_long != is_long) {
         char text[VV_TIME_TEXT_SIZE];
         vv_duration_format(held_ns, text);
-        vv_log(held_ns > 0 ? VV_LOG_WARN : VV_LOG_INFO,
-               held_ns > 0 ? "expiry_held" : "expiry_goes_on", "held=%s message=\"%s\"", text,
-               held_ns > 0 ? "data stays beyond its retention until what waits has been sealed"
-                           : "all that was due has been sealed");
+        vv_log(is_long ? VV_LOG_WARN : VV_LOG_INFO, is_long ? "expiry_held" : "expiry_goes_on",
+               "held=%s message=\"%s\"", text,
+               is_long ? "data stays beyond its retention until what waits has been sealed, and "
+                         "what is deleted has been swept"
+                       : "all that was due long since has been sealed and swept");
     }
 }
 
@@ -338,12 +340,12 @@ static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
         status = store->ops->scan_marks(store, overdue, NULL, look_at_mark, &backlog, error);
     }
     bool is_held = backlog.since_ns < overdue;
-    if (status == VV_OK) {
-        note_held(engine, is_held ? now - backlog.since_ns : 0);
-    }
     *now_out = is_held ? backlog.since_ns : now;
     if (!store->ops->shared) {
         *now_out = unswept_since(engine, *now_out);
+    }
+    if (status == VV_OK) {
+        note_held(engine, now - *now_out);
     }
     return status;
 }

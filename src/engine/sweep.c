@@ -269,8 +269,25 @@ static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_buck
                : status;
 }
 
+bool vv_sweep_passes_over(struct vv_engine *engine, enum vv_status status)
+{
+    bool is_damaged = status == VV_CORRUPT || status == VV_NEWER;
+    atomic_fetch_add(&engine->counters.sweep_damaged, is_damaged);
+    return is_damaged;
+}
+
+/* Whether the source may have anything from then on: known where nobody else writes. */
+static bool may_hold(const struct vv_engine *engine, int64_t from)
+{
+    int64_t first;
+    int64_t last;
+    return engine->fleet ||
+           (vv_registry_source_times(engine->registry, engine->sweep.source, &first, &last) &&
+            from <= last);
+}
+
 /* The first bucket from `from` on that has something, of a place and of its late points;
- * INT64_MAX: there is none. */
+ * INT64_MAX: there is none. Where damage hides which one that is, it may be that at `from`. */
 static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_t *start_out,
                                   struct vv_error *error)
 {
@@ -282,6 +299,10 @@ static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_
         int64_t start;
         enum vv_status status = store->ops->nearest(store, 0, places[i], engine->sweep.source, from,
                                                     true, &start, error);
+        if (vv_sweep_passes_over(engine, status)) {
+            start = may_hold(engine, from) ? from : INT64_MAX;
+            status = VV_OK;
+        }
         if (status != VV_OK && status != VV_DONE) {
             return status;
         }
@@ -317,8 +338,7 @@ static enum vv_status try_bucket(struct vv_engine *engine, const struct vv_bucke
 {
     enum vv_status status = engine->sweep.in_values ? clear_bucket(engine, bucket, reads, error)
                                                     : mark_bucket(engine, bucket, reads, error);
-    bool is_damaged = status == VV_CORRUPT || status == VV_NEWER;
-    return is_damaged ? VV_OK : status;
+    return vv_sweep_passes_over(engine, status) ? VV_OK : status;
 }
 
 /* A measurement of the source in the marker's range, or what of it is kept as single values, as far

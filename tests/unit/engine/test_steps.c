@@ -460,6 +460,72 @@ static void nothing_expires_that_a_deletion_is_built_of(void **state)
     end(&place);
 }
 
+/* Seconds. */
+static double held(struct place *place)
+{
+    static const char name[] = "\nvarve_expiry_held_seconds ";
+    struct vv_buffer page = {0};
+    vv_engine_write_metrics(place->engine, &page);
+    vv_buffer_u8(&page, '\0');
+    const char *found = strstr((const char *)page.data, name);
+    assert_non_null(found);
+    double value = strtod(found + sizeof name - 1, NULL);
+    vv_buffer_deinit(&page);
+    return value;
+}
+
+static void it_is_told_how_long_what_is_not_swept_holds_expiry(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    assert_true(held(&place) == 0);
+    order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
+    expire(&place);
+    assert_true(held(&place) > 59 * 86400 && held(&place) < 61 * 86400);
+    sweep_all(&place);
+    seal_all(&place); /* which the sweep has marked */
+    expire(&place);
+    assert_true(held(&place) == 0);
+    end(&place);
+}
+
+static enum vv_status damaged_nearest(struct vv_store *store, uint8_t region, uint32_t tenant,
+                                      uint32_t source, int64_t from, bool forward,
+                                      int64_t *bucket_out, struct vv_error *error)
+{
+    (void)store;
+    (void)region;
+    (void)tenant;
+    (void)source;
+    (void)from;
+    (void)forward;
+    (void)bucket_out;
+    return vv_error_set(error, VV_CORRUPT, "damaged");
+}
+
+/* A sweep that never ended would hold expiry for ever. */
+static void a_sweep_passes_over_damage(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    const struct vv_store_ops *good = place.store->ops;
+    struct vv_store_ops damaged = *good;
+    damaged.nearest = damaged_nearest;
+    order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    place.store->ops = &damaged;
+    sweep_all(&place);
+    place.store->ops = good;
+    seal_all(&place);
+    expire(&place);
+    assert_true(held(&place) == 0);
+    assert_int_equal(hours(&place, "m.v", "h=a"), (HOURS - 2) * EACH); /* that could be read */
+    assert_int_equal(days(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
+    end(&place);
+}
+
 static void all_of_time_can_be_deleted(void **state)
 {
     (void)state;
@@ -543,6 +609,8 @@ int main(void)
         cmocka_unit_test(minutes_that_are_left_can_be_deleted),
         cmocka_unit_test(what_is_deleted_does_not_come_back),
         cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
+        cmocka_unit_test(it_is_told_how_long_what_is_not_swept_holds_expiry),
+        cmocka_unit_test(a_sweep_passes_over_damage),
         cmocka_unit_test(all_of_time_can_be_deleted),
         cmocka_unit_test(a_range_may_reach_into_time_that_is_not_frozen),
         cmocka_unit_test(what_is_deleted_goes_where_long_spans_are_frozen_in_part),
