@@ -77,7 +77,9 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
                                                       .head = engine->head,
                                                       .store = engine->store,
                                                       .clock = engine->clock,
-                                                      .deletions = engine->deletions};
+                                                      .deletions = engine->deletions,
+                                                      .whole_from = vv_whole_for_queries,
+                                                      .whole_context = engine};
     return VV_OK;
 }
 

@@ -118,6 +118,15 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
     return gone > VV_TIME_MIN ? gone - engine->settings.cassandra_slack_ns : INT64_MIN;
 }
 
+int64_t vv_whole_for_queries(void *context, uint32_t number)
+{
+    struct vv_engine *engine = context;
+    pthread_mutex_lock(&engine->lock);
+    int64_t from = vv_whole_for_tiers(engine, number);
+    pthread_mutex_unlock(&engine->lock);
+    return from;
+}
+
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);

@@ -30,6 +30,10 @@ struct vv_query_context {
     struct vv_deletions *deletions; /* NULL: there are none */
     bool partial;                   /* what can't be read now is left out and named in the facts */
     struct vv_fetch *fetch;         /* a result's own; NULL in the context that it is opened with */
+    /* From when on all is there that was written, of a tenant or a space: what is older may have
+     * expired, though it would be kept now. Any thread. NULL: retentions say it. */
+    int64_t (*whole_from)(void *whole_context, uint32_t number);
+    void *whole_context;
 };
 
 struct vv_query_limits {

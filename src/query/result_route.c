@@ -46,6 +46,14 @@ static int64_t oldest_of(const struct vv_result *result, uint32_t number)
     return is_bounded ? now - retention : VV_TIME_MIN;
 }
 
+static int64_t whole_from(const struct vv_result *result, uint32_t number)
+{
+    const struct vv_query_context *context = &result->context;
+    int64_t from =
+        context->whole_from ? context->whole_from(context->whole_context, number) : VV_TIME_MIN;
+    return from > VV_TIME_MIN ? from : VV_TIME_MIN;
+}
+
 static struct vv_route_question ask(const struct vv_result *result, uint32_t place,
                                     const struct vv_steps *steps)
 {
@@ -61,12 +69,16 @@ static struct vv_route_question ask(const struct vv_result *result, uint32_t pla
         .wish = request->tier,
         .has_regions = vv_registry_plan_regions(registry) > 1,
         .raw_oldest = oldest_of(result, place),
+        .raw_whole_from = whole_from(result, place),
     };
     for (size_t tier = 0; tier < VV_SPACES; tier++) {
         uint32_t space = tiers.spaces[tier];
         bool is_on = space != VV_REGISTRY_NONE;
-        question.tiers[tier] = (struct vv_route_tier){
-            .is_on = is_on, .space = space, .oldest = is_on ? oldest_of(result, space) : 0};
+        question.tiers[tier] =
+            (struct vv_route_tier){.is_on = is_on,
+                                   .space = space,
+                                   .oldest = is_on ? oldest_of(result, space) : 0,
+                                   .whole_from = is_on ? whole_from(result, space) : 0};
     }
     return question;
 }

@@ -165,7 +165,8 @@ enum vv_status vv_route_choose(const struct vv_route_question *question, struct 
                                struct vv_error *error)
 {
     size_t first = VV_SPACES; /* how many tiers may be used: those below */
-    *route_out = (struct vv_route){.raw_oldest = question->raw_oldest};
+    *route_out = (struct vv_route){.raw_oldest = question->raw_oldest,
+                                   .raw_whole_from = question->raw_whole_from};
     if (question->wish == VV_TIER_RAW) {
         first = 0;
     } else if (question->wish >= VV_TIER_MINUTE) {
@@ -178,8 +179,8 @@ enum vv_status vv_route_choose(const struct vv_route_question *question, struct 
     for (size_t tier = first; tier-- > 0;) {
         const struct vv_route_tier *kept = &question->tiers[tier];
         if (can(question, (enum vv_space)tier)) {
-            route_out->levels[route_out->n++] =
-                (struct vv_route_level){(enum vv_space)tier, kept->space, kept->oldest};
+            route_out->levels[route_out->n++] = (struct vv_route_level){
+                (enum vv_space)tier, kept->space, kept->oldest, kept->whole_from};
         }
     }
     return check_age(question, route_out, error);

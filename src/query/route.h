@@ -29,7 +29,8 @@ enum vv_tier_wish {
 struct vv_route_tier {
     bool is_on;
     uint32_t space;
-    int64_t oldest; /* what was before is not shown */
+    int64_t oldest;     /* what was before is not shown */
+    int64_t whole_from; /* and what was before that may have expired, when it was kept for less */
 };
 
 struct vv_route_question {
@@ -41,6 +42,7 @@ struct vv_route_question {
     enum vv_tier_wish wish;
     bool has_regions; /* others than the own one: their tiers are not read */
     int64_t raw_oldest;
+    int64_t raw_whole_from;
     struct vv_route_tier tiers[VV_SPACES];
 };
 
@@ -48,6 +50,7 @@ struct vv_route_level {
     enum vv_space tier;
     uint32_t space;
     int64_t oldest;
+    int64_t whole_from;
 };
 
 /* Zero-initialised: raw points only, however old. */
@@ -55,6 +58,7 @@ struct vv_route {
     size_t n;
     struct vv_route_level levels[VV_SPACES]; /* the coarsest first */
     int64_t raw_oldest;
+    int64_t raw_whole_from;
 };
 
 /* VV_INVALID: the wish cannot be met, or what is asked for is not kept so long; the message says

@@ -41,7 +41,7 @@ struct vv_tier_series {
 /* Zero-initialised is empty. */
 struct vv_tier_level {
     struct vv_route_level route;
-    int64_t finer_oldest;    /* nothing finer is kept of what was before */
+    int64_t finer_oldest;    /* nothing finer is kept, or is whole, of what was before */
     struct vv_window left;   /* to be given; one end moves */
     struct vv_window demand; /* what `left` was at first */
     struct vv_window window; /* that is loaded; empty: none */

@@ -77,6 +77,13 @@ static bool is_same(const struct vv_tier_scan *scan, const struct vv_tier_scan_o
            old->to == options->to && old->sketches == options->sketches;
 }
 
+static int64_t later_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A record counts as it is where nothing that it was built of is whole any more: what came since
+ * then, for what had expired, is not all. */
 static void begin_levels(struct vv_tier_scan *scan)
 {
     const struct vv_route *route = scan->options.route;
@@ -85,11 +92,10 @@ static void begin_levels(struct vv_tier_scan *scan)
         struct vv_tier_level *level = &scan->levels[i];
         const struct vv_tier_level *finer = i + 1 < route->n ? level + 1 : NULL;
         level->route = route->levels[i];
-        level->finer_oldest = route->raw_oldest;
+        level->finer_oldest = later_of(route->raw_oldest, route->raw_whole_from);
         if (finer) {
-            int64_t oldest = finer->route.oldest < finer->finer_oldest ? finer->route.oldest
-                                                                       : finer->finer_oldest;
-            level->finer_oldest = oldest;
+            int64_t oldest = later_of(finer->route.oldest, finer->route.whole_from);
+            level->finer_oldest = oldest < finer->finer_oldest ? oldest : finer->finer_oldest;
         }
         if (scan->options.n_members > 0) { /* their own records have the last word */
             level->finer_oldest = VV_TIME_MIN;

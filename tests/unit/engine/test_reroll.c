@@ -379,6 +379,31 @@ static void test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_fro
     lose_points_and_minutes(VV_DAY);
 }
 
+/* Nor does an answer lack what there was while that waits to be built. */
+static void test_what_came_late_for_what_has_expired_takes_nothing_from_answers(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 4; turn++) {
+        struct place place;
+        int64_t minute_ns = turn % 2 ? 3 * VV_DAY : 0;
+        the_span = turn / 2 ? VV_DAY : VV_HOUR;
+        begin(&place);
+        long long all = points_of_hours(&place);
+        set_retentions(&place, 3 * VV_DAY, minute_ns);
+        expire(&place);
+        expire(&place);
+        set_retentions(&place, 60 * VV_DAY, minute_ns ? 60 * VV_DAY : 0);
+        write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
+        assert_int_equal(points_of_hours(&place), all);
+        assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+        assert_int_equal(points_of_hours(&place), all);
+        step_all(&place, VV_TASK_SEAL_ALL);
+        assert_int_equal(points_of_hours(&place), all);
+        end(&place);
+    }
+    the_span = VV_HOUR;
+}
+
 /* Hours know that there was nothing in that one, whatever its day has. */
 static void test_what_is_loaded_where_nothing_was_is_in_tiers_though_points_have_expired(
     void **state)
@@ -580,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_what_is_stored_when_points_have_expired_takes_nothing_from_tiers),
         cmocka_unit_test(
             test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_from_coarser),
+        cmocka_unit_test(test_what_came_late_for_what_has_expired_takes_nothing_from_answers),
         cmocka_unit_test(
             test_what_is_loaded_where_nothing_was_is_in_tiers_though_points_have_expired),
         cmocka_unit_test(test_what_expires_is_noted_though_the_store_failed_meanwhile),
