@@ -41,6 +41,16 @@ enum vv_status vv_engine_journal(struct vv_engine *engine, struct vv_batch *take
     return outcome.status;
 }
 
+enum vv_status vv_engine_journal_made(struct vv_engine *engine, enum vv_status made,
+                                      struct vv_batch *take_batch, struct vv_error *error)
+{
+    if (made != VV_OK) {
+        vv_batch_destroy(take_batch);
+        return vv_error_set(error, made, "out of memory: try again later");
+    }
+    return vv_engine_journal(engine, take_batch, error);
+}
+
 /* Journals a tenant, if it is new, and a metric of it, or none. */
 static enum vv_status journal_names(struct vv_engine *engine, uint32_t tenant, uint32_t metric,
                                     struct vv_error *error)
@@ -53,11 +63,7 @@ static enum vv_status journal_names(struct vv_engine *engine, uint32_t tenant, u
     if (status == VV_OK && metric != VV_REGISTRY_NONE) {
         status = vv_batch_define(batch, VV_REGISTRY_METRIC, metric);
     }
-    if (status != VV_OK) {
-        vv_batch_destroy(batch);
-        return vv_error_set(error, status, "out of memory: try again later");
-    }
-    return vv_engine_journal(engine, batch, error);
+    return vv_engine_journal_made(engine, status, batch, error);
 }
 
 enum vv_status vv_engine_create_tenant(struct vv_engine *engine, struct vv_str name,

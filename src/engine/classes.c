@@ -112,11 +112,7 @@ static enum vv_status journal_class(struct vv_engine *engine, uint32_t tenant, u
     if (status == VV_OK) {
         status = vv_registry_define_tenant(engine->registry, class, batch);
     }
-    if (status != VV_OK) {
-        vv_batch_destroy(batch);
-        return vv_error_set(error, status, "out of memory: try again later");
-    }
-    return vv_engine_journal(engine, batch, error);
+    return vv_engine_journal_made(engine, status, batch, error);
 }
 
 /* One that is not settled is not used by anybody: what was tried with it before is overwritten. */

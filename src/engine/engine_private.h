@@ -300,6 +300,10 @@ enum vv_status vv_engine_open_store(struct vv_engine *engine,
 /* Submits a batch and waits for its outcome. Not from a `done`. */
 enum vv_status vv_engine_journal(struct vv_engine *engine, struct vv_batch *take_batch,
                                  struct vv_error *error);
+/* The same of a batch whose making had this status: after a failure it is only destroyed, and the
+ * error says that memory is out. */
+enum vv_status vv_engine_journal_made(struct vv_engine *engine, enum vv_status made,
+                                      struct vv_batch *take_batch, struct vv_error *error);
 
 /* ---- accounts.c ---- */
 /* The tenant's cell; NULL when memory is out or the tenant is out of range. Any thread. */

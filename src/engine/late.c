@@ -84,11 +84,7 @@ static enum vv_status journal(struct vv_engine *engine, uint32_t tenant,
     if (status == VV_OK) {
         status = vv_batch_define(batch, VV_REGISTRY_TENANT, tenant);
     }
-    if (status != VV_OK) {
-        vv_batch_destroy(batch);
-        return vv_error_set(error, status, "out of memory: try again later");
-    }
-    return vv_engine_journal(engine, batch, error);
+    return vv_engine_journal_made(engine, status, batch, error);
 }
 
 static enum vv_status change(struct vv_engine *engine, uint32_t tenant,

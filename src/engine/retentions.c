@@ -280,11 +280,7 @@ static enum vv_status journal(struct vv_engine *engine, const struct change *cha
     for (size_t i = 0; i < order.n && status == VV_OK; i++) {
         status = vv_batch_define(batch, VV_REGISTRY_TENANT, order.numbers[i]);
     }
-    if (status != VV_OK) {
-        vv_batch_destroy(batch);
-        return vv_error_set(error, status, "out of memory: try again later");
-    }
-    return vv_engine_journal(engine, batch, error);
+    return vv_engine_journal_made(engine, status, batch, error);
 }
 
 enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,

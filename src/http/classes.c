@@ -156,10 +156,8 @@ static enum vv_status check_class(struct vv_registry *registry, uint32_t tenant,
     }
     *is_new_out =
         tenant == VV_REGISTRY_NONE || vv_registry_class(registry, tenant, name) == VV_REGISTRY_NONE;
-    if (status == VV_OK && !vv_space_is_class_name(name)) {
-        status = vv_error_set(error, VV_INVALID,
-                              "the name of a class has 1 to %d letters, digits, '_', '-' and '.'",
-                              VV_CLASS_NAME_MAX);
+    if (status == VV_OK) {
+        status = vv_class_check_name(name, error);
     }
     vv_buffer_deinit(&patterns);
     return status;

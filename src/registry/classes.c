@@ -55,6 +55,15 @@ void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t numbe
     atomic_store_explicit(&owner->class_first, number + 1, memory_order_release);
 }
 
+enum vv_status vv_class_check_name(struct vv_str name, struct vv_error *error)
+{
+    return vv_space_is_class_name(name)
+               ? VV_OK
+               : vv_error_set(error, VV_INVALID,
+                              "the name of a class has 1 to %d letters, digits, '_', '-' and '.'",
+                              VV_CLASS_NAME_MAX);
+}
+
 enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t tenant,
                                       struct vv_str name, int64_t retention_ns, uint32_t *class_out,
                                       struct vv_error *error)
@@ -65,10 +74,9 @@ enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t ten
     if (*class_out != VV_REGISTRY_NONE) {
         return VV_OK;
     }
-    if (!vv_space_is_class_name(name)) {
-        return vv_error_set(error, VV_INVALID,
-                            "the name of a class has 1 to %d letters, digits, '_', '-' and '.'",
-                            VV_CLASS_NAME_MAX);
+    enum vv_status status = vv_class_check_name(name, error);
+    if (status != VV_OK) {
+        return status;
     }
     if (vv_registry_classes(registry, tenant, known) == VV_CLASSES_OF_TENANT_MAX) {
         return vv_error_set(error, VV_TOO_LARGE,

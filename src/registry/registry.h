@@ -91,6 +91,8 @@ struct vv_tiers {
     bool any;
 };
 struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t tenant);
+/* The coarsest tier that is on and finer than `above`; below 0: only points are. */
+int vv_tiers_below(const struct vv_tiers *tiers, int above);
 /* Where a tenant's late points are kept apart; VV_REGISTRY_NONE: nowhere, and they never were.
  * Lock-free. */
 uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t tenant);
@@ -151,6 +153,7 @@ VV_MUST_CHECK enum vv_status vv_registry_set_class_patterns(struct vv_registry *
 /* Takes the first pattern off; false: there is none. */
 bool vv_class_next_pattern(struct vv_str *patterns, struct vv_str *pattern_out);
 VV_MUST_CHECK enum vv_status vv_class_check_pattern(struct vv_str pattern, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_class_check_name(struct vv_str name, struct vv_error *error);
 /* The place that a new measurement of this name goes to: a class that names it, else the one that
  * says most of how it begins, else the tenant. Lock-free. */
 uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name);

@@ -262,6 +262,15 @@ struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t number)
     return tiers;
 }
 
+int vv_tiers_below(const struct vv_tiers *tiers, int above)
+{
+    int tier = above - 1;
+    while (tier >= 0 && tiers->spaces[tier] == VV_REGISTRY_NONE) {
+        tier--;
+    }
+    return tier;
+}
+
 size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
                              uint32_t numbers_out[VV_SPACES_ALL + 1])
 {

@@ -15,26 +15,6 @@ struct record {
     bool is_rows;
 };
 
-static bool is_damage(enum vv_status status)
-{
-    return status == VV_CORRUPT || status == VV_NEWER;
-}
-
-static struct vv_look look_of(struct vv_reroll *reroll, const struct vv_cut *cut,
-                              const struct vv_reroll_bounds *bounds, struct vv_error *error)
-{
-    struct vv_registry *registry = reroll->options.registry;
-    uint32_t place = vv_registry_place(registry, cut->measurement);
-    return (struct vv_look){.reroll = reroll,
-                            .place = place,
-                            .source = cut->source,
-                            .measurement = cut->measurement,
-                            .tiers = vv_registry_tiers(registry, place),
-                            .plans = vv_registry_source_plans(registry, cut->source),
-                            .bounds = bounds,
-                            .error = error};
-}
-
 /* ---- records ---- */
 
 struct collecting {
@@ -156,13 +136,13 @@ enum vv_status vv_cut_look(struct vv_reroll *reroll, enum vv_space tier, const s
                            int64_t start, const struct vv_reroll_bounds *bounds,
                            enum vv_reroll_verdict *verdict_out, struct vv_error *error)
 {
-    struct vv_look look = look_of(reroll, cut, bounds, error);
+    struct vv_look look = vv_look_of(reroll, cut->source, cut->measurement, bounds, error);
     *verdict_out = VV_REROLL_NOTHING;
     if (look.tiers.spaces[tier] == VV_REGISTRY_NONE || look.plans.n == 0) {
         return VV_OK;
     }
     enum vv_status status = look_at_step(&look, tier, cut, start, verdict_out);
-    if (is_damage(status)) {
+    if (vv_reroll_is_damage(status)) {
         *verdict_out = VV_REROLL_DAMAGED;
         status = VV_OK;
     }
@@ -262,7 +242,7 @@ static enum vv_status cut_records(struct vv_look *look, enum vv_space tier,
         bool is_good = read_record(&reroll->stored, i, &record);
         i = record.end;
         status = is_good ? cut_record(look, tier, cut, &record, figures) : VV_CORRUPT;
-        if (is_damage(status) || status == VV_TOO_LARGE) {
+        if (vv_reroll_is_damage(status) || status == VV_TOO_LARGE) {
             vv_piece_list_truncate(&reroll->built, built);
             figures->damaged++;
             status = VV_OK;
@@ -313,7 +293,7 @@ enum vv_status vv_cut_bucket(struct vv_reroll *reroll, enum vv_space tier, const
                              int64_t bucket, const struct vv_reroll_bounds *bounds, int64_t now_ns,
                              struct vv_cut_figures *figures, struct vv_error *error)
 {
-    struct vv_look look = look_of(reroll, cut, bounds, error);
+    struct vv_look look = vv_look_of(reroll, cut->source, cut->measurement, bounds, error);
     struct vv_store *store = reroll->options.store;
     struct collecting collecting = {&reroll->stored, cut->from};
     int64_t to = cut->to < cut->before ? cut->to : cut->before;

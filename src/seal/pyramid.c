@@ -308,10 +308,7 @@ enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece
 /* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
 enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from, int64_t to)
 {
-    int tier = above - 1;
-    while (tier >= 0 && build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
-        tier--;
-    }
+    int tier = vv_tiers_below(&build->tiers, above);
     if (tier < 0) {
         enum vv_status looked = vv_build_look_at_gone(build, from, to);
         return looked == VV_OK && !build->keeps ? read_raw(build, from, to) : looked;
@@ -344,8 +341,8 @@ static enum vv_status push_record(struct vv_build *build, struct vv_piece *piece
                  : vv_error_set(build->error, VV_NO_MEMORY, "out of memory while building tiers");
 }
 
-enum vv_status vv_build_write_rows(struct vv_build *build, struct vv_piece *piece,
-                                   const struct vv_unit *unit, struct vv_piece_list *blocks_out)
+static enum vv_status write_rows(struct vv_build *build, struct vv_piece *piece,
+                                 const struct vv_unit *unit, struct vv_piece_list *blocks_out)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     enum vv_status status = VV_OK;
@@ -371,8 +368,8 @@ enum vv_status vv_build_write_rows(struct vv_build *build, struct vv_piece *piec
     return status == VV_DONE ? VV_OK : status;
 }
 
-enum vv_status vv_build_write_steps(struct vv_build *build, struct vv_piece *piece,
-                                    const struct vv_unit *unit, struct vv_piece_list *blocks_out)
+static enum vv_status write_steps(struct vv_build *build, struct vv_piece *piece,
+                                  const struct vv_unit *unit, struct vv_piece_list *blocks_out)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     struct vv_buffer chunk = {0};
@@ -389,6 +386,22 @@ enum vv_status vv_build_write_steps(struct vv_build *build, struct vv_piece *pie
     }
     vv_buffer_deinit(&chunk);
     return status;
+}
+
+enum vv_status vv_build_write_record(struct vv_build *build, const struct vv_piece *first,
+                                     bool is_rows, const struct vv_unit *unit,
+                                     struct vv_piece_list *blocks_out)
+{
+    struct vv_piece piece = *first;
+    if (is_rows) {
+        return write_rows(build, &piece, unit, blocks_out);
+    }
+    if (vv_rollup_steps(build->pyramid->rollup) > 0) {
+        return write_steps(build, &piece, unit, blocks_out);
+    }
+    return vv_piece_list_add(blocks_out, &piece, false)
+               ? VV_OK
+               : vv_error_set(build->error, VV_NO_MEMORY, "out of memory while building tiers");
 }
 
 static void begin_unit(struct vv_pyramid *pyramid, enum vv_space tier, const struct vv_unit *unit)
@@ -415,11 +428,7 @@ static enum vv_status write_unit(struct vv_build *build, enum vv_space tier,
         .key = build->unit,
         .version = made_from,
     };
-    if (!is_few && vv_rollup_steps(pyramid->rollup) == 0) {
-        return vv_piece_list_add(blocks_out, &piece, false) ? VV_OK : VV_NO_MEMORY;
-    }
-    return is_few ? vv_build_write_rows(build, &piece, unit, blocks_out)
-                  : vv_build_write_steps(build, &piece, unit, blocks_out);
+    return vv_build_write_record(build, &piece, is_few, unit, blocks_out);
 }
 
 static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,

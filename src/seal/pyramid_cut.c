@@ -5,10 +5,7 @@ struct vv_unit vv_pyramid_below(const struct vv_tiers *tiers, const struct vv_pl
                                 enum vv_space tier, int64_t start)
 {
     int64_t end = start + vv_tier_step_ns(tier);
-    int finer = (int)tier - 1;
-    while (finer >= 0 && tiers->spaces[finer] == VV_REGISTRY_NONE) {
-        finer--;
-    }
+    int finer = vv_tiers_below(tiers, (int)tier);
     if (finer < 0) {
         return (struct vv_unit){start, end};
     }
@@ -58,13 +55,5 @@ enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t place,
         return status;
     }
     struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .key = *key, .version = VV_VERSION_NONE};
-    if (few->n > 0) {
-        return vv_build_write_rows(&build, &piece, &cut->unit, blocks_out);
-    }
-    if (vv_rollup_steps(pyramid->rollup) == 0) {
-        return vv_piece_list_add(blocks_out, &piece, false)
-                   ? VV_OK
-                   : vv_error_set(error, VV_NO_MEMORY, "out of memory while building tiers");
-    }
-    return vv_build_write_steps(&build, &piece, &cut->unit, blocks_out);
+    return vv_build_write_record(&build, &piece, few->n > 0, &cut->unit, blocks_out);
 }

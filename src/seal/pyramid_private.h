@@ -71,12 +71,10 @@ VV_MUST_CHECK enum vv_status vv_build_keep_record(struct vv_build *build, int64_
 VV_MUST_CHECK enum vv_status vv_build_add_record(struct vv_build *build,
                                                  const struct vv_piece_list *records, size_t index);
 /* Appends what was added as a unit's record: rows, all of which are still kept as they are, or
- * steps. `piece` is the first part, without bytes. */
-VV_MUST_CHECK enum vv_status vv_build_write_rows(struct vv_build *build, struct vv_piece *piece,
-                                                 const struct vv_unit *unit,
-                                                 struct vv_piece_list *blocks_out);
-VV_MUST_CHECK enum vv_status vv_build_write_steps(struct vv_build *build, struct vv_piece *piece,
-                                                  const struct vv_unit *unit,
-                                                  struct vv_piece_list *blocks_out);
+ * steps; an empty one when there are none. `first` is its first part, without bytes. */
+VV_MUST_CHECK enum vv_status vv_build_write_record(struct vv_build *build,
+                                                   const struct vv_piece *first, bool is_rows,
+                                                   const struct vv_unit *unit,
+                                                   struct vv_piece_list *blocks_out);
 
 #endif

@@ -196,6 +196,21 @@ static enum vv_status prove_gap(struct vv_look *look, int tier, int64_t from, in
     return status;
 }
 
+struct vv_look vv_look_of(struct vv_reroll *reroll, uint32_t source, uint32_t measurement,
+                          const struct vv_reroll_bounds *bounds, struct vv_error *error)
+{
+    struct vv_registry *registry = reroll->options.registry;
+    uint32_t place = vv_registry_place(registry, measurement);
+    return (struct vv_look){.reroll = reroll,
+                            .place = place,
+                            .source = source,
+                            .measurement = measurement,
+                            .tiers = vv_registry_tiers(registry, place),
+                            .plans = vv_registry_source_plans(registry, source),
+                            .bounds = bounds,
+                            .error = error};
+}
+
 /* Whether what the tier has at `time` may go at any time. */
 static bool may_go(const struct vv_look *look, int tier, int64_t time)
 {
@@ -205,10 +220,7 @@ static bool may_go(const struct vv_look *look, int tier, int64_t time)
 
 enum vv_status vv_look_prove(struct vv_look *look, int above, int64_t from, int64_t to)
 {
-    int tier = above - 1;
-    while (tier >= 0 && look->tiers.spaces[tier] == VV_REGISTRY_NONE) {
-        tier--;
-    }
+    int tier = vv_tiers_below(&look->tiers, above);
     if (tier < 0) {
         return prove_raw(look, from, to);
     }
@@ -478,16 +490,7 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
                               const struct vv_reroll_bounds *bounds, int64_t now_ns, bool repair,
                               struct vv_reroll_result *result_out, struct vv_error *error)
 {
-    struct vv_registry *registry = reroll->options.registry;
-    uint32_t place = vv_registry_place(registry, measurement);
-    struct vv_look look = {.reroll = reroll,
-                           .place = place,
-                           .source = source,
-                           .measurement = measurement,
-                           .tiers = vv_registry_tiers(registry, place),
-                           .plans = vv_registry_source_plans(registry, source),
-                           .bounds = bounds,
-                           .error = error};
+    struct vv_look look = vv_look_of(reroll, source, measurement, bounds, error);
     *result_out =
         (struct vv_reroll_result){.unit = vv_unit_of(tier, look.plans.plans, look.plans.n, time)};
     if (look.tiers.spaces[tier] == VV_REGISTRY_NONE) {
