@@ -299,8 +299,8 @@ class Range(BackfillTest):
     def test_what_is_hardly_over_is_not_waited_for(self):
         server = self.start()
         path = self.folder / "h.lp"
-        now = time.time_ns() // HOUR * HOUR
-        path.write_text("".join(f"m,source=a v={i}i {now - i * HOUR}\n" for i in range(1, 50)))
+        now = time.time_ns() - SECOND
+        path.write_text("".join(f"m,source=a v={i}i {now - i * HOUR}\n" for i in range(49)))
         answer = json.loads(self.finish(self.backfill(server, path, "--json"), OK))
         if not ON_CASSANDRA:
             self.assertGreater(answer["later"], 0)
