@@ -67,7 +67,7 @@ class TestClients(RowsTest):
 
     def test_what_another_client_writes_is_read(self):
         server = self.server(settings={"cassandra.rows_tenants": "r"}).start()
-        start = time.time_ns() // DAY * DAY
+        start = (time.time_ns() // DAY - 1) * DAY
         self.assertStatus(server.write([f"pump v=1,n=1i {start}", f"pump v=9 {start + HOUR}"],
                                        "r"), 204)
         self.flush(server)

@@ -28,8 +28,8 @@ class BackfillTest(VarveTest):
         super().setUp()
         self.staging = self.folder / "staging"
 
-    def start(self, name="server"):
-        server = self.server(name).start()
+    def start(self, name="server", settings=None):
+        server = self.server(name, settings).start()
         if not ON_CASSANDRA:
             tiers = {"tenant": "default", "tiers": {"minute": "forever", "hour": "forever",
                                                     "day": "forever"}}
@@ -297,10 +297,10 @@ class Inputs(BackfillTest):
 
 class Range(BackfillTest):
     def test_what_is_hardly_over_is_not_waited_for(self):
-        server = self.start()
+        server = self.start(settings={"seal.lateness": "3h"})
         path = self.folder / "h.lp"
-        now = time.time_ns() - SECOND
-        path.write_text("".join(f"m,source=a v={i}i {now - i * HOUR}\n" for i in range(49)))
+        now = time.time_ns() // HOUR * HOUR
+        path.write_text("".join(f"m,source=a v={i}i {now - i * HOUR}\n" for i in range(1, 50)))
         answer = json.loads(self.finish(self.backfill(server, path, "--json"), OK))
         if not ON_CASSANDRA:
             self.assertGreater(answer["later"], 0)
