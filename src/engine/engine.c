@@ -58,6 +58,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .confirm_context = engine,
             .lead_ns = vv_settings_lead_ns(settings),
             .whole_from = vv_whole_for_tiers,
+            .records_from = vv_whole_for_records,
             .whole_context = engine,
         };
         status = vv_sealer_create(&sealer_options, &engine->sealer);

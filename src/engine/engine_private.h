@@ -444,6 +444,8 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
 /* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
  * by how long it keeps them. */
 int64_t vv_whole_for_tiers(void *engine, uint32_t tenant);
+/* The same of a tier's records, as vv_whole_bounds has it: for the sealer. */
+int64_t vv_whole_for_records(void *engine, uint32_t space);
 /* The same of a tenant or a space; any thread. */
 int64_t vv_whole_for_queries(void *engine, uint32_t number);
 

@@ -118,6 +118,11 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
     return gone > VV_TIME_MIN ? gone - engine->settings.cassandra_slack_ns : INT64_MIN;
 }
 
+int64_t vv_whole_for_records(void *context, uint32_t space)
+{
+    return whole_from(context, space);
+}
+
 int64_t vv_whole_for_queries(void *context, uint32_t number)
 {
     struct vv_engine *engine = context;

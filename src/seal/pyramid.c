@@ -261,8 +261,8 @@ enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_space tier, in
     return status;
 }
 
-static enum vv_status list_records(struct vv_build *build, enum vv_space tier, int64_t from,
-                                   int64_t to)
+enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier, int64_t from,
+                                     int64_t to, bool *damaged_out)
 {
     struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     struct listing listing = {.build = build, .level = level, .tier = tier, .from = from, .to = to};
@@ -270,6 +270,9 @@ static enum vv_status list_records(struct vv_build *build, enum vv_space tier, i
     vv_piece_list_truncate(&level->records, 0);
     enum vv_status status = vv_build_read_tier(build, tier, from, to, list_record, &listing);
     vv_cover_settle(&level->cover);
+    if (damaged_out) {
+        *damaged_out = listing.has_unreadable;
+    }
     return status;
 }
 
@@ -295,6 +298,7 @@ enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece
         struct vv_unit_record record;
         status = vv_unit_read(records->items[end].bytes, &record, build->error);
         if (status == VV_OK) {
+            vv_build_note_lacks(build, &record);
             status = record.kind == VV_UNIT_STEPS ? add_steps(build, record.content)
                                                   : add_block(build, record.content);
         }
@@ -314,7 +318,7 @@ enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from, 
         return looked == VV_OK && !build->keeps ? read_raw(build, from, to) : looked;
     }
     struct vv_pyramid_level *level = &build->pyramid->levels[tier];
-    enum vv_status status = list_records(build, (enum vv_space)tier, from, to);
+    enum vv_status status = vv_build_list_records(build, (enum vv_space)tier, from, to, NULL);
     while (from < to && status == VV_OK && !build->keeps) {
         struct vv_stretch stretch = vv_cover_next(&level->cover, 0, from, to);
         status = stretch.is_covered ? vv_build_add_record(build, &level->records, stretch.tag)
@@ -331,10 +335,14 @@ static enum vv_status push_record(struct vv_build *build, struct vv_piece *piece
                                   struct vv_str content, struct vv_piece_list *blocks_out)
 {
     struct vv_buffer bytes = {0};
-    vv_unit_write(&bytes, kind, unit);
+    struct vv_buffer applied = {0};
+    vv_build_list_applied(build, unit, &applied);
+    vv_unit_write_applied(&bytes, kind, unit, (struct vv_str){(char *)applied.data, applied.size});
     vv_buffer_str(&bytes, content);
     piece->bytes = (struct vv_str){(char *)bytes.data, bytes.size};
-    bool added = vv_buffer_status(&bytes) == VV_OK && vv_piece_list_add(blocks_out, piece, true);
+    bool added = vv_buffer_status(&applied) == VV_OK && vv_buffer_status(&bytes) == VV_OK &&
+                 vv_piece_list_add(blocks_out, piece, true);
+    vv_buffer_deinit(&applied);
     vv_buffer_deinit(&bytes);
     piece->part++;
     return added ? VV_OK
@@ -440,6 +448,7 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
     build->tier = tier;
     build->unit_to = unit->to;
     build->keeps = false;
+    memset(build->lacks, 0, sizeof build->lacks);
     begin_unit(build->pyramid, tier, unit);
     enum vv_status status =
         build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);

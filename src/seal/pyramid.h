@@ -27,6 +27,9 @@ struct vv_pyramid_options {
     /* From when on all points of a tenant are there; what is older may have expired. NULL: all are
      * there. */
     int64_t (*whole_from)(void *whole_context, uint32_t tenant);
+    /* The same of the records of a tier's space, with nothing that may have expired; NULL: nothing
+     * is certain. */
+    int64_t (*records_from)(void *whole_context, uint32_t space);
     void *whole_context;
 };
 

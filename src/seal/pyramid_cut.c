@@ -16,7 +16,7 @@ struct vv_unit vv_pyramid_below(const struct vv_tiers *tiers, const struct vv_pl
 }
 
 /* What stays of the steps, and those that are made anew. */
-static enum vv_status add_steps(struct vv_build *build, const struct vv_pyramid_cut *cut)
+enum vv_status vv_build_cut_steps(struct vv_build *build, const struct vv_pyramid_cut *cut)
 {
     struct vv_rollup *rollup = build->pyramid->rollup;
     vv_rollup_leave_out(rollup, &cut->gone);
@@ -49,7 +49,7 @@ enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t place,
         vv_few_begin(few, (size_t)((cut->unit.to - cut->unit.from - 1) / step_ns + 1));
         status = vv_build_add_record(&build, cut->records, cut->first);
     } else if (status == VV_OK) {
-        status = add_steps(&build, cut);
+        status = vv_build_cut_steps(&build, cut);
     }
     if (status != VV_OK) {
         return status;

@@ -22,30 +22,16 @@ static enum vv_status read_records(struct vv_build *build, enum vv_space tier,
                                     vv_frozen_take, records);
 }
 
-/* Where nodes share the store: else it is cut out of the record (cut.c). */
-static bool is_deleted(const struct vv_pyramid *pyramid, int64_t from, int64_t to)
-{
-    const struct vv_deletion_list *deletions = &pyramid->deletions;
-    bool is = false;
-    if (!pyramid->options.store->ops->shared) {
-        return false;
-    }
-    for (size_t i = 0; i < deletions->n && !is; i++) {
-        is = deletions->items[i].from < to && deletions->items[i].to > from;
-    }
-    return is;
-}
-
-/* But for what is deleted: that goes, with what is beside it. Where a record covers all of it and
- * has nothing, nothing was there: coarser steps, which are longer, need not be asked. Finer records
- * are left out where coarser ones have more: those would be built of the late points alone. */
+/* Where a record covers all of it and has nothing, nothing was there: coarser steps, which are
+ * longer, need not be asked. Finer records are left out where coarser ones have more: those would
+ * be built of the late points alone. */
 enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64_t to)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     bool is_covered = false;
     enum vv_status status = VV_OK;
     to = to < build->whole_from ? to : build->whole_from;
-    if (from >= to || is_deleted(pyramid, from, to)) {
+    if (from >= to) {
         return VV_OK;
     }
     for (int tier = (int)build->tier;
@@ -78,7 +64,13 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
            "they are in no tier, which keeps what it had\"",
            VV_STR_ARG(source), VV_STR_ARG(measurement), time);
     pyramid->kept++;
-    return vv_frozen_keep(&pyramid->frozen.tiers[build->tier], made_from, blocks_out);
+    struct vv_piece_list *record = &pyramid->frozen.tiers[build->tier].parts;
+    enum vv_status status = pyramid->options.store->ops->shared
+                                ? vv_build_apply_deletions(build, record)
+                                : VV_OK; /* there it is cut out of the record (cut.c) */
+    return status == VV_OK
+               ? vv_frozen_keep(&pyramid->frozen.tiers[build->tier], made_from, blocks_out)
+               : status;
 }
 
 uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid)

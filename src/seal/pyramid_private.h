@@ -29,6 +29,8 @@ struct vv_pyramid {
     uint64_t kept;
 };
 
+#define VV_BUILD_DELETIONS_MAX 256 /* later ones count as lacking in each record */
+
 /* What is being built. */
 struct vv_build {
     struct vv_pyramid *pyramid;
@@ -43,7 +45,9 @@ struct vv_build {
     enum vv_space tier;      /* of the unit that is being built */
     struct vv_span_key unit; /* where it begins */
     int64_t unit_to;
-    bool keeps; /* its record stays as it is */
+    bool keeps; /* its record stays, but for what is deleted */
+    /* By the index in the pyramid's list of deletions: something that was added lacks it. */
+    bool lacks[VV_BUILD_DELETIONS_MAX];
     struct vv_error *error;
 };
 
@@ -63,8 +67,16 @@ VV_MUST_CHECK enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_
  * is left of them. */
 VV_MUST_CHECK enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from,
                                                    int64_t to);
-/* Puts the record that the unit has, if any, as it is; and says so, since what came late for the
- * unit is left out of it. VV_NO_MEMORY. */
+/* Lists what the store has of a tier in [from, to), as its level, settled; *damaged_out (NULL: not
+ * wanted): some of it can't be read, and counts as stale. */
+VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier,
+                                                   int64_t from, int64_t to, bool *damaged_out);
+/* Adds what the cut leaves of a record's steps, and those that are made anew. */
+VV_MUST_CHECK enum vv_status vv_build_cut_steps(struct vv_build *build,
+                                                const struct vv_pyramid_cut *cut);
+/* Puts the record that the unit has, if any, as it is, but for what was deleted since; and says so,
+ * since what came late for the unit is left out of it. VV_OVERLOAD: something finer is to be built
+ * before; errors of the store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
                                                   struct vv_piece_list *blocks_out);
 /* Adds the record whose first part is at `index`; the others follow. */
@@ -76,5 +88,23 @@ VV_MUST_CHECK enum vv_status vv_build_write_record(struct vv_build *build,
                                                    const struct vv_piece *first, bool is_rows,
                                                    const struct vv_unit *unit,
                                                    struct vv_piece_list *blocks_out);
+
+/* ---- deletions that records have in them, where nodes share the store ---- */
+
+/* Whether a deletion of the series meets [from, to); false where the store is one node's. */
+bool vv_build_concerns(const struct vv_build *build, size_t index, int64_t from, int64_t to);
+/* Whether a record does not have the deletion, or any, in it though it meets its unit. */
+bool vv_build_lacks(const struct vv_build *build, size_t index,
+                    const struct vv_unit_record *record);
+bool vv_build_lacks_any(const struct vv_build *build, const struct vv_unit_record *record);
+/* What is built of the record lacks what that one lacks. */
+void vv_build_note_lacks(struct vv_build *build, const struct vv_unit_record *record);
+/* Appends what a record of the unit says of them. */
+void vv_build_list_applied(const struct vv_build *build, const struct vv_unit *unit,
+                           struct vv_buffer *out);
+/* Takes out of the unit's record, which is replaced, what it lacks; empty bytes when nothing is
+ * left. As of vv_build_keep_record. */
+VV_MUST_CHECK enum vv_status vv_build_apply_deletions(struct vv_build *build,
+                                                      struct vv_piece_list *record);
 
 #endif

@@ -36,8 +36,9 @@ struct vv_sealer_options {
     enum vv_status (*confirm)(void *context, struct vv_error *error);
     void *confirm_context;
     int64_t lead_ns;
-    /* As in pyramid.h: from when on all points of a tenant are there. NULL: all are. */
+    /* As in pyramid.h: from when on all points of a tenant, or a tier's records, are there. */
     int64_t (*whole_from)(void *whole_context, uint32_t tenant);
+    int64_t (*records_from)(void *whole_context, uint32_t space);
     void *whole_context;
 };
 

@@ -115,7 +115,7 @@ enum vv_status vv_record_renumber(struct vv_str bytes, const uint32_t *metrics, 
     if (status != VV_OK) {
         return status;
     }
-    vv_unit_write(out, record.kind, &record.unit);
+    vv_unit_write_applied(out, record.kind, &record.unit, record.applied);
     if (record.kind == VV_UNIT_STALE) {
         return n == 0 ? vv_buffer_status(out) : VV_CORRUPT;
     }

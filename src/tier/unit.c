@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tier/unit.h"
 
-#define MAGIC_0 0x56u
-#define MAGIC_1 0x55u
-#define VERSION 1u
+#define MAGIC_0         0x56u
+#define MAGIC_1         0x55u
+#define VERSION         1u
+#define VERSION_APPLIED 2u /* with the deletions that it has in it */
 
 /* Buckets are so long that a partition has some 30 to 50 units. */
 static const struct tier {
@@ -80,12 +81,23 @@ int64_t vv_unit_earliest(enum vv_space tier, int64_t from)
 
 void vv_unit_write(struct vv_buffer *out, enum vv_unit_kind kind, const struct vv_unit *unit)
 {
+    vv_unit_write_applied(out, kind, unit, (struct vv_str){0});
+}
+
+void vv_unit_write_applied(struct vv_buffer *out, enum vv_unit_kind kind,
+                           const struct vv_unit *unit, struct vv_str applied)
+{
+    vv_invariant(applied.size % 8 == 0 && applied.size / 8 <= VV_UNIT_APPLIED_MAX);
     vv_buffer_u8(out, MAGIC_0);
     vv_buffer_u8(out, MAGIC_1);
-    vv_buffer_u8(out, VERSION);
+    vv_buffer_u8(out, applied.size > 0 ? VERSION_APPLIED : VERSION);
     vv_buffer_u8(out, (uint8_t)kind);
     vv_buffer_u64(out, (uint64_t)unit->from);
     vv_buffer_u64(out, (uint64_t)unit->to);
+    if (applied.size > 0) {
+        vv_buffer_u16(out, (uint16_t)(applied.size / 8));
+        vv_buffer_str(out, applied);
+    }
 }
 
 enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_out,
@@ -98,18 +110,22 @@ enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_o
     uint8_t kind = vv_reader_u8(&reader);
     struct vv_unit unit = {.from = (int64_t)vv_reader_u64(&reader)};
     unit.to = (int64_t)vv_reader_u64(&reader);
-    if (!reader.failed && magic_0 == MAGIC_0 && magic_1 == MAGIC_1 && version > VERSION) {
+    bool is_record = !reader.failed && magic_0 == MAGIC_0 && magic_1 == MAGIC_1;
+    if (is_record && version > VERSION_APPLIED) {
         return vv_error_set(error, VV_NEWER, "a tier's record has version %u, newer than this",
                             version);
     }
-    bool is_good = !reader.failed && magic_0 == MAGIC_0 && magic_1 == MAGIC_1 &&
-                   version == VERSION && kind <= VV_UNIT_ROWS && unit.from < unit.to;
+    size_t applied_size = version == VERSION_APPLIED ? 8 * (size_t)vv_reader_u16(&reader) : 0;
+    const uint8_t *applied = vv_reader_bytes(&reader, applied_size);
+    bool is_good = is_record && !reader.failed && version >= VERSION && kind <= VV_UNIT_ROWS &&
+                   unit.from < unit.to;
     if (!is_good) {
         return vv_error_set(error, VV_CORRUPT, "a tier's record is damaged at its start");
     }
     *record_out = (struct vv_unit_record){
         .kind = (enum vv_unit_kind)kind,
         .unit = unit,
+        .applied = {(const char *)applied, applied_size},
         .content = {bytes.data + reader.at, bytes.size - reader.at},
     };
     return VV_OK;

@@ -12,7 +12,9 @@
  * or rows where a step would hold few values. A run says that the unit is to be built again.
  *
  *   record = magic "VU", version u8, kind u8 (enum vv_unit_kind), i64 from, i64 to (the unit),
- *            content: kind steps a chunk (chunk.h), rows a block (lib/codec), stale nothing
+ *            version 2: u16 n, n times u64: the deletions that it has in it, as far as they meet
+ * the unit, where nodes share a store (src/seal/pyramid_applied.c says what numbers), content: kind
+ * steps a chunk (chunk.h), rows a block (lib/codec), stale nothing
  *
  * A record may have several parts, each with the unit: rows that follow, or steps of other metrics.
  * Metrics go by the numbers of the node that wrote them; where nodes share a store,
@@ -54,11 +56,17 @@ enum vv_unit_kind { VV_UNIT_STALE, VV_UNIT_STEPS, VV_UNIT_ROWS };
 struct vv_unit_record {
     enum vv_unit_kind kind;
     struct vv_unit unit;
+    struct vv_str applied; /* borrowed: 8 bytes each, as vv_buffer_u64 writes them */
     struct vv_str content; /* borrowed */
 };
 
 /* Appends what a record begins with; the content follows. */
 void vv_unit_write(struct vv_buffer *out, enum vv_unit_kind kind, const struct vv_unit *unit);
+/* The same, with the deletions that the record has in it: at most VV_UNIT_APPLIED_MAX of 8 bytes.
+ */
+#define VV_UNIT_APPLIED_MAX UINT16_MAX
+void vv_unit_write_applied(struct vv_buffer *out, enum vv_unit_kind kind,
+                           const struct vv_unit *unit, struct vv_str applied);
 /* VV_CORRUPT, VV_NEWER. The content's own checksum is its reader's matter. */
 VV_MUST_CHECK enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_out,
                                           struct vv_error *error);

@@ -223,6 +223,154 @@ static void so_it_does_when_points_are_kept_for_longer_by_then(void **state)
     assert_true(without[0] > 0 && without[1] > 0);
 }
 
+/* ---- what was deleted ---- */
+
+static void delete_between(struct node *node, int64_t from, int64_t to)
+{
+    char ends[2][24];
+    snprintf(ends[0], sizeof ends[0], "%lld", (long long)from);
+    snprintf(ends[1], sizeof ends[1], "%lld", (long long)to);
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.v")},
+        {VV_STR_LITERAL("from"), vv_str_of(ends[0])},
+        {VV_STR_LITERAL("to"), vv_str_of(ends[1])},
+    };
+    struct vv_request *request;
+    struct vv_deleted deleted;
+    struct vv_error error = {0};
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now_ns(), &request, &error),
+                     VV_OK);
+    if (vv_engine_delete(node->rig.engine, request, &deleted, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_true(deleted.markers > 0);
+    vv_request_destroy(request);
+}
+
+/* Until the spans are marked, and all know. */
+static void sweep(void)
+{
+    for (int i = 0; i < 30; i++) {
+        work(&nodes[1]);
+        (void)rig_step(&nodes[1].rig, VV_TASK_SWEEP);
+        advance(2 * VV_SECOND);
+    }
+}
+
+#define SECONDS_FULL 300
+
+/* So many points that steps are kept of them, one each second. */
+static int64_t fill_minutes(struct node *node)
+{
+    int64_t from = vv_time_floor(now_ns(), VV_HOUR) + VV_HOUR;
+    advance(from + SECONDS_FULL * VV_SECOND - now_ns());
+    for (int i = 0; i < SECONDS_FULL; i++) {
+        write_at(node, from + i * VV_SECOND);
+    }
+    work(node);
+    return from;
+}
+
+static void live_long(int times, int64_t length_ns)
+{
+    for (int i = 0; i < times; i++) {
+        advance(length_ns);
+        work(&nodes[1]);
+        seal(&nodes[1]);
+    }
+}
+
+/* Something is deleted in time, and perhaps written again. What comes when the points have expired
+ * takes nothing from tiers, and brings nothing back. */
+static void come_late_where_something_was_deleted(const char *layout, bool writes_again)
+{
+    begin(layout, 1);
+    int64_t from = fill_minutes(&nodes[1]);
+    write_at(&nodes[0], from + 10 * VV_SECOND); /* it is away until the end */
+    live_long(2, 12 * VV_HOUR);
+    assert_int_equal(count_by_hours(&nodes[1]), written - 1);
+    delete_between(&nodes[1], from + VV_MINUTE, from + 2 * VV_MINUTE);
+    sweep();
+    seal(&nodes[1]);
+    assert_int_equal(count_by_hours(&nodes[1]), written - 1 - 60);
+    for (int i = 0; i < 20 && writes_again; i++) {
+        write_at(&nodes[1], from + VV_MINUTE + i * VV_SECOND);
+    }
+    work(&nodes[1]);
+    seal(&nodes[1]);
+    live_long(5, 10 * VV_DAY + 12 * VV_HOUR);
+    long long before = count_by_hours(&nodes[1]);
+    assert_int_equal(before, written - 1 - 60);
+    work(&nodes[0]);
+    (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
+    assert_int_equal(count_by_hours(&nodes[1]), before);
+    live_long(2, VV_DAY);
+    assert_int_equal(count_by_hours(&nodes[1]), before);
+    end();
+}
+
+static void a_deletion_of_long_ago_takes_nothing_from_what_only_tiers_have(void **state)
+{
+    (void)state;
+    come_late_where_something_was_deleted("blocks", false);
+    come_late_where_something_was_deleted("blocks", true);
+}
+
+static void keep_minutes_for_ever(void)
+{
+    const int64_t kept_ns[VV_SPACES] = {0, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS};
+    struct vv_error error = {0};
+    (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
+    if (vv_engine_set_tiers(nodes[1].rig.engine, VV_STR_LITERAL("t"), kept_ns, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    live_long(2, VV_DAY);
+}
+
+struct held_up {
+    int64_t from; /* of what is deleted, in seconds from the first point; before it there are 6 */
+    int64_t to;
+    bool keeps_minutes; /* that hours can be built of */
+    long long left;
+};
+
+/* The sealers do nothing until the points have expired. Whole minutes go; and the whole hour, where
+ * there are no minutes any more. */
+static void hold_up(const struct held_up *held)
+{
+    begin("blocks", 1);
+    if (held->keeps_minutes) {
+        keep_minutes_for_ever();
+    }
+    int64_t from = fill_minutes(&nodes[1]);
+    live_long(2, 12 * VV_HOUR);
+    assert_int_equal(count_by_hours(&nodes[1]), written);
+    delete_between(&nodes[1], from + held->from * VV_SECOND, from + held->to * VV_SECOND);
+    sweep();
+    for (int day = 0; day < 44; day++) {
+        advance(VV_DAY);
+        work(&nodes[1]);
+        (void)rig_step(&nodes[1].rig, VV_TASK_EXPIRE);
+    }
+    live_long(2, VV_DAY);
+    assert_int_equal(count_by_hours(&nodes[1]), held->left);
+    end();
+}
+
+static void what_was_deleted_before_points_expired_is_in_no_tier_however_late_it_is_built(
+    void **state)
+{
+    (void)state;
+    static const struct held_up held[] = {
+        {60, 120, true, 246},         {30, 150, true, 126}, {0, 300, true, 6},
+        {-5 * 86400, 120, true, 180}, {60, 120, false, 6},  {-7200, 120, false, 0},
+    };
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
+        hold_up(&held[i]);
+    }
+}
+
 static void what_was_parked_for_an_open_unit_is_in_its_tiers_when_it_has_come(void **state)
 {
     (void)state;
@@ -256,6 +404,9 @@ int main(void)
         cmocka_unit_test(who_has_something_parked_builds_nothing_above_it),
         cmocka_unit_test(what_comes_when_points_have_expired_takes_nothing_from_tiers),
         cmocka_unit_test(so_it_does_when_points_are_kept_for_longer_by_then),
+        cmocka_unit_test(a_deletion_of_long_ago_takes_nothing_from_what_only_tiers_have),
+        cmocka_unit_test(
+            what_was_deleted_before_points_expired_is_in_no_tier_however_late_it_is_built),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
