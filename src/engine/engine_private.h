@@ -427,6 +427,14 @@ bool vv_sweep_is_due(const struct vv_engine *engine);
 /* Whether what the store said is that something is damaged, or newer: it stays, and is counted. A
  * sweep that gave up there would begin again for ever, and hold expiry. */
 bool vv_sweep_passes_over(struct vv_engine *engine, enum vv_status status);
+/* The stamp of the runs that make units stale because of the marker. */
+vv_stamp vv_sweep_stale_run(struct vv_engine *engine, const struct vv_marker *marker);
+/* Where nodes share the store: makes the units of the sweep's tier and measurement stale that begin
+ * in the tier's bucket and have something of the marker's range before `to`. Confirmed. Errors of
+ * the store; VV_NO_MEMORY. (steps_shared.c) */
+VV_MUST_CHECK enum vv_status vv_steps_make_stale(struct vv_engine *engine,
+                                                 const struct vv_marker *marker, int64_t bucket,
+                                                 int64_t to, struct vv_error *error);
 /* Puts the record of a source's markers, or takes it away. */
 enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
                                    struct vv_error *error);

@@ -277,6 +277,7 @@ static void write_deletions(struct vv_engine *engine, struct vv_buffer *buffer)
     vv_deletions_read_figures(engine->deletions, &figures);
     pthread_mutex_lock(&engine->lock);
     uint64_t hidden = engine->seal_figures.hidden;
+    uint64_t cut = engine->seal_figures.cut;
     pthread_mutex_unlock(&engine->lock);
     single(buffer, "varve_deletions_total", "counter", "Requests that deleted something.",
            (double)atomic_load(&counters->deletions));
@@ -291,7 +292,7 @@ static void write_deletions(struct vv_engine *engine, struct vv_buffer *buffer)
            "Deleted values that sealing left out.", (double)hidden);
     single(buffer, "varve_deletion_records_cut_total", "counter",
            "Records of tiers of which deleted steps were taken out.",
-           (double)atomic_load(&counters->records_cut));
+           (double)(atomic_load(&counters->records_cut) + cut));
     single(buffer, "varve_deletion_damaged_total", "counter",
            "What the sweep could not read, and left as it is.",
            (double)atomic_load(&counters->sweep_damaged));

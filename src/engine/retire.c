@@ -7,12 +7,14 @@
  * accepted before a marker may also be in a journal, or parked: each node tells up to when all that
  * it has acknowledged is in the store, so a marker stays until all of them, those that are gone
  * too, have told a time a day behind it. A node that never comes back is taken out of the table of
- * nodes.
+ * nodes. There a tier's record may still have it as long as its unit waits to be built, so of a
+ * tenant with tiers it stays until it is swept, and for a month.
  */
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
-#define STAMPS_NS VV_DAY /* that a stamp may differ from when its batch was acknowledged */
+#define STAMPS_NS VV_DAY        /* that a stamp may differ from when its batch was acknowledged */
+#define BUILT_NS  (30 * VV_DAY) /* after which what a deletion made stale has been built */
 
 /* Markers of the source that end at or before this can go; VV_TIME_MIN: none. */
 static int64_t retired_before(struct vv_engine *engine, uint32_t source)
@@ -44,16 +46,39 @@ static vv_stamp stored_until(struct vv_engine *engine)
     return until > STAMPS_NS ? vv_stamp_make((uint64_t)(until - STAMPS_NS) / 1000, 0) : 0;
 }
 
+static bool has_tiers(struct vv_engine *engine, uint32_t source)
+{
+    uint32_t places[VV_PLACES_MAX];
+    uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
+    size_t n = vv_registry_places(engine->registry, tenant, places);
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++) {
+        any = vv_registry_tiers(engine->registry, places[i]).any;
+    }
+    return any;
+}
+
+/* Those of the source that end at `before` or earlier and may go; how many went. */
+static size_t retire(struct vv_engine *engine, uint32_t source, int64_t before, vv_stamp until)
+{
+    bool is_built_later = engine->fleet && has_tiers(engine, source);
+    unsigned lacks = !engine->fleet || is_built_later ? VV_MARKER_UNSWEPT : 0;
+    int64_t built = engine->clock->wall_ns(engine->clock) - BUILT_NS;
+    if (is_built_later) {
+        vv_stamp wanted = built > 0 ? vv_stamp_make((uint64_t)built / 1000, 0) : 0;
+        until = wanted < until ? wanted : until;
+    }
+    return vv_deletions_retire(engine->deletions, source, before, until, lacks);
+}
+
 enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *error)
 {
     enum vv_status status = VV_OK;
-    unsigned lacks = engine->fleet ? 0 : VV_MARKER_UNSWEPT; /* tiers may have it still */
     vv_stamp until = stored_until(engine);
     uint32_t source = vv_deletions_next(engine->deletions, 0, 0);
     while (source != UINT32_MAX && status == VV_OK) {
         int64_t before = retired_before(engine, source);
-        if (before > VV_TIME_MIN &&
-            vv_deletions_retire(engine->deletions, source, before, until, lacks) > 0) {
+        if (before > VV_TIME_MIN && retire(engine, source, before, until) > 0) {
             status = vv_sweep_put_record(engine, source, error);
         }
         source = vv_deletions_next(engine->deletions, source + 1, 0);

@@ -4,7 +4,9 @@
  * can't be built again from points, so what is deleted of it is taken out of the records of tiers
  * by the sweep, the finest tier first: whole steps go, and a coarser step of which only a part is
  * deleted is built again of finer ones. Whether that can be is looked at before the order is taken;
- * and until it is swept nothing expires of what there was when it was taken (storage.c).
+ * and until it is swept nothing expires of what there was when it was taken (storage.c). Where
+ * nodes share the store the sweep makes the units stale (steps_shared.c), and who owns them does
+ * it.
  */
 #include "base/log.h"
 #include "engine/engine_private.h"
@@ -13,7 +15,8 @@
 
 #include <inttypes.h>
 
-#define LOOKS_MAX 100000u /* steps that are looked at for an order */
+#define LOOKS_MAX  100000u        /* steps that are looked at for an order */
+#define TIMES_ROOM (400 * VV_DAY) /* so that no bucket of a tier is cut off */
 
 /* ---- what is frozen ---- */
 
@@ -243,15 +246,17 @@ static enum vv_status refuse(const struct checking *checking, const struct obsta
         from, to);
 }
 
-static enum vv_status refuse_shared(const struct checking *checking)
+/* Others may have changed the tiers, or be sealing what this node has not heard of. */
+static enum vv_status check_heard(const struct checking *checking)
 {
-    char text[VV_TIME_TEXT_SIZE];
-    vv_time_format(checking->reaches, text);
-    return vv_error_set(checking->error, VV_INVALID,
-                        "before %s points may be gone, and only tiers have what there was: where "
-                        "nodes share a store (store.kind: cassandra) nothing can be deleted there "
-                        "yet; delete from then on",
-                        text);
+    struct vv_engine *engine = checking->engine;
+    bool is_current = !engine->fleet ||
+                      vv_fleet_is_current(engine->fleet, vv_settings_lead_ns(&engine->settings));
+    return is_current ? VV_OK
+                      : vv_error_set(checking->error, VV_OVERLOAD,
+                                     "only tiers have what there was in a part of the range, and "
+                                     "other nodes, which may have changed them, could not be heard "
+                                     "for a while: try again in some seconds");
 }
 
 /* Whether the order has any measurement of the place. */
@@ -298,11 +303,9 @@ static enum vv_status check_place(struct checking *checking, int64_t now,
     bool is_first = deleted->tiers_from == deleted->tiers_to;
     deleted->tiers_from = order->from;
     deleted->tiers_to = is_first || to > deleted->tiers_to ? to : deleted->tiers_to;
-    if (engine->store->ops->shared) {
-        return refuse_shared(checking);
-    }
     checking->bounds = bounds_for(engine, checking->place, now);
-    enum vv_status status = find_obstacle(checking, &obstacle);
+    enum vv_status status = check_heard(checking);
+    status = status == VV_OK ? find_obstacle(checking, &obstacle) : status;
     return status == VV_OK && obstacle.verdict != VV_REROLL_NOTHING ? refuse(checking, &obstacle)
                                                                     : status;
 }
@@ -360,7 +363,8 @@ static enum vv_status next_bucket(struct vv_engine *engine, uint32_t space, int6
     const struct vv_sweep *sweep = &engine->sweep;
     struct vv_store *store = engine->store;
     enum vv_space tier = (enum vv_space)sweep->tier;
-    int64_t at = vv_time_floor(vv_unit_earliest(tier, sweep->time), vv_tier_plan(tier).bucket_ns);
+    int64_t time = later_of(sweep->time, VV_TIME_MIN + TIMES_ROOM);
+    int64_t at = vv_time_floor(vv_unit_earliest(tier, time), vv_tier_plan(tier).bucket_ns);
     enum vv_status status =
         store->ops->nearest(store, 0, space, sweep->source, at, true, bucket_out, error);
     if (vv_sweep_passes_over(engine, status)) {
@@ -369,6 +373,17 @@ static enum vv_status next_bucket(struct vv_engine *engine, uint32_t space, int6
     }
     *found_out = status == VV_OK && *bucket_out < to;
     return status == VV_DONE ? VV_OK : status;
+}
+
+static enum vv_status make_stale(struct vv_engine *engine, int64_t bucket, int64_t to,
+                                 size_t *reads, struct vv_error *error)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    enum vv_status status =
+        vv_steps_make_stale(engine, &sweep->markers[sweep->at], bucket, to, error);
+    *reads += 1;
+    sweep->time = bucket + vv_tier_plan((enum vv_space)sweep->tier).bucket_ns;
+    return vv_sweep_passes_over(engine, status) ? VV_OK : status;
 }
 
 /* What can't be read stays, as for the sealer. */
@@ -413,7 +428,9 @@ enum vv_status vv_steps_sweep(struct vv_engine *engine, size_t *reads, size_t re
             sweep->tier++;
             sweep->time = sweep->first;
         } else if (status == VV_OK) {
-            status = cut_bucket(engine, &cut, bucket, &bounds, reads, error);
+            status = engine->store->ops->shared
+                         ? make_stale(engine, bucket, to, reads, error)
+                         : cut_bucket(engine, &cut, bucket, &bounds, reads, error);
         }
     }
     *is_done_out = sweep->tier >= VV_SPACES;

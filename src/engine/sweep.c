@@ -132,7 +132,7 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
 }
 
 /* Beside other nodes one of them may have built the unit since, as in the sealer. */
-static vv_stamp stale_run(struct vv_engine *engine, const struct vv_marker *marker)
+vv_stamp vv_sweep_stale_run(struct vv_engine *engine, const struct vv_marker *marker)
 {
     struct vv_sweep *sweep = &engine->sweep;
     if (!engine->fleet) {
@@ -202,7 +202,8 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
     struct vv_stale stale;
     struct vv_stale_list later = {0};
     enum vv_status status = VV_OK;
-    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement, stale_run(engine, marker));
+    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement,
+                   vv_sweep_stale_run(engine, marker));
     stale.later = engine->fleet ? &later : NULL;
     stale.marks_open = engine->fleet != NULL;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
@@ -366,8 +367,8 @@ static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struc
     return status;
 }
 
-/* What is frozen goes from tiers, the finest first; then spans are marked, so that what is built
- * again finds nothing of it there. */
+/* What is frozen goes from tiers, or is to go, the finest first; then spans are marked, so that
+ * what is built again finds nothing of it there. */
 static enum vv_status sweep_part(struct vv_engine *engine, size_t *reads, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
@@ -431,7 +432,7 @@ static bool begin_part(struct vv_engine *engine)
     sweep->first = first_time(engine, marker);
     sweep->time = sweep->first;
     sweep->frozen = frozen_before(engine, marker);
-    sweep->tier = sweep->in_values || engine->store->ops->shared ? VV_SPACES : 0;
+    sweep->tier = sweep->in_values ? VV_SPACES : 0;
     return sweep->in_range;
 }
 

@@ -37,9 +37,12 @@ VV_MUST_CHECK enum vv_status vv_pyramid_create(const struct vv_pyramid_options *
                                                struct vv_pyramid **pyramid_out);
 void vv_pyramid_destroy(struct vv_pyramid *pyramid); /* NULL is allowed */
 
-/* How many units kept the record that they had, since what it was built of may have expired: what
- * came late for them is in no tier. */
-uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid);
+/* How many units kept the record that they had, since what it was built of may have expired. */
+struct vv_pyramid_kept {
+    uint64_t as_it_was; /* what came late for them is in no tier */
+    uint64_t cut;       /* what was deleted since went from it */
+};
+struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid);
 
 /* Appends the records of the units that begin with the mark's and before `to` (one, unless plans
  * have changed), if they are over by now_ns. made_from: of the first, the version of the record

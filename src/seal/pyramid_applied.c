@@ -62,11 +62,16 @@ bool vv_build_concerns(const struct vv_build *build, size_t index, int64_t from,
     return info.measurement == build->measurement;
 }
 
+bool vv_build_is_new(const struct vv_build *build, size_t index,
+                     const struct vv_unit_record *record)
+{
+    return vv_build_concerns(build, index, record->unit.from, record->unit.to) &&
+           !is_listed(build, &build->pyramid->deletions.items[index], record->applied);
+}
+
 bool vv_build_lacks(const struct vv_build *build, size_t index, const struct vv_unit_record *record)
 {
-    return record->kind == VV_UNIT_STEPS &&
-           vv_build_concerns(build, index, record->unit.from, record->unit.to) &&
-           !is_listed(build, &build->pyramid->deletions.items[index], record->applied);
+    return record->kind == VV_UNIT_STEPS && vv_build_is_new(build, index, record);
 }
 
 bool vv_build_lacks_any(const struct vv_build *build, const struct vv_unit_record *record)

@@ -217,7 +217,7 @@ static bool has_rows_deleted(const struct vv_build *build, const struct vv_unit_
 {
     bool any = false;
     for (size_t i = 0; i < build->pyramid->deletions.n && !any; i++) {
-        any = vv_build_concerns(build, i, record->unit.from, record->unit.to);
+        any = vv_build_is_new(build, i, record);
     }
     return any;
 }
@@ -230,12 +230,14 @@ static bool read_first(struct applying *applying)
            vv_unit_read(now->items[0].bytes, &applying->record, NULL) == VV_OK;
 }
 
-enum vv_status vv_build_apply_deletions(struct vv_build *build, struct vv_piece_list *record)
+enum vv_status vv_build_apply_deletions(struct vv_build *build, struct vv_piece_list *record,
+                                        bool *is_cut_out)
 {
     struct applying applying = {.build = build, .now = record};
     enum vv_status status = VV_OK;
     if (read_first(&applying) && applying.record.kind == VV_UNIT_ROWS) {
-        return has_rows_deleted(build, &applying.record) ? rewrite(&applying) : VV_OK;
+        *is_cut_out = has_rows_deleted(build, &applying.record);
+        return *is_cut_out ? rewrite(&applying) : VV_OK;
     }
     for (size_t i = 0; i < build->pyramid->deletions.n && status == VV_OK; i++) {
         applying.index = i;
@@ -245,6 +247,7 @@ enum vv_status vv_build_apply_deletions(struct vv_build *build, struct vv_piece_
         status = plan(&applying);
         if (status == VV_OK && !applying.is_left) {
             status = rewrite(&applying);
+            *is_cut_out = true;
         }
     }
     return status;

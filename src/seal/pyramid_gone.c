@@ -50,11 +50,9 @@ enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64
                : status;
 }
 
-enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
-                                    struct vv_piece_list *blocks_out)
+static void tell_kept(const struct vv_build *build)
 {
-    struct vv_pyramid *pyramid = build->pyramid;
-    struct vv_registry *registry = pyramid->options.registry;
+    struct vv_registry *registry = build->pyramid->options.registry;
     struct vv_str source = vv_registry_source_id(registry, build->source);
     struct vv_str measurement = vv_registry_measurement_name(registry, build->measurement);
     char time[VV_TIME_TEXT_SIZE];
@@ -63,17 +61,30 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
            "source=%.*s measurement=%.*s from=%s message=\"points came late for what has expired: "
            "they are in no tier, which keeps what it had\"",
            VV_STR_ARG(source), VV_STR_ARG(measurement), time);
-    pyramid->kept++;
-    struct vv_piece_list *record = &pyramid->frozen.tiers[build->tier].parts;
-    enum vv_status status = pyramid->options.store->ops->shared
-                                ? vv_build_apply_deletions(build, record)
-                                : VV_OK; /* there it is cut out of the record (cut.c) */
-    return status == VV_OK
-               ? vv_frozen_keep(&pyramid->frozen.tiers[build->tier], made_from, blocks_out)
-               : status;
 }
 
-uint64_t vv_pyramid_kept(const struct vv_pyramid *pyramid)
+enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
+                                    struct vv_piece_list *blocks_out)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    struct vv_frozen_records *records = &pyramid->frozen.tiers[build->tier];
+    bool is_cut = false;
+    enum vv_status status = VV_OK;
+    if (pyramid->options.store->ops->shared) { /* else it is cut out of the record (cut.c) */
+        status = vv_build_apply_deletions(build, &records->parts, &is_cut);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!is_cut) {
+        tell_kept(build);
+    }
+    pyramid->kept.cut += is_cut;
+    pyramid->kept.as_it_was += !is_cut;
+    return vv_frozen_keep(records, made_from, blocks_out);
+}
+
+struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid)
 {
     return pyramid->kept;
 }

@@ -26,7 +26,7 @@ struct vv_pyramid {
     struct vv_pyramid_level levels[VV_SPACES];
     struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
     struct vv_frozen frozen; /* of the unit that is being built, and of those above it */
-    uint64_t kept;
+    struct vv_pyramid_kept kept;
 };
 
 #define VV_BUILD_DELETIONS_MAX 256 /* later ones count as lacking in each record */
@@ -74,9 +74,9 @@ VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum 
 /* Adds what the cut leaves of a record's steps, and those that are made anew. */
 VV_MUST_CHECK enum vv_status vv_build_cut_steps(struct vv_build *build,
                                                 const struct vv_pyramid_cut *cut);
-/* Puts the record that the unit has, if any, as it is, but for what was deleted since; and says so,
- * since what came late for the unit is left out of it. VV_OVERLOAD: something finer is to be built
- * before; errors of the store; VV_NO_MEMORY. */
+/* Puts the record that the unit has, if any, without what was deleted since; where that is nothing
+ * it says so, since what came late for the unit is left out of it. VV_OVERLOAD: something finer is
+ * to be built before; errors of the store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
                                                   struct vv_piece_list *blocks_out);
 /* Adds the record whose first part is at `index`; the others follow. */
@@ -93,7 +93,10 @@ VV_MUST_CHECK enum vv_status vv_build_write_record(struct vv_build *build,
 
 /* Whether a deletion of the series meets [from, to); false where the store is one node's. */
 bool vv_build_concerns(const struct vv_build *build, size_t index, int64_t from, int64_t to);
-/* Whether a record does not have the deletion, or any, in it though it meets its unit. */
+/* Whether a record does not list the deletion, though it meets its unit; and whether what is made
+ * of it then does not have that one, or any, in it. */
+bool vv_build_is_new(const struct vv_build *build, size_t index,
+                     const struct vv_unit_record *record);
 bool vv_build_lacks(const struct vv_build *build, size_t index,
                     const struct vv_unit_record *record);
 bool vv_build_lacks_any(const struct vv_build *build, const struct vv_unit_record *record);
@@ -103,8 +106,9 @@ void vv_build_note_lacks(struct vv_build *build, const struct vv_unit_record *re
 void vv_build_list_applied(const struct vv_build *build, const struct vv_unit *unit,
                            struct vv_buffer *out);
 /* Takes out of the unit's record, which is replaced, what it lacks; empty bytes when nothing is
- * left. As of vv_build_keep_record. */
+ * left; sets *is_cut_out then. As of vv_build_keep_record. */
 VV_MUST_CHECK enum vv_status vv_build_apply_deletions(struct vv_build *build,
-                                                      struct vv_piece_list *record);
+                                                      struct vv_piece_list *record,
+                                                      bool *is_cut_out);
 
 #endif

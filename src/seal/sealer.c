@@ -285,7 +285,9 @@ int64_t vv_sealer_latest_ns(const struct vv_sealer *sealer)
 void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figures *figures_out)
 {
     *figures_out = sealer->figures;
-    figures_out->kept = vv_pyramid_kept(sealer->pyramid);
+    struct vv_pyramid_kept kept = vv_pyramid_kept(sealer->pyramid);
+    figures_out->kept = kept.as_it_was;
+    figures_out->cut = kept.cut;
 }
 
 size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from varve_process import ON_CASSANDRA, PATIENCE_S, PROGRAM, VarveTest, wait_until
+from varve_process import PATIENCE_S, PROGRAM, VarveTest, wait_until
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND  # 2026-01-01
@@ -62,7 +62,6 @@ class Delete(VarveTest):
                                if line[:1] != "#" and line[-1:].isdigit())
         return counts
 
-    @unittest.skipIf(ON_CASSANDRA, "what only tiers hold can't be deleted there yet")
     def test_what_only_tiers_hold_goes_in_whole_steps_and_stays_away(self):
         server = self.server().start()
         self.tenant(server, tiers={"minute": "forever", "hour": "forever", "day": "forever"})

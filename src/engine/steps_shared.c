@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is deleted of what only tiers hold, where nodes share the store: whoever sweeps makes the
+ * units stale that have something there, the finest tier first, as if a point had come late; who
+ * owns them takes the steps out when it builds them, under its stamp (seal/pyramid_apply.c). So
+ * neither a stale sealer nor a second sweep does harm.
+ */
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+#include "seal/stale.h"
+
+struct listing {
+    struct vv_engine *engine;
+    const struct vv_marker *marker;
+    struct vv_stale *stale;
+    enum vv_space tier;
+    int64_t to; /* what is deleted later is not frozen */
+    struct vv_error *error;
+};
+
+/* A record that can't be read stays, as for the sealer. */
+static enum vv_status list_unit(void *context, const struct vv_piece *piece)
+{
+    struct listing *listing = context;
+    struct vv_unit_record record;
+    if (piece->kind != VV_PIECE_BLOCK || piece->part > 0 || piece->bytes.size == 0) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_unit_read(piece->bytes, &record, NULL);
+    bool is_damaged = vv_sweep_passes_over(listing->engine, status);
+    if (is_damaged || record.unit.from >= listing->to || record.unit.to <= listing->marker->from) {
+        return VV_OK;
+    }
+    int64_t time = record.unit.from;
+    return vv_stale_range(listing->stale, time, time + 1, INT64_MAX, listing->error);
+}
+
+static struct vv_stale_options options_of(struct vv_engine *engine)
+{
+    return (struct vv_stale_options){
+        .registry = engine->registry,
+        .store = engine->store,
+        .ledger = vv_engine_ledger_rule(&engine->settings),
+    };
+}
+
+enum vv_status vv_steps_make_stale(struct vv_engine *engine, const struct vv_marker *marker,
+                                   int64_t bucket, int64_t to, struct vv_error *error)
+{
+    const struct vv_sweep *sweep = &engine->sweep;
+    const struct vv_stale_options options = options_of(engine);
+    enum vv_space tier = (enum vv_space)sweep->tier;
+    struct vv_stale_list list = {0};
+    struct vv_stale stale;
+    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement,
+                   vv_sweep_stale_run(engine, marker));
+    stale.later = &list;
+    stale.marks_open = true;
+    for (int i = 0; i < VV_SPACES; i++) { /* the others are swept by themselves */
+        stale.tiers.spaces[i] = i == (int)tier ? stale.tiers.spaces[i] : VV_REGISTRY_NONE;
+    }
+    const struct vv_span_key key =
+        vv_unit_key(tier, stale.tiers.spaces[tier], sweep->source, sweep->measurement, bucket);
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = sweep->measurement,
+                                       .span_from = vv_unit_earliest(tier, marker->from),
+                                       .span_to = to};
+    struct listing listing = {engine, marker, &stale, tier, to, error};
+    enum vv_status status =
+        engine->store->ops->read(engine->store, &read, list_unit, &listing, error);
+    if (status == VV_OK && list.n > 0) {
+        int64_t now = engine->clock->wall_ns(engine->clock);
+        int64_t latest = vv_sealer_latest_ns(engine->sealer);
+        status = vv_stale_put_list(&options, &list, now > latest ? now : latest, error);
+        /* Coarser units are built of these, so others must see them first. */
+        status = status == VV_OK ? vv_engine_confirm(engine, error) : status;
+    }
+    vv_stale_list_deinit(&list);
+    return status;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only tiers have is deleted in whole steps, whichever node is asked and whoever builds. */
+#include "tiers_fixture.h"
+
+/* Until only tiers have what was written; then all hear each other again. */
+static void outlive(int64_t kept_ns)
+{
+    live_long(1, VV_DAY); /* runs that are not sealed do not live so long */
+    live_long(5, kept_ns / 4);
+    for (int i = 0; i < 12; i++) {
+        advance(10 * VV_SECOND);
+        work(&nodes[0]);
+        work(&nodes[1]);
+    }
+}
+
+static void outlive_points(void)
+{
+    outlive(36 * VV_DAY);
+}
+
+static void build_again(void)
+{
+    for (int i = 0; i < 2; i++) {
+        for (size_t n = 0; n < 2; n++) {
+            work(&nodes[n]);
+            (void)rig_step(&nodes[n].rig, VV_TASK_SWEEP);
+        }
+        sweep();
+        seal(&nodes[1]);
+    }
+}
+
+static void assert_left(long long left)
+{
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        for (size_t n = 0; n < 2; n++) {
+            long long found = count_by(&nodes[n], (enum vv_space)tier);
+            if (found != left) {
+                fail_msg("node %zu: tier %d has %lld points, not %lld", n, tier, found, left);
+            }
+        }
+    }
+}
+
+static void begin_with_minutes(void)
+{
+    begin("blocks", 1);
+    keep_minutes_for_ever();
+}
+
+static void delete_a_minute(size_t by, bool dies)
+{
+    begin_with_minutes();
+    int64_t from = fill_minutes(&nodes[1]);
+    long long all = written;
+    outlive_points();
+    assert_left(all);
+    delete_between(&nodes[by], from + VV_MINUTE, from + 2 * VV_MINUTE);
+    if (dies) {
+        kill_node(&nodes[by]);
+        bury_node(&nodes[by], 7);
+        rig_open(&nodes[by].rig);
+    }
+    build_again();
+    assert_left(all - 60);
+    build_again(); /* and not once more */
+    assert_left(all - 60);
+    end();
+}
+
+static void what_only_tiers_have_is_deleted_whichever_node_is_asked(void **state)
+{
+    (void)state;
+    delete_a_minute(0, false);
+    delete_a_minute(1, false);
+}
+
+static void so_it_is_when_the_node_dies_that_took_the_order(void **state)
+{
+    (void)state;
+    delete_a_minute(0, true);
+    delete_a_minute(1, true);
+}
+
+static void a_part_of_a_step_is_refused_with_the_nearest_range(void **state)
+{
+    (void)state;
+    struct vv_error error = {0};
+    char text[2][VV_TIME_TEXT_SIZE];
+    begin_with_minutes();
+    int64_t from = fill_minutes(&nodes[1]);
+    long long all = written;
+    outlive_points();
+    assert_int_equal(try_delete(&nodes[0], from + 90 * VV_SECOND, from + 170 * VV_SECOND, &error),
+                     VV_INVALID);
+    vv_time_format(from + VV_MINUTE, text[0]);
+    vv_time_format(from + 3 * VV_MINUTE, text[1]);
+    assert_non_null(strstr(error.message, text[0]));
+    assert_non_null(strstr(error.message, text[1]));
+    build_again();
+    assert_left(all);
+    delete_between(&nodes[0], from + VV_MINUTE, from + 3 * VV_MINUTE);
+    build_again();
+    assert_left(all - 120);
+    end();
+}
+
+#define POINTS_HOUR 20 /* so that steps are kept of them */
+
+/* Some points each hour of some days. */
+static int64_t fill_days(int days)
+{
+    int64_t from = vv_time_floor(now_ns(), VV_DAY) + VV_DAY;
+    advance(from - now_ns());
+    for (int hour = 0; hour < 24 * days; hour++) {
+        advance(VV_HOUR);
+        for (int i = 0; i < POINTS_HOUR; i++) {
+            write_at(&nodes[1], from + hour * VV_HOUR + i * VV_MINUTE);
+        }
+        work(&nodes[1]);
+        if (hour % 12 == 11) {
+            seal(&nodes[1]);
+        }
+    }
+    return from;
+}
+
+/* The day in the middle goes as a whole: of its hours nothing is left to build a day of, while
+ * those at the ends are built again of the hours that are left. */
+static void days_are_built_again_of_the_hours_that_are_left(void **state)
+{
+    (void)state;
+    begin("blocks", 1);
+    int64_t from = fill_days(4);
+    long long all = written;
+    outlive(64 * VV_DAY); /* minutes are gone, too, and units of days are over */
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), all);
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_HOUR), all);
+    delete_between(&nodes[0], from + 12 * VV_HOUR, from + 60 * VV_HOUR);
+    build_again();
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_HOUR), all - 48 * POINTS_HOUR);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), all - 48 * POINTS_HOUR);
+    end();
+}
+
+/* What hours are kept in is away when they are to be built, so that days come first. */
+static void delete_while_a_part_is_away(uint32_t set)
+{
+    begin("blocks", set + 1);
+    int64_t from = fill_days(3);
+    long long all = written;
+    outlive(64 * VV_DAY);
+    delete_between(&nodes[1], from + 12 * VV_HOUR, from + 60 * VV_HOUR);
+    sweep();
+    vv_sim_cassandra_set_away(model, UINT32_C(1) << set);
+    seal(&nodes[1]);
+    vv_sim_cassandra_set_away(model, 0);
+    build_again();
+    long long hours = count_by(&nodes[1], VV_SPACE_HOUR);
+    long long days = count_by(&nodes[1], VV_SPACE_DAY);
+    if (hours != all - 48 * POINTS_HOUR || days != hours) {
+        fail_msg("set %u: of %lld points %lld are in hours, %lld in days", set, all, hours, days);
+    }
+    end();
+}
+
+static void days_wait_for_hours_that_are_away(void **state)
+{
+    (void)state;
+    for (uint32_t set = 0; set < VV_SIM_CASSANDRA_SETS; set++) {
+        delete_while_a_part_is_away(set);
+    }
+}
+
+/* All of time, from before anything can be; nothing is refused, and nothing is left. */
+static void all_of_time_is_deleted(void **state)
+{
+    (void)state;
+    static const int64_t froms[] = {VV_TIME_MIN, RIG_START - 200 * VV_DAY - VV_SECOND};
+    for (size_t i = 0; i < 2; i++) {
+        begin_with_minutes();
+        (void)fill_minutes(&nodes[1]);
+        outlive_points();
+        write_at(&nodes[1], now_ns());
+        advance(VV_SECOND);
+        assert_true(count_by_hours(&nodes[1]) > 300);
+        delete_between(&nodes[i], froms[i], VV_TIME_MAX);
+        build_again();
+        assert_left(0);
+        assert_int_equal(count_points(&nodes[1]), 0);
+        end();
+    }
+}
+
+/* Points have expired twice over by then, so nothing else keeps its markers. */
+static void a_deletion_is_not_forgotten_while_units_wait_to_be_built(void **state)
+{
+    (void)state;
+    begin_with_minutes();
+    int64_t from = fill_minutes(&nodes[1]);
+    long long all = written;
+    outlive(120 * VV_DAY);
+    delete_between(&nodes[1], from + VV_MINUTE, from + 2 * VV_MINUTE);
+    sweep();
+    for (int quarter = 0; quarter < 5 * 4; quarter++) {
+        advance(6 * VV_HOUR);
+        for (size_t n = 0; n < 2; n++) {
+            work(&nodes[n]);
+            (void)rig_step(&nodes[n].rig, VV_TASK_EXPIRE);
+            (void)rig_step(&nodes[n].rig, VV_TASK_SWEEP);
+        }
+    }
+    seal(&nodes[1]);
+    assert_left(all - 60);
+    end();
+}
+
+/* What is written again is never deleted by an order that came before it. */
+static void what_was_written_since_a_deletion_stays_when_more_is_deleted(void **state)
+{
+    (void)state;
+    begin_with_minutes();
+    int64_t from = fill_minutes(&nodes[1]);
+    live_long(1, VV_DAY);
+    delete_between(&nodes[1], from, from + 2 * VV_MINUTE);
+    build_again();
+    for (int i = 0; i < 60; i++) {
+        write_at(&nodes[1], from + i * VV_SECOND);
+    }
+    work(&nodes[1]);
+    seal(&nodes[1]);
+    outlive_points();
+    assert_left(written - 120);
+    delete_between(&nodes[1], from + 3 * VV_MINUTE, from + 4 * VV_MINUTE);
+    build_again();
+    assert_left(written - 120 - 60);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_only_tiers_have_is_deleted_whichever_node_is_asked),
+        cmocka_unit_test(so_it_is_when_the_node_dies_that_took_the_order),
+        cmocka_unit_test(a_part_of_a_step_is_refused_with_the_nearest_range),
+        cmocka_unit_test(days_are_built_again_of_the_hours_that_are_left),
+        cmocka_unit_test(a_deletion_is_not_forgotten_while_units_wait_to_be_built),
+        cmocka_unit_test(days_wait_for_hours_that_are_away),
+        cmocka_unit_test(all_of_time_is_deleted),
+        cmocka_unit_test(what_was_written_since_a_deletion_stays_when_more_is_deleted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
