@@ -186,6 +186,9 @@ static enum vv_status begin(struct vv_backfill *backfill, struct vv_error *error
         status = look_at_space(backfill, error);
         look_at_tenant(backfill);
     }
+    if (status == VV_OK && !backfill->goes_on && backfill->replaces) {
+        status = vv_backfill_ask_frozen(backfill, error);
+    }
     return status == VV_OK ? vv_backfill_begin(backfill, error) : status;
 }
 
@@ -207,9 +210,10 @@ static void print_json(struct vv_backfill *backfill, double seconds)
     }
     json_t *sealed = json_boolean(backfill->damaged == 0 && backfill->later == 0);
     json_t *root = json_pack(
-        "{s:I, s:I, s:o, s:s?, s:s?, s:s?, s:o, s:I, s:I, s:I, s:b, s:f}", "lines",
-        (json_int_t)report->lines, "accepted", (json_int_t)report->accepted, "refused", refused,
-        "refused_file", backfill->state.refused_bytes > 0 ? backfill->refused_path : NULL, "first",
+        "{s:I, s:I, s:I, s:o, s:s?, s:s?, s:s?, s:o, s:I, s:I, s:I, s:b, s:f}", "lines",
+        (json_int_t)report->lines, "frozen_points", (json_int_t)backfill->state.frozen_points,
+        "accepted", (json_int_t)report->accepted, "refused", refused, "refused_file",
+        backfill->state.refused_bytes > 0 ? backfill->refused_path : NULL, "first",
         first[0] ? first : NULL, "last", last[0] ? last : NULL, "sealed", sealed, "open",
         (json_int_t)backfill->open, "later", (json_int_t)backfill->later, "damaged",
         (json_int_t)backfill->damaged, "resumed", (int)backfill->goes_on, "seconds", seconds);
@@ -229,6 +233,10 @@ static void print_text(struct vv_backfill *backfill, double seconds)
     vv_load_report_print(report, backfill->load.arguments->n_words, seconds, stdout);
     if (backfill->state.refused_bytes > 0) {
         printf("refused lines, and why, are in %s\n", backfill->refused_path);
+    }
+    if (backfill->state.frozen_points > 0) {
+        printf("%s of the points were of frozen days: what tiers had of these was replaced\n",
+               vv_count_text(backfill->state.frozen_points, count));
     }
     if (!report->has_times) {
         return;
@@ -278,6 +286,11 @@ static int explain(struct vv_backfill *backfill, enum vv_status status,
 
 /* ---- the run ---- */
 
+static bool is_dry(const struct vv_backfill *backfill)
+{
+    return vv_arguments_flag(backfill->load.arguments, "dry-run");
+}
+
 static enum vv_status run_phases(struct vv_backfill *backfill, struct vv_error *error)
 {
     struct vv_load *load = &backfill->load;
@@ -287,6 +300,9 @@ static enum vv_status run_phases(struct vv_backfill *backfill, struct vv_error *
     if (backfill->state.phase == VV_BACKFILL_STAGING) {
         status = vv_backfill_stage(backfill, error);
         vv_progress_clear(&load->progress);
+    }
+    if (status == VV_OK && is_dry(backfill)) {
+        return vv_backfill_tell_plan(backfill, error);
     }
     if (status == VV_OK && backfill->state.phase == VV_BACKFILL_LOADING) {
         status = vv_backfill_send(backfill, error);
@@ -301,6 +317,9 @@ static int run(struct vv_backfill *backfill)
     enum vv_status status = run_phases(backfill, &error);
     if (status != VV_OK) {
         return explain(backfill, status, &error);
+    }
+    if (is_dry(backfill)) {
+        return VV_EXIT_OK; /* what is staged stays */
     }
     double seconds = (double)(vv_load_now_ns() - backfill->begun_ns) / 1e9;
     if (backfill->json) {
@@ -330,6 +349,7 @@ int vv_backfill_run(const struct vv_arguments *arguments)
         .batch_bytes = 1 << 20,
         .retry_ns = VV_HOUR,
         .json = vv_arguments_flag(arguments, "json"),
+        .replaces = vv_arguments_flag(arguments, "replace-frozen"),
     };
     int code;
     vv_load_report_init(&backfill.load.report);

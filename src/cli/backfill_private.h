@@ -31,6 +31,11 @@ struct vv_backfill_state {
     uint64_t damaged_file;  /* … and the first of them */
     char refused_name[32];  /* of the file of refused lines … */
     uint64_t refused_bytes; /* … and how long it is */
+    /* With --replace-frozen: days that end then or before are replaced, as the server said when it
+     * began, so that each is sent in one way however often it is gone on with. */
+    int64_t frozen_until;
+    char id_tag[256];       /* the server's, "" if it has none */
+    uint64_t frozen_points; /* of those days, in the runs */
 };
 
 struct vv_backfill {
@@ -46,7 +51,8 @@ struct vv_backfill {
     int64_t retry_ns;
     int64_t rate; /* points a second; 0: as fast as it goes */
     bool json;
-    bool goes_on; /* from a state that was there */
+    bool replaces; /* what is frozen */
+    bool goes_on;  /* from a state that was there */
     int64_t begun_ns;
     int64_t unit_ns;               /* of the times of the file that is being read */
     struct vv_buffer line;         /* that is being staged */
@@ -83,6 +89,22 @@ VV_MUST_CHECK enum vv_status vv_backfill_begin(struct vv_backfill *backfill,
 bool vv_backfill_holds(const struct vv_backfill *backfill, const char *input);
 /* Removes all but the refused lines, if there are any; and the folder if it is empty then. */
 void vv_backfill_remove(struct vv_backfill *backfill);
+
+/* ---- backfill_frozen.c ---- */
+
+#define VV_BACKFILL_LATER   INT64_MAX /* the slice of what is loaded as usual */
+#define VV_BACKFILL_NOTHING INT64_MIN
+
+/* Asks the server which days are frozen, into the state. VV_INVALID: it can't replace any;
+ * VV_IO … */
+VV_MUST_CHECK enum vv_status vv_backfill_ask_frozen(struct vv_backfill *backfill,
+                                                    struct vv_error *error);
+/* Whether lines of this time replace what there is of their day; then which lines go together. */
+bool vv_backfill_is_frozen(const struct vv_backfill *backfill, int64_t time);
+void vv_backfill_group(const struct vv_backfill *backfill, struct vv_history_line *line);
+/* Says what would be replaced and what would be loaded of what is staged and left. */
+VV_MUST_CHECK enum vv_status vv_backfill_tell_plan(struct vv_backfill *backfill,
+                                                   struct vv_error *error);
 
 /* ---- the phases ---- */
 

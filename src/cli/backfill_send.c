@@ -3,6 +3,9 @@
  * Loading: the runs' lines go to the server in the order of time. Now and then everything is waited
  * for and the state is written: what was sent after that is sent again by the next start, and is
  * the same points.
+ *
+ * Days that are frozen come first (backfill_frozen.c): a request has whole groups of one day, and
+ * what was sent is only waited for between two of them, so that a group is never sent by halves.
  */
 #include "cli/backfill_private.h"
 
@@ -14,6 +17,9 @@
 
 #define SAVE_BYTES (UINT64_C(16) << 20)
 #define SAVE_NS    VV_SECOND
+/* Of a request that replaces: the server takes 64 MiB. */
+#define REPLACE_BYTES_MAX (UINT64_C(4) << 20)
+#define GROUP_BYTES_MAX   (UINT64_C(56) << 20)
 
 struct sending {
     struct vv_backfill *backfill;
@@ -21,6 +27,12 @@ struct sending {
     uint64_t bytes; /* of text, since the state was written */
     int64_t saved_ns;
     struct vv_pace pace;
+    /* While frozen days are sent: */
+    bool in_group;
+    int64_t slice; /* of the last line … */
+    uint64_t group;
+    uint64_t group_bytes;   /* … of this group so far … */
+    uint64_t request_bytes; /* … and of this request */
 };
 
 static void draw(void *context)
@@ -44,10 +56,11 @@ static void draw(void *context)
     vv_progress_draw(&load->progress, &state, now);
 }
 
-static enum vv_status open_sender(struct vv_backfill *backfill, struct vv_error *error)
+static enum vv_status open_sender(struct vv_backfill *backfill, bool replaces,
+                                  struct vv_error *error)
 {
     struct vv_load *load = &backfill->load;
-    const struct vv_sender_options options = {
+    struct vv_sender_options options = {
         .client = &load->client,
         .ack = vv_arguments_text(load->arguments, "ack", NULL),
         .lanes = (size_t)backfill->connections,
@@ -58,7 +71,15 @@ static enum vv_status open_sender(struct vv_backfill *backfill, struct vv_error 
         .tick = draw,
         .tick_context = backfill,
     };
-    return vv_sender_create(&options, &load->sender, error);
+    if (replaces) { /* requests are cut here, and go one after the other */
+        options.path = "/api/v1/replace";
+        options.ack = NULL;
+        options.lanes = 1;
+        options.lines_max = SIZE_MAX;
+        options.bytes_max = SIZE_MAX;
+    }
+    enum vv_status status = vv_sender_create(&options, &load->sender, error);
+    return status == VV_OK ? vv_sender_begin_file(load->sender, "", "ns") : status;
 }
 
 /* Everything that was read is answered, and noted. */
@@ -97,13 +118,105 @@ static enum vv_status send_line(struct sending *sending, const struct vv_history
     return vv_sender_add(sending->backfill->load.sender, &out);
 }
 
+static bool is_due(const struct sending *sending)
+{
+    return sending->bytes >= SAVE_BYTES ||
+           (sending->bytes > 0 && vv_load_now_ns() - sending->saved_ns >= SAVE_NS);
+}
+
+/* ---- frozen days ---- */
+
+/* A group is over: the request goes, if it is large or another day begins. */
+static enum vv_status end_group(struct sending *sending, int64_t next_slice, struct vv_error *error)
+{
+    struct vv_backfill *backfill = sending->backfill;
+    uint64_t most = (uint64_t)backfill->batch_bytes;
+    most = most < REPLACE_BYTES_MAX ? most : REPLACE_BYTES_MAX;
+    enum vv_status status = VV_OK;
+    if (next_slice != sending->slice || sending->request_bytes >= most) {
+        status = vv_sender_cut(backfill->load.sender);
+        sending->request_bytes = 0;
+    }
+    if (status == VV_OK && is_due(sending)) {
+        status = settle(sending, error);
+        sending->request_bytes = 0;
+    }
+    sending->group_bytes = 0;
+    return status;
+}
+
+static enum vv_status send_frozen(struct sending *sending, struct vv_error *error)
+{
+    for (;;) {
+        struct vv_history_line line;
+        enum vv_status status =
+            vv_interrupted() ? VV_CANCELLED : vv_history_peek(sending->merge, &line, error);
+        bool is_over = status == VV_DONE || (status == VV_OK && line.slice == VV_BACKFILL_LATER);
+        bool is_other = sending->in_group && status == VV_OK &&
+                        (line.slice != sending->slice || line.group != sending->group);
+        if (is_over) {
+            return VV_OK;
+        }
+        if (is_other) {
+            status = end_group(sending, line.slice, error);
+        }
+        if (status == VV_OK) {
+            draw(sending->backfill);
+            sending->in_group = true;
+            sending->slice = line.slice;
+            sending->group = line.group;
+            sending->group_bytes += line.text.size;
+            sending->request_bytes += line.text.size;
+            status = vv_history_next(sending->merge, &line, error);
+        }
+        if (status == VV_OK && sending->group_bytes > GROUP_BYTES_MAX) {
+            status =
+                vv_error_set(error, VV_INVALID,
+                             "a day of one source and measurement is larger than 56 MiB, which "
+                             "can't be replaced at once: divide the measurement");
+        }
+        status = status == VV_OK ? send_line(sending, &line) : status;
+        if (status != VV_OK) {
+            return status;
+        }
+    }
+}
+
+static enum vv_status end_sender(struct vv_backfill *backfill, enum vv_status status,
+                                 struct vv_error *error);
+
+/* All that is frozen is sent, and noted; the sender is another one afterwards. */
+static enum vv_status replace_frozen(struct sending *sending, struct vv_error *error)
+{
+    struct vv_backfill *backfill = sending->backfill;
+    struct vv_load *load = &backfill->load;
+    if (!backfill->replaces) {
+        return VV_OK;
+    }
+    enum vv_status status = open_sender(backfill, true, error);
+    if (status == VV_OK) {
+        status = send_frozen(sending, error);
+    }
+    if (status == VV_OK) {
+        status = settle(sending, error);
+    } else if (load->sender) {
+        vv_sender_drop_open(load->sender); /* half a group */
+    }
+    if (load->sender) {
+        status = end_sender(backfill, status, error);
+    }
+    vv_sender_destroy(load->sender);
+    load->sender = NULL;
+    return status;
+}
+
+/* ---- what is loaded as usual ---- */
+
 static enum vv_status send_lines(struct sending *sending, struct vv_error *error)
 {
     for (;;) {
         struct vv_history_line line;
-        bool is_due = sending->bytes >= SAVE_BYTES ||
-                      (sending->bytes > 0 && vv_load_now_ns() - sending->saved_ns >= SAVE_NS);
-        enum vv_status status = is_due ? settle(sending, error) : VV_OK;
+        enum vv_status status = is_due(sending) ? settle(sending, error) : VV_OK;
         if (status == VV_OK) {
             status =
                 vv_interrupted() ? VV_CANCELLED : vv_history_next(sending->merge, &line, error);
@@ -150,13 +263,13 @@ enum vv_status vv_backfill_send(struct vv_backfill *backfill, struct vv_error *e
     load->report.files = load->arguments->words;
     load->report.wants_times = true;
     vv_progress_init(&load->progress, load->progress.on, bytes_of(&backfill->state.runs), now);
-    enum vv_status status = open_sender(backfill, error);
+    enum vv_status status =
+        vv_history_merge_create(backfill->folder, &backfill->state.runs, &sending.merge, error);
     if (status == VV_OK) {
-        status = vv_sender_begin_file(load->sender, "", "ns");
+        status = replace_frozen(&sending, error);
     }
     if (status == VV_OK) {
-        status =
-            vv_history_merge_create(backfill->folder, &backfill->state.runs, &sending.merge, error);
+        status = open_sender(backfill, false, error);
     }
     if (status == VV_OK) {
         status = send_lines(&sending, error);

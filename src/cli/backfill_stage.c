@@ -117,6 +117,7 @@ static enum vv_status add_line(void *context, const struct vv_sender_line *line)
         return refuse(backfill, line, "limit", "a line longer than 8 MiB");
     }
     out.text = (struct vv_str){(const char *)backfill->line.data, backfill->line.size};
+    vv_backfill_group(backfill, &out);
     enum vv_status status = vv_history_add(backfill->writer, &out);
     if (status == VV_FULL) {
         /* This line is counted with the lines, and not dealt with. */
@@ -129,6 +130,7 @@ static enum vv_status add_line(void *context, const struct vv_sender_line *line)
     }
     if (status == VV_OK) {
         backfill->state.points += out.points;
+        backfill->state.frozen_points += out.slice < VV_BACKFILL_LATER ? out.points : 0;
     }
     return status;
 }

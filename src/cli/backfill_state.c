@@ -16,9 +16,9 @@
 /* What does not change what is loaded, and what the state names by itself. */
 static bool is_of_no_matter(const char *option)
 {
-    static const char *const names[] = {"connections", "batch-lines", "batch-bytes", "retry",
-                                        "rate",        "quiet",       "staging",     "memory",
-                                        "restart",     "json",        "ack",         "server"};
+    static const char *const names[] = {
+        "connections", "batch-lines", "batch-bytes", "retry", "rate", "quiet", "staging",
+        "memory",      "dry-run",     "restart",     "json",  "ack",  "server"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(option, names[i]) == 0) {
             return true;
@@ -123,15 +123,17 @@ static json_t *describe_report(struct vv_load_report *report)
 static json_t *describe_state(struct vv_backfill *backfill)
 {
     const struct vv_backfill_state *state = &backfill->state;
-    return json_pack("{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:o}",
-                     "program", VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
-                     describe_command(backfill), "phase", (int)state->phase, "file",
-                     (json_int_t)state->file, "line", (json_int_t)state->line, "runs",
-                     describe_runs(&state->runs), "next", (json_int_t)state->runs.next, "points",
-                     (json_int_t)state->points, "damaged_files", (json_int_t)state->damaged_files,
-                     "damaged_file", (json_int_t)state->damaged_file, "refused",
-                     state->refused_name, "refused_bytes", (json_int_t)state->refused_bytes,
-                     "report", describe_report(&backfill->load.report));
+    return json_pack(
+        "{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:I, s:o}",
+        "program", VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
+        describe_command(backfill), "phase", (int)state->phase, "file", (json_int_t)state->file,
+        "line", (json_int_t)state->line, "runs", describe_runs(&state->runs), "next",
+        (json_int_t)state->runs.next, "points", (json_int_t)state->points, "damaged_files",
+        (json_int_t)state->damaged_files, "damaged_file", (json_int_t)state->damaged_file,
+        "refused", state->refused_name, "refused_bytes", (json_int_t)state->refused_bytes,
+        "frozen_until", (json_int_t)state->frozen_until, "id_tag", describe_text(state->id_tag),
+        "frozen_points", (json_int_t)state->frozen_points, "report",
+        describe_report(&backfill->load.report));
 }
 
 static bool sync_file(const char *path, int flags)
@@ -232,6 +234,7 @@ enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t
                                       struct vv_error *error)
 {
     const char *refused = json_string_value(json_object_get(root, "refused"));
+    const char *id_tag = json_string_value(json_object_get(root, "id_tag"));
     struct vv_backfill_state *state = &backfill->state;
     json_int_t version = json_integer_value(json_object_get(root, "version"));
     uint64_t phase = number_of(root, "phase");
@@ -265,6 +268,9 @@ enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t
     state->damaged_file = number_of(root, "damaged_file");
     snprintf(state->refused_name, sizeof state->refused_name, "%s", refused ? refused : "");
     state->refused_bytes = number_of(root, "refused_bytes");
+    state->frozen_until = (int64_t)number_of(root, "frozen_until");
+    state->frozen_points = number_of(root, "frozen_points");
+    snprintf(state->id_tag, sizeof state->id_tag, "%s", id_tag ? id_tag : "");
     read_report(&backfill->load.report, json_object_get(root, "report"));
     backfill->goes_on = true;
     return VV_OK;

@@ -68,6 +68,10 @@ static const struct vv_option backfill_options[] = {
     {"staging", 0, "DIR", false, NULL,
      "The folder for what is on its way; varve-backfill in the present one if not given"},
     {"restart", 0, NULL, false, NULL, "Begin anew, whatever backfill the folder has"},
+    {"replace-frozen", 0, NULL, false, NULL,
+     "Replace what tiers have of days whose points have expired"},
+    {"dry-run", 0, NULL, false, NULL,
+     "Only stage, and say what would be replaced and loaded; the same command goes on from there"},
     {"memory", 0, "SIZE", false, NULL, "What is sorted at once in memory; 64MiB if not given"},
     {"rate", 0, "N", false, NULL, "Points a second at most; as fast as it goes if not given"},
     {"ack", 0, "WHEN", false, "journal|store", "When a batch counts as stored; see `load`"},
@@ -300,9 +304,14 @@ const struct vv_command vv_commands[] = {
             "on where it was. What was refused is kept in the staging folder, in refused.lp, with "
             "the reasons.\n"
             "Files may be of any size and order, and overlap; of equal times the last line counts. "
-            "Staging takes some 1.5 times the files' size on the disk.",
+            "Staging takes some 1.5 times the files' size on the disk.\n"
+            "With --replace-frozen, days whose points have expired are made of the files alone: of "
+            "each day, source and metric that the files have a point of, all steps of the tiers "
+            "are "
+            "replaced, and the points themselves are not kept.",
         .examples = "varve backfill archive/*.lp.gz --precision s --staging /var/tmp/archive\n"
-                    "varve backfill --csv 2024.csv --measurement pump --rate 50000 --json",
+                    "varve backfill --csv 2024.csv --measurement pump --rate 50000 --json\n"
+                    "varve backfill --replace-frozen --dry-run mended/*.lp.gz",
         .options = OPTIONS(backfill_options),
         .client = true,
         .run = vv_backfill_run,

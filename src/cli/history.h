@@ -7,11 +7,12 @@
  * A run is a file, "run-" and a number. It is private to one machine and one program's life, so it
  * has no checksum; its length is known, and every length in it is checked:
  *
- *   run    = magic "VVHIST1\n", records that ascend by (time, place)
+ *   run    = magic "VVHIST2\n", records that ascend by (slice, group, time, place)
  *   record = u32 size of the text, u32 size of its series, u32 points, u32 newlines,
- *            i64 time in ns, u64 place, text
+ *            i64 slice, u64 group, i64 time in ns, u64 place, text
  *
- * The place is where a line came from: of equal times the later one comes later.
+ * The place is where a line came from: of equal times the later one comes later. Slice and group
+ * come before the time, for lines that are to stay together.
  */
 #ifndef VV_CLI_HISTORY_H
 #define VV_CLI_HISTORY_H
@@ -26,6 +27,8 @@
 #define VV_HISTORY_PATH_SIZE 1200
 
 struct vv_history_line {
+    int64_t slice;
+    uint64_t group;
     int64_t time;
     uint64_t place;
     struct vv_str text;
@@ -82,6 +85,10 @@ VV_MUST_CHECK enum vv_status vv_history_merge_create(const char *folder,
                                                      struct vv_history_merge **merge_out,
                                                      struct vv_error *error);
 void vv_history_merge_destroy(struct vv_history_merge *merge); /* NULL is allowed */
+/* Looks at the next line, without taking it: `at` stays. As vv_history_next. */
+VV_MUST_CHECK enum vv_status vv_history_peek(struct vv_history_merge *merge,
+                                             struct vv_history_line *line_out,
+                                             struct vv_error *error);
 /* The next line, borrowed until the next call; VV_DONE behind the last. VV_CORRUPT, VV_IO,
  * VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_history_next(struct vv_history_merge *merge,

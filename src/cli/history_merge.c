@@ -49,6 +49,8 @@ static enum vv_status read_line(struct front *front, struct vv_error *error)
     front->line.series_size = vv_reader_u32(&reader);
     front->line.points = vv_reader_u32(&reader);
     front->line.newlines = vv_reader_u32(&reader);
+    front->line.slice = (int64_t)vv_reader_u64(&reader);
+    front->line.group = vv_reader_u64(&reader);
     front->line.time = (int64_t)vv_reader_u64(&reader);
     front->line.place = vv_reader_u64(&reader);
     if (size > left - sizeof head || size > VV_HISTORY_TEXT_MAX || front->line.series_size > size ||
@@ -93,8 +95,7 @@ static enum vv_status open_run(struct front *front, const char *folder, struct v
 
 static bool is_before(const struct front *a, const struct front *b)
 {
-    return a->line.time != b->line.time ? a->line.time < b->line.time
-                                        : a->line.place < b->line.place;
+    return vv_history_is_before(&a->line, &b->line);
 }
 
 static void swap(struct front **a, struct front **b)
@@ -156,7 +157,7 @@ void vv_history_merge_destroy(struct vv_history_merge *merge)
     free(merge);
 }
 
-enum vv_status vv_history_next(struct vv_history_merge *merge, struct vv_history_line *line_out,
+enum vv_status vv_history_peek(struct vv_history_merge *merge, struct vv_history_line *line_out,
                                struct vv_error *error)
 {
     if (merge->is_given) {
@@ -172,9 +173,18 @@ enum vv_status vv_history_next(struct vv_history_merge *merge, struct vv_history
     if (merge->n_heap == 0) {
         return VV_DONE;
     }
-    struct front *front = merge->heap[0];
-    front->run->at = front->at;
-    merge->is_given = true;
-    *line_out = front->line;
+    *line_out = merge->heap[0]->line;
     return VV_OK;
+}
+
+enum vv_status vv_history_next(struct vv_history_merge *merge, struct vv_history_line *line_out,
+                               struct vv_error *error)
+{
+    enum vv_status status = vv_history_peek(merge, line_out, error);
+    if (status == VV_OK) {
+        struct front *front = merge->heap[0];
+        front->run->at = front->at;
+        merge->is_given = true;
+    }
+    return status;
 }

@@ -13,13 +13,9 @@
 
 /* A line, whose text is at an offset of the texts. */
 struct entry {
-    int64_t time;
-    uint64_t place;
+    struct vv_history_line line; /* without its text */
     size_t at;
     uint32_t size;
-    uint32_t series_size;
-    uint32_t points;
-    uint32_t newlines;
 };
 
 struct vv_history_writer {
@@ -84,24 +80,28 @@ enum vv_status vv_history_add(struct vv_history_writer *writer, const struct vv_
     if (!fit(writer) || vv_buffer_status(&writer->texts) != VV_OK) {
         return VV_NO_MEMORY;
     }
-    writer->entries[writer->n++] = (struct entry){.time = line->time,
-                                                  .place = line->place,
-                                                  .at = at,
-                                                  .size = (uint32_t)line->text.size,
-                                                  .series_size = line->series_size,
-                                                  .points = line->points,
-                                                  .newlines = line->newlines};
+    struct entry *entry = &writer->entries[writer->n++];
+    *entry = (struct entry){.line = *line, .at = at, .size = (uint32_t)line->text.size};
+    entry->line.text = (struct vv_str){NULL, 0};
     return VV_OK;
+}
+
+bool vv_history_is_before(const struct vv_history_line *a, const struct vv_history_line *b)
+{
+    if (a->slice != b->slice) {
+        return a->slice < b->slice;
+    }
+    if (a->group != b->group) {
+        return a->group < b->group;
+    }
+    return a->time != b->time ? a->time < b->time : a->place < b->place;
 }
 
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a;
     const struct entry *y = b;
-    if (x->time != y->time) {
-        return x->time < y->time ? -1 : 1;
-    }
-    return (x->place > y->place) - (x->place < y->place);
+    return vv_history_is_before(&y->line, &x->line) - vv_history_is_before(&x->line, &y->line);
 }
 
 /* ---- a file ---- */
@@ -125,6 +125,8 @@ static enum vv_status put(struct output *output, const struct vv_history_line *l
     vv_buffer_u32(head, line->series_size);
     vv_buffer_u32(head, line->points);
     vv_buffer_u32(head, line->newlines);
+    vv_buffer_u64(head, (uint64_t)line->slice);
+    vv_buffer_u64(head, line->group);
     vv_buffer_u64(head, (uint64_t)line->time);
     vv_buffer_u64(head, line->place);
     bool good = vv_buffer_status(head) == VV_OK &&
@@ -139,14 +141,8 @@ static enum vv_status put_entries(const struct vv_history_writer *writer, struct
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < writer->n && status == VV_OK; i++) {
         const struct entry *entry = &writer->entries[i];
-        const struct vv_history_line line = {
-            .time = entry->time,
-            .place = entry->place,
-            .text = {(const char *)writer->texts.data + entry->at, entry->size},
-            .series_size = entry->series_size,
-            .points = entry->points,
-            .newlines = entry->newlines,
-        };
+        struct vv_history_line line = entry->line;
+        line.text = (struct vv_str){(const char *)writer->texts.data + entry->at, entry->size};
         status = put(output, &line);
     }
     return status;

@@ -224,7 +224,8 @@ static enum vv_status make_path(struct vv_sender *sender)
     }
     enum vv_status status = vv_buffer_status(&query);
     if (status == VV_OK) {
-        int size = snprintf(sender->path, sizeof sender->path, "/write?%.*s", (int)query.size,
+        const char *path = sender->options.path ? sender->options.path : "/write";
+        int size = snprintf(sender->path, sizeof sender->path, "%s?%.*s", path, (int)query.size,
                             (const char *)query.data);
         status = size > 0 && (size_t)size < sizeof sender->path ? VV_OK : VV_INVALID;
     }
@@ -405,6 +406,20 @@ enum vv_status vv_sender_add(struct vv_sender *sender, const struct vv_sender_li
         return hand_over(lane);
     }
     return VV_OK;
+}
+
+enum vv_status vv_sender_cut(struct vv_sender *sender)
+{
+    return hand_over_all(sender);
+}
+
+void vv_sender_drop_open(struct vv_sender *sender)
+{
+    for (size_t i = 0; i < sender->n_lanes; i++) {
+        struct vv_parcel *open = &sender->lanes[i].open;
+        vv_parcel_deinit(open);
+        *open = (struct vv_parcel){.file = sender->file, .precision = sender->precision};
+    }
 }
 
 static bool all_sent(const struct vv_sender *sender)

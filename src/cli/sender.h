@@ -20,6 +20,7 @@ struct vv_sender;
 
 struct vv_sender_options {
     const struct vv_client_options *client; /* borrowed until destroy, as is what follows */
+    const char *path;                       /* of requests; NULL: "/write" */
     const char *ack;                        /* journal or store; NULL: as the server is set */
     size_t lanes;
     size_t lines_max; /* of a parcel */
@@ -56,6 +57,10 @@ struct vv_sender_line {
 /* Anything but VV_OK: sending has failed for good, see vv_sender_finish. */
 VV_MUST_CHECK enum vv_status vv_sender_add(struct vv_sender *sender,
                                            const struct vv_sender_line *line);
+/* Ends the parcels begun: what was added is sent, what comes is in others. As vv_sender_add. */
+VV_MUST_CHECK enum vv_status vv_sender_cut(struct vv_sender *sender);
+/* Drops what was added since the last parcel was full, or was cut. */
+void vv_sender_drop_open(struct vv_sender *sender);
 /* Sends what was added, and waits until all of it was answered. As vv_sender_add. */
 VV_MUST_CHECK enum vv_status vv_sender_drain(struct vv_sender *sender);
 /* Sends what is left and waits; then no thread runs any more, and nothing can be added. VV_OK:

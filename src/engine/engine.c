@@ -92,6 +92,7 @@ static void init_locks(struct vv_engine *engine)
     vv_invariant(pthread_mutex_init(&engine->delete_lock, NULL) == 0);
     vv_invariant(pthread_mutex_init(&engine->lock, NULL) == 0);
     vv_invariant(pthread_mutex_init(&engine->retentions_lock, NULL) == 0);
+    vv_invariant(pthread_mutex_init(&engine->replace_lock, NULL) == 0);
     vv_invariant(pthread_cond_init(&engine->committer_wakes, &monotonic) == 0);
     vv_invariant(pthread_cond_init(&engine->storage_wakes, &monotonic) == 0);
     vv_invariant(pthread_cond_init(&engine->waiters_wake, &monotonic) == 0);
@@ -148,6 +149,7 @@ static void destroy(struct vv_engine *engine)
     pthread_mutex_destroy(&engine->lock);
     pthread_mutex_destroy(&engine->delete_lock);
     pthread_mutex_destroy(&engine->retentions_lock);
+    pthread_mutex_destroy(&engine->replace_lock);
     free(engine);
 }
 
@@ -198,6 +200,9 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     }
     if (status == VV_OK && engine->fleet) {
         status = vv_fleet_load_tentative(engine->fleet, error);
+    }
+    if (status == VV_OK) {
+        status = vv_replace_finish(engine, error);
     }
     if (status != VV_OK) {
         return status;

@@ -217,6 +217,29 @@ VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, st
                                                     struct vv_sealing *sealing_out,
                                                     struct vv_error *error);
 
+/* ---- replacing what is frozen ---- */
+
+/* Up to when days of a tenant are frozen as a whole, in all of its classes: their points are gone,
+ * and no more are taken; the beginning of a day. VV_TIME_MIN: none are. VV_INVALID where nodes
+ * share a store; VV_NOT_FOUND. */
+VV_MUST_CHECK enum vv_status vv_engine_read_frozen(struct vv_engine *engine, struct vv_str tenant,
+                                                   int64_t *until_out, struct vv_error *error);
+/* A staging that takes points of any time up to now, for vv_engine_replace. As vv_engine_stage, but
+ * the tenant is there. */
+VV_MUST_CHECK enum vv_status vv_engine_stage_frozen(struct vv_engine *engine, struct vv_str tenant,
+                                                    struct vv_staging *staging_out,
+                                                    struct vv_error *error);
+/*
+ * The batch's points become the tiers' steps of their days: of each metric of each source and each
+ * UTC day of which it has a point, all steps are replaced by those of the batch (seal/replace.h),
+ * durably; the points themselves are not kept. Of a day all or nothing; where there are several,
+ * the earlier ones stay replaced when a later one fails. The same again changes nothing. Blocks.
+ * VV_INVALID: a day can't be replaced, whatever is tried; VV_OVERLOAD: not now; as journaling a
+ * batch.
+ */
+VV_MUST_CHECK enum vv_status vv_engine_replace(struct vv_engine *engine,
+                                               struct vv_batch *take_batch, struct vv_error *error);
+
 /* ---- rerolling ---- */
 
 enum vv_rerolled_state {

@@ -30,6 +30,7 @@
 #define VV_META_STATE      64
 #define VV_META_ACCOUNT    65
 #define VV_META_WHOLE      67 /* whole.c */
+#define VV_META_REPLACING  68 /* replace.c */
 /* Keys of VV_META_STATE: the highest stamp that the store has confirmed, and its last run. */
 #define VV_STATE_FLUSHED "s"
 #define VV_STATE_RUN     "r"
@@ -121,6 +122,7 @@ struct vv_engine_counters {
     _Atomic uint64_t deletions;     /* orders that were journaled */
     _Atomic uint64_t spans_swept;   /* marked, since something of them is deleted */
     _Atomic uint64_t records_cut;   /* of tiers, of which steps were taken out */
+    _Atomic uint64_t days_replaced; /* of a series, that were frozen */
     _Atomic uint64_t sweep_damaged; /* what the sweep could not read, and passed over */
     _Atomic uint64_t plans_changed;
     _Atomic uint64_t plans_outgrown; /* of those, since the source had outgrown the one before */
@@ -148,6 +150,15 @@ struct vv_sweep {
     int64_t retire_at_ns;
     bool waits;         /* for a part of the store */
     vv_stamp stale_run; /* of what was made stale last, where others build, too */
+};
+
+/* Somebody waits for frozen days to be replaced (replace.c). */
+struct vv_replace_request {
+    const struct vv_batch *batch;
+    enum vv_status status;
+    struct vv_error error;
+    bool taken;
+    bool done;
 };
 
 /* What the store has parked (parking.c). */
@@ -187,6 +198,7 @@ struct vv_engine {
     pthread_mutex_t delete_lock;     /* one order at a time, so that bounds hold; before lock */
     struct vv_reroll *steps_looker;  /* looks at tiers under it; NULL until it is needed */
     pthread_mutex_t retentions_lock; /* held while somebody changes some; before `lock` */
+    pthread_mutex_t replace_lock;    /* held while somebody replaces days; before `lock` */
 
     pthread_mutex_t lock;
     pthread_cond_t committer_wakes;
@@ -206,8 +218,9 @@ struct vv_engine {
     uint64_t flush_requested; /* tickets: requested ≥ cut ≥ done */
     uint64_t flush_cut;
     uint64_t flush_done;
-    struct vv_reroll_job *reroll_job; /* what is in it is the storage thread's */
-    struct vv_rerolled rerolled;      /* the last one */
+    struct vv_replace_request *replace_request; /* NULL: nobody waits */
+    struct vv_reroll_job *reroll_job;           /* what is in it is the storage thread's */
+    struct vv_rerolled rerolled;                /* the last one */
     uint64_t seal_requested;
     uint64_t seal_done;
     uint64_t seal_given_up; /* the last request that ended with spans that wait for the store */
@@ -466,6 +479,14 @@ void vv_reroll_job_deinit(struct vv_engine *engine);
 /* Makes what rerolls by the engine's settings, if *reroll is NULL; for one thread at a time. */
 VV_MUST_CHECK enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_reroll **reroll);
 
+/* ---- replace.c ---- */
+/* Carries out what is noted of days that were being replaced, if anything is, before anything else
+ * is written; storage thread, or before it runs. Errors of the store; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error);
+/* Serves who waits for that: VV_DONE when nobody does; else the store has failed. Storage thread.
+ */
+enum vv_status vv_replace_step(struct vv_engine *engine, struct vv_error *error);
+
 /* ---- steps.c: what only tiers hold ---- */
 /* Before this time, seen at `now_ns`, what is deleted is taken out of tiers, as these could not be
  * built again: points of it are taken no more, and some may be gone. VV_TIME_MIN: nowhere. Any
@@ -533,6 +554,8 @@ enum vv_status vv_storage_learn(struct vv_engine *engine, struct vv_error *error
 enum vv_status vv_storage_plans(struct vv_engine *engine, struct vv_error *error);
 /* Tells the sealer what is deleted: vv_sweep_step. */
 enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error);
+/* Replaces days that somebody asks for: vv_replace_step. */
+enum vv_status vv_storage_replace(struct vv_engine *engine, struct vv_error *error);
 /* Goes on with a reroll: vv_reroll_step. */
 enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *error);
 /* Tells the other nodes that this one lives. */

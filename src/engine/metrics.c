@@ -290,6 +290,9 @@ static void write_deletions(struct vv_engine *engine, struct vv_buffer *buffer)
            (double)atomic_load(&counters->spans_swept));
     single(buffer, "varve_deletion_values_removed_total", "counter",
            "Deleted values that sealing left out.", (double)hidden);
+    single(buffer, "varve_replaced_days_total", "counter",
+           "Frozen days of a measurement of a source that were replaced.",
+           (double)atomic_load(&counters->days_replaced));
     single(buffer, "varve_deletion_records_cut_total", "counter",
            "Records of tiers of which deleted steps were taken out.",
            (double)(atomic_load(&counters->records_cut) + cut));

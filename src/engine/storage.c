@@ -60,6 +60,9 @@ static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *er
     if (status == VV_OK && engine->fleet) {
         status = vv_fleet_tell_again(engine->fleet, error);
     }
+    if (status == VV_OK) {
+        status = vv_replace_finish(engine, error);
+    }
     if (status != VV_OK) {
         note_failure(engine, "store_recover_failed", status, error);
         return status;
@@ -507,6 +510,21 @@ static void sweep_when_due(struct vv_engine *engine)
     }
 }
 
+/* ---- replacing what is frozen ---- */
+
+enum vv_status vv_storage_replace(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = ensure_store(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_replace_step(engine, error);
+    if (status != VV_OK && status != VV_DONE) {
+        note_failure(engine, "replace_failed", status, error);
+    }
+    return status;
+}
+
 /* ---- rerolling ---- */
 
 enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *error)
@@ -569,7 +587,8 @@ static bool wait_for_storage_work(struct vv_engine *engine, bool busy)
     bool requested = engine->seal_all_ticket || seal_is_requested(engine);
     bool finished = engine->committed && !engine->job_first;
     bool blocked = atomic_load(&engine->store_failed); /* only time helps */
-    bool is_asked = (requested && !engine->learn_failed) || engine->plan_request;
+    bool is_asked =
+        (requested && !engine->learn_failed) || engine->plan_request || engine->replace_request;
     if (!finished && !busy && (blocked || (!engine->job_first && !is_asked))) {
         pthread_cond_timedwait(&engine->storage_wakes, &engine->lock, &until);
     }
@@ -590,7 +609,8 @@ static void background_work(struct vv_engine *engine)
     learn_when_due(engine);
     deliver_when_due(engine);
     beat_when_due(engine);
-    (void)!vv_storage_plans(engine, &error); /* who waits is told, and it is logged */
+    (void)!vv_storage_plans(engine, &error);   /* who waits is told, and it is logged */
+    (void)!vv_storage_replace(engine, &error); /* likewise */
     sweep_when_due(engine);
     seal_on_request(engine);
     seal_when_due(engine);

@@ -35,19 +35,14 @@ struct flush {
 
 /* ---- plans ---- */
 
-static int64_t bucket_max(const struct flush *flush, uint32_t source)
+struct vv_plan vv_flush_choose_plan(const struct vv_flush_options *options, uint32_t source,
+                                    uint64_t rows, int64_t low, int64_t high)
 {
-    uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
-    return vv_registry_bucket_max(flush->options->registry, tenant);
-}
-
-static struct vv_plan choose_plan(const struct flush *flush, uint32_t source, uint64_t rows,
-                                  int64_t low, int64_t high)
-{
+    uint32_t tenant = vv_registry_source_tenant(options->registry, source);
     uint64_t range = (uint64_t)high - (uint64_t)low; /* may be longer than an int64 */
     int64_t range_ns = range < INT64_MAX ? (int64_t)range : INT64_MAX;
-    struct vv_plan plan = vv_plan_choose(rows, range_ns, bucket_max(flush, source));
-    const struct vv_flush_options *options = flush->options;
+    struct vv_plan plan =
+        vv_plan_choose(rows, range_ns, vv_registry_bucket_max(options->registry, tenant));
     struct vv_plan wanted = plan;
     wanted.bucket_ns = options->bucket_ns ? options->bucket_ns : plan.bucket_ns;
     wanted.span_ns = options->span_ns ? options->span_ns : plan.span_ns;
@@ -70,7 +65,7 @@ static enum vv_status ensure_plan(struct flush *flush, uint32_t source, const st
         low = rows->times[i] < low ? rows->times[i] : low;
         high = rows->times[i] > high ? rows->times[i] : high;
     }
-    struct vv_plan plan = choose_plan(flush, source, rows->n_rows, low, high);
+    struct vv_plan plan = vv_flush_choose_plan(flush->options, source, rows->n_rows, low, high);
     enum vv_status status = vv_registry_source_set_plans(registry, source, &plan, 1);
     flush->figures->plans += status == VV_OK;
     return status;
@@ -115,7 +110,7 @@ static enum vv_status look_at_series(void *context, uint32_t source, uint64_t ro
     agreeing->plans[agreeing->n++] = (struct vv_first_plan){
         .tenant = vv_registry_source_tenant(registry, source),
         .source = source,
-        .plan = choose_plan(agreeing->flush, source, rows, first, last),
+        .plan = vv_flush_choose_plan(agreeing->flush->options, source, rows, first, last),
     };
     return agreeing->n == PLANS_AT_ONCE ? agree(agreeing) : VV_OK;
 }

@@ -49,6 +49,11 @@ struct vv_flush_figures {
     uint64_t late;  /* of rows, those that were kept apart */
 };
 
+/* The first plan of a source of which so many rows were seen from `low` to `high`; of the options
+ * it needs the registry and what is set of plans. */
+struct vv_plan vv_flush_choose_plan(const struct vv_flush_options *options, uint32_t source,
+                                    uint64_t rows, int64_t low, int64_t high);
+
 /* `run` is higher than the run of every earlier flush, and the same when a flush is repeated. */
 VV_MUST_CHECK enum vv_status vv_flush_generation(const struct vv_flush_options *options,
                                                  struct vv_generation *generation, vv_stamp run,

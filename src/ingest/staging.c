@@ -111,6 +111,15 @@ void vv_staging_deinit(struct vv_staging *staging)
     staging->batch = NULL;
 }
 
+void vv_staging_refuse_staged(struct vv_staging *staging, uint64_t n, enum vv_reason reason,
+                              const char *detail)
+{
+    staging->points_received -= n;
+    staging->points_staged -= n;
+    vv_refuse_points(staging, reason, n);
+    vv_refusal_keep(staging, 1, 0, reason, detail);
+}
+
 struct vv_batch *vv_staging_take_batch(struct vv_staging *staging)
 {
     struct vv_batch *batch = staging->batch;

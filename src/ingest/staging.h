@@ -123,6 +123,10 @@ void vv_staging_end_now(struct vv_staging *staging);
 void vv_staging_refuse_line(struct vv_staging *staging, uint64_t line, uint32_t column,
                             enum vv_reason reason, const char *detail);
 
+/* n points that were staged and taken are refused after all, for one cause. */
+void vv_staging_refuse_staged(struct vv_staging *staging, uint64_t n, enum vv_reason reason,
+                              const char *detail);
+
 /* What has been staged since the last call; NULL when there is nothing. The caller owns it. */
 struct vv_batch *vv_staging_take_batch(struct vv_staging *staging);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First and last times of sources. One thread widens them; who sees a first time sees a last one,
+/* First and last times of sources. Any thread widens them; who sees a first time sees a last one,
  * because that is written before. */
 #include "registry/registry_private.h"
 
@@ -31,11 +31,11 @@ bool vv_registry_source_times(struct vv_registry *registry, uint32_t number, int
 
 void vv_times_widen(struct vv_source *source, int64_t first, int64_t last)
 {
-    if (last > last_of(source)) {
-        atomic_store_explicit(&source->last_ns, last, memory_order_release);
+    int64_t present = last_of(source);
+    while (last > present && !atomic_compare_exchange_weak(&source->last_ns, &present, last)) {
     }
-    if (first < first_of(source)) {
-        atomic_store_explicit(&source->first_ns, first, memory_order_release);
+    present = first_of(source);
+    while (first < present && !atomic_compare_exchange_weak(&source->first_ns, &present, first)) {
     }
 }
 

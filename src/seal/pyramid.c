@@ -86,7 +86,7 @@ static enum vv_status make_steps(struct vv_build *build)
     return status;
 }
 
-static enum vv_status add_rows(struct vv_build *build, const struct vv_rows *rows)
+enum vv_status vv_build_add_rows(struct vv_build *build, const struct vv_rows *rows)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     bool is_taken;
@@ -110,7 +110,7 @@ static enum vv_status add_merged(struct vv_build *build)
         if (status != VV_OK) {
             return status == VV_DONE ? VV_OK : status;
         }
-        status = add_rows(build, rows);
+        status = vv_build_add_rows(build, rows);
         if (status != VV_OK) {
             return status;
         }
@@ -412,7 +412,7 @@ enum vv_status vv_build_write_record(struct vv_build *build, const struct vv_pie
                : vv_error_set(build->error, VV_NO_MEMORY, "out of memory while building tiers");
 }
 
-static void begin_unit(struct vv_pyramid *pyramid, enum vv_space tier, const struct vv_unit *unit)
+void vv_build_begin_unit(struct vv_pyramid *pyramid, enum vv_space tier, const struct vv_unit *unit)
 {
     int64_t step_ns = vv_tier_step_ns(tier);
     vv_frozen_begin(&pyramid->frozen);
@@ -420,10 +420,9 @@ static void begin_unit(struct vv_pyramid *pyramid, enum vv_space tier, const str
     vv_few_begin(&pyramid->few, (size_t)((unit->to - unit->from - 1) / step_ns + 1));
 }
 
-/* Of what was added since begin_unit(). */
-static enum vv_status write_unit(struct vv_build *build, enum vv_space tier,
-                                 const struct vv_unit *unit, int64_t made_from,
-                                 struct vv_piece_list *blocks_out)
+enum vv_status vv_build_write_unit(struct vv_build *build, enum vv_space tier,
+                                   const struct vv_unit *unit, int64_t made_from,
+                                   struct vv_piece_list *blocks_out)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     bool is_few = pyramid->few.n > 0 && vv_few_is_so(&pyramid->few, vv_tier_step_ns(tier));
@@ -449,13 +448,13 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
     build->unit_to = unit->to;
     build->keeps = false;
     memset(build->lacks, 0, sizeof build->lacks);
-    begin_unit(build->pyramid, tier, unit);
+    vv_build_begin_unit(build->pyramid, tier, unit);
     enum vv_status status =
         build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);
     if (status == VV_OK && build->keeps) {
         return vv_build_keep_record(build, made_from, blocks_out);
     }
-    return status == VV_OK ? write_unit(build, tier, unit, made_from, blocks_out) : status;
+    return status == VV_OK ? vv_build_write_unit(build, tier, unit, made_from, blocks_out) : status;
 }
 
 /* ---- of rows in hand ---- */
@@ -463,7 +462,7 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
 enum vv_status vv_pyramid_begin_minutes(struct vv_pyramid *pyramid, const struct vv_unit *unit,
                                         const struct vv_span_key *key)
 {
-    begin_unit(pyramid, VV_SPACE_MINUTE, unit);
+    vv_build_begin_unit(pyramid, VV_SPACE_MINUTE, unit);
     return vv_deletions_begin_merge(pyramid->options.deletions, key->partition.source,
                                     key->measurement, pyramid->merge, &pyramid->deletions);
 }
@@ -472,7 +471,7 @@ enum vv_status vv_pyramid_add_minutes(struct vv_pyramid *pyramid, const struct v
                                       struct vv_error *error)
 {
     struct vv_build build = {.pyramid = pyramid, .error = error};
-    return add_rows(&build, rows);
+    return vv_build_add_rows(&build, rows);
 }
 
 enum vv_status vv_pyramid_end_minutes(struct vv_pyramid *pyramid, const struct vv_unit *unit,
@@ -484,7 +483,7 @@ enum vv_status vv_pyramid_end_minutes(struct vv_pyramid *pyramid, const struct v
                              .measurement = key->measurement,
                              .unit = *key,
                              .error = error};
-    return write_unit(&build, VV_SPACE_MINUTE, unit, VV_VERSION_NONE, blocks_out);
+    return vv_build_write_unit(&build, VV_SPACE_MINUTE, unit, VV_VERSION_NONE, blocks_out);
 }
 
 /* ---- of what is below ---- */

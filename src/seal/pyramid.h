@@ -97,4 +97,30 @@ VV_MUST_CHECK enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t
                                             struct vv_piece_list *blocks_out,
                                             struct vv_error *error);
 
+/* ---- putting other points in the place of some of a record (pyramid_replace.c) ---- */
+
+struct vv_pyramid_replacement {
+    enum vv_space tier;
+    uint32_t place;
+    struct vv_unit unit;
+    struct vv_span_key key;
+    bool has_record;
+    const struct vv_piece_list *records; /* borrowed, with bytes … */
+    size_t first;                        /* … and which one is the record's first part */
+    bool is_rows;                        /* it keeps rows */
+    int64_t from; /* whole steps of the tier: what it has of [from, to) … */
+    int64_t to;
+    const uint32_t *metrics;    /* … of these metrics, ascending, goes … */
+    size_t n_metrics;           /* … at least one … */
+    const struct vv_rows *rows; /* … and these come: of the unit and the range, ascending in time,
+                                   one for each time */
+    size_t n_rows;
+};
+
+/* Appends the record as it is then. Errors as of vv_pyramid_build. */
+VV_MUST_CHECK enum vv_status vv_pyramid_replace(struct vv_pyramid *pyramid,
+                                                const struct vv_pyramid_replacement *replacement,
+                                                struct vv_piece_list *blocks_out,
+                                                struct vv_error *error);
+
 #endif

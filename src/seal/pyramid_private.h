@@ -79,6 +79,15 @@ VV_MUST_CHECK enum vv_status vv_build_cut_steps(struct vv_build *build,
  * to be built before; errors of the store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
                                                   struct vv_piece_list *blocks_out);
+/* A unit begins: what is added from now on is its own. */
+void vv_build_begin_unit(struct vv_pyramid *pyramid, enum vv_space tier,
+                         const struct vv_unit *unit);
+/* Adds rows that ascend in time. VV_NO_MEMORY, VV_TOO_LARGE. */
+VV_MUST_CHECK enum vv_status vv_build_add_rows(struct vv_build *build, const struct vv_rows *rows);
+/* Appends what was added since vv_build_begin_unit() as the record of build->unit. */
+VV_MUST_CHECK enum vv_status vv_build_write_unit(struct vv_build *build, enum vv_space tier,
+                                                 const struct vv_unit *unit, int64_t made_from,
+                                                 struct vv_piece_list *blocks_out);
 /* Adds the record whose first part is at `index`; the others follow. */
 VV_MUST_CHECK enum vv_status vv_build_add_record(struct vv_build *build,
                                                  const struct vv_piece_list *records, size_t index);

@@ -8,6 +8,22 @@
 
 #define SLICE 256 /* values that are gathered at a time */
 
+static int compare_metrics(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static bool is_of_part(const struct vv_rollup *rollup, uint32_t metric)
+{
+    if (rollup->n_left_out > 0) {
+        return bsearch(&metric, rollup->left_out, rollup->n_left_out, sizeof metric,
+                       compare_metrics) != NULL;
+    }
+    return rollup->part.metric == VV_ROLLUP_ALL_METRICS || rollup->part.metric == metric;
+}
+
 /* Whether what is in the metric's step that begins then is wanted. */
 static bool is_taken(const struct vv_rollup *rollup, uint32_t metric, int64_t start)
 {
@@ -15,8 +31,7 @@ static bool is_taken(const struct vv_rollup *rollup, uint32_t metric, int64_t st
     if (rollup->takes == VV_TAKES_ALL) {
         return true;
     }
-    bool is_in = (part->metric == VV_ROLLUP_ALL_METRICS || part->metric == metric) &&
-                 start >= part->from && start < part->to;
+    bool is_in = start >= part->from && start < part->to && is_of_part(rollup, metric);
     return is_in == (rollup->takes == VV_TAKES_ONLY);
 }
 

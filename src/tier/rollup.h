@@ -33,6 +33,11 @@ struct vv_rollup_part {
  * vv_rollup_begin. */
 void vv_rollup_take_only(struct vv_rollup *rollup, const struct vv_rollup_part *part);
 void vv_rollup_leave_out(struct vv_rollup *rollup, const struct vv_rollup_part *part);
+/* The same of n metrics, ascending, borrowed until something else is to be taken. */
+void vv_rollup_leave_out_metrics(struct vv_rollup *rollup, const uint32_t *metrics, size_t n,
+                                 int64_t from, int64_t to);
+/* All of what is added counts again. */
+void vv_rollup_take_all(struct vv_rollup *rollup);
 
 /* Adds all values but NaN of rows that ascend in time, each metric's at most once for each time, as
  * vv_merge gives them. After a failure only vv_rollup_begin may follow. VV_NO_MEMORY; VV_TOO_LARGE:

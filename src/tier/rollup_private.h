@@ -25,8 +25,10 @@ struct vv_rollup {
     size_t metrics_capacity;
     size_t metrics_made; /* those from n_metrics on keep their arrays for the next */
     uint64_t n_values;
-    enum { VV_TAKES_ALL, VV_TAKES_ONLY, VV_LEAVES_OUT } takes;
+    enum vv_rollup_takes { VV_TAKES_ALL, VV_TAKES_ONLY, VV_LEAVES_OUT } takes;
     struct vv_rollup_part part; /* unless it takes all */
+    const uint32_t *left_out;   /* metrics of it, in place of the part's, ascending … */
+    size_t n_left_out;          /* … unless there are none */
 };
 
 enum vv_status vv_rollup_no_memory(struct vv_error *error);

@@ -77,16 +77,37 @@ void vv_rollup_begin(struct vv_rollup *rollup, int64_t step_ns)
     rollup->takes = VV_TAKES_ALL;
 }
 
+static void take(struct vv_rollup *rollup, enum vv_rollup_takes takes,
+                 const struct vv_rollup_part *part)
+{
+    rollup->takes = takes;
+    rollup->part = *part;
+    rollup->n_left_out = 0;
+}
+
 void vv_rollup_take_only(struct vv_rollup *rollup, const struct vv_rollup_part *part)
 {
-    rollup->takes = VV_TAKES_ONLY;
-    rollup->part = *part;
+    take(rollup, VV_TAKES_ONLY, part);
 }
 
 void vv_rollup_leave_out(struct vv_rollup *rollup, const struct vv_rollup_part *part)
 {
-    rollup->takes = VV_LEAVES_OUT;
-    rollup->part = *part;
+    take(rollup, VV_LEAVES_OUT, part);
+}
+
+void vv_rollup_leave_out_metrics(struct vv_rollup *rollup, const uint32_t *metrics, size_t n,
+                                 int64_t from, int64_t to)
+{
+    const struct vv_rollup_part part = {VV_ROLLUP_ALL_METRICS, from, to};
+    vv_invariant(n > 0);
+    take(rollup, VV_LEAVES_OUT, &part);
+    rollup->left_out = metrics;
+    rollup->n_left_out = n;
+}
+
+void vv_rollup_take_all(struct vv_rollup *rollup)
+{
+    rollup->takes = VV_TAKES_ALL;
 }
 
 void vv_rollup_destroy(struct vv_rollup *rollup)

@@ -457,6 +457,32 @@ enum vv_status vv_engine_flush(struct vv_engine *engine, bool seal, struct vv_er
     return vv_error_set(error, outcome, "the test says so");
 }
 
+enum vv_status vv_engine_read_frozen(struct vv_engine *engine, struct vv_str tenant,
+                                     int64_t *until_out, struct vv_error *error)
+{
+    (void)tenant;
+    *until_out = INT64_C(1709251200) * VV_SECOND;
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    return vv_error_set(error, outcome, "the test says so");
+}
+
+enum vv_status vv_engine_stage_frozen(struct vv_engine *engine, struct vv_str tenant,
+                                      struct vv_staging *staging_out, struct vv_error *error)
+{
+    return vv_engine_stage(engine, tenant, staging_out, error);
+}
+
+enum vv_status vv_engine_replace(struct vv_engine *engine, struct vv_batch *take_batch,
+                                 struct vv_error *error)
+{
+    enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
+    pthread_mutex_lock(&engine->lock);
+    engine->seen.points_stored += outcome == VV_OK ? take_batch->points : 0;
+    pthread_mutex_unlock(&engine->lock);
+    vv_batch_destroy(take_batch);
+    return vv_error_set(error, outcome, "the test says so");
+}
+
 enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_request *request,
                                 uint64_t *id_out, struct vv_error *error)
 {

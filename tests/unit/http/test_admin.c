@@ -187,7 +187,7 @@ static void test_paths_and_methods(void **state)
     struct door *door = *state;
     struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
     json_t *root = parsed(&response);
-    assert_int_equal(json_array_size(json_object_get(root, "paths")), 23);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 24);
     assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
     json_decref(root);
     response_free(&response);
@@ -520,6 +520,34 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
     expect(door, "GET", "/api/v1/sealing", "", NULL, 503);
 }
 
+static void test_frozen_days_are_told_and_replaced(void **state)
+{
+    struct door *door = *state;
+    static const char lines[] = "m,h=a v=1,w=2 1600000000\nm,h=a v=x 1600000001\n";
+    struct response response = ask(door, "GET", "/api/v1/replace?tenant=plant", "", NULL, 200);
+    assert_contains(response.body, "{\"frozen_until\":\"2024-03-01T00:00:00Z\"");
+    response_free(&response);
+    expect(door, "POST", "/api/v1/replace?precision=s", "", "m v=1 1600000000", 204);
+    assert_int_equal(fake_look(door->engine).points_stored, 1);
+    response = ask(door, "POST", "/api/v1/replace?precision=s", "", lines, 400);
+    assert_contains(response.body, "\"refused\":{\"syntax\":1}"); /* the others are taken */
+    assert_contains(response.body, "\"accepted\":2");
+    response_free(&response);
+    expect(door, "POST", "/api/v1/replace?precision=s", "Content-Encoding: gzip\r\n", lines, 415);
+    expect(door, "POST", "/api/v1/replace?precision=x", "", lines, 400);
+    expect(door, "POST", "/api/v1/replace", "", "", 204);
+    atomic_store(&door->engine->admin_outcome, VV_INVALID);
+    response = ask(door, "POST", "/api/v1/replace?precision=s", "", lines, 400);
+    assert_contains(response.body, "\"refused\":{\"syntax\":1,\"retention\":2}");
+    assert_contains(response.body, "\"accepted\":0");
+    response_free(&response);
+    struct fake_seen seen = fake_look(door->engine);
+    assert_int_equal(seen.received, seen.staged + seen.refused);
+    expect(door, "GET", "/api/v1/replace", "", NULL, 400);
+    atomic_store(&door->engine->admin_outcome, VV_OVERLOAD);
+    expect(door, "POST", "/api/v1/replace?precision=s", "", lines, 503);
+}
+
 static void test_a_reroll_is_begun_followed_and_ended(void **state)
 {
     struct door *door = *state;
@@ -774,6 +802,7 @@ int main(void)
         door_test(test_tiers),
         door_test(test_flush),
         door_test(test_what_waits_to_be_sealed_is_told),
+        door_test(test_frozen_days_are_told_and_replaced),
         door_test(test_a_reroll_is_begun_followed_and_ended),
         door_test(test_influxql),
         door_test(test_nonsense),

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replacing days that are frozen: their points become steps of the tiers, and are kept nowhere.
+ *
+ * Names are journaled first, as for a write. Then, day by day, in the storage thread: all records
+ * of all tiers are made (seal/replace.h), and noted as metadata, durably, with one more record that
+ * says that they are all there; only then they are put in the place of those that are there, and
+ * the notes go, durably, before anything else is done. So a crash leaves a day as it was, or with
+ * notes that the next start carries out: never half of it. What else is built of the day, later, is
+ * made stale before.
+ *
+ * The points get a stamp above all deletions that are known, so that rows that tiers keep of them
+ * are not hidden by older ones; a deletion that is not yet swept is waited for.
+ *
+ * Metadata, VV_META_REPLACING: 'p' and a block's key (store/keys.h): the bytes that it shall have;
+ * 'z': u8 version 1: they are all there.
+ */
+#include "seal/replace.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+#include "store/keys.h"
+
+#include <stdlib.h>
+
+#define VERSION    1
+#define NOTE_PIECE 'p'
+#define NOTE_WHOLE 'z'
+
+static const struct vv_str whole_key = {(const char[]){NOTE_WHOLE}, 1};
+
+/* ---- what is frozen ---- */
+
+static int64_t frozen_of(struct vv_engine *engine, uint32_t place)
+{
+    struct vv_retentions retentions = vv_engine_retentions(engine, place);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t gone = vv_whole_for_queries(engine, place);
+    if (retentions.raw_ns == 0 || gone <= VV_TIME_MIN + VV_DAY) {
+        return VV_TIME_MIN;
+    }
+    int64_t kept = now - retentions.raw_ns; /* which may be longer by now */
+    return vv_time_floor(gone < kept ? gone : kept, VV_DAY);
+}
+
+enum vv_status vv_engine_read_frozen(struct vv_engine *engine, struct vv_str tenant,
+                                     int64_t *until_out, struct vv_error *error)
+{
+    uint32_t number;
+    uint32_t places[VV_PLACES_MAX];
+    *until_out = VV_TIME_MIN;
+    if (engine->store->ops->shared) {
+        return vv_error_set(error, VV_INVALID,
+                            "where nodes share a store (store.kind: cassandra) frozen days can't "
+                            "be replaced yet: lengthen the retention and load them as usual");
+    }
+    enum vv_status status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    size_t n = vv_registry_places(engine->registry, number, places);
+    for (size_t i = 0; i < n; i++) {
+        int64_t frozen = frozen_of(engine, places[i]);
+        *until_out = i == 0 || frozen < *until_out ? frozen : *until_out;
+    }
+    return VV_OK;
+}
+
+enum vv_status vv_engine_stage_frozen(struct vv_engine *engine, struct vv_str tenant,
+                                      struct vv_staging *staging_out, struct vv_error *error)
+{
+    int64_t until;
+    uint32_t number;
+    enum vv_status status = vv_engine_read_frozen(engine, tenant, &until, error);
+    if (status == VV_OK) {
+        status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
+    }
+    if (status != VV_OK) {
+        return status;
+    }
+    const struct vv_staging_options options = {
+        .registry = engine->registry,
+        .tenant = number,
+        .now_ns = engine->clock->wall_ns(engine->clock),
+        .past_ns_max = engine->settings.past_ns_max,
+        .fields_max = (uint32_t)engine->settings.fields_max,
+        .line_bytes_max = (uint32_t)engine->settings.line_bytes_max,
+    };
+    status = vv_staging_init(staging_out, &options);
+    return status == VV_OK ? status
+                           : vv_error_set(error, status, "out of memory: send again later");
+}
+
+/* ---- notes ---- */
+
+struct notes {
+    struct vv_piece_list pieces;
+    struct vv_error *error;
+};
+
+static enum vv_status read_note(void *context, struct vv_str key, struct vv_str value)
+{
+    struct notes *notes = context;
+    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .bytes = value};
+    if (key.size == 1 && key.data[0] == NOTE_WHOLE) {
+        return VV_OK;
+    }
+    if (key.size != 1 + VV_KEY_BLOCK_SIZE || key.data[0] != NOTE_PIECE) {
+        return vv_error_set(notes->error, VV_CORRUPT,
+                            "a note of a day that is being replaced is damaged");
+    }
+    vv_key_to_block((const uint8_t *)key.data + 1, &piece);
+    piece.kind = VV_PIECE_BLOCK;
+    piece.version = VV_VERSION_NONE;
+    return vv_piece_list_add(&notes->pieces, &piece, true) ? VV_OK : VV_NO_MEMORY;
+}
+
+static struct vv_str note_key(const struct vv_piece *piece, uint8_t out[1 + VV_KEY_BLOCK_SIZE])
+{
+    out[0] = NOTE_PIECE;
+    vv_key_from_block(piece, out + 1);
+    return (struct vv_str){(const char *)out, 1 + VV_KEY_BLOCK_SIZE};
+}
+
+/* What says that they are all there goes first. */
+static enum vv_status drop_notes(struct vv_engine *engine, const struct vv_piece_list *pieces,
+                                 struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    enum vv_status status = store->ops->remove_meta(store, VV_META_REPLACING, whole_key, error);
+    for (size_t i = 0; i < pieces->n && status == VV_OK; i++) {
+        uint8_t bytes[1 + VV_KEY_BLOCK_SIZE];
+        status = store->ops->remove_meta(store, VV_META_REPLACING,
+                                         note_key(&pieces->items[i], bytes), error);
+    }
+    return status == VV_OK ? vv_engine_confirm(engine, error) : status;
+}
+
+static enum vv_status check_whole(struct vv_engine *engine, bool *is_whole_out,
+                                  struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    struct vv_buffer value = {0};
+    enum vv_status status =
+        store->ops->get_meta(store, VV_META_REPLACING, whole_key, &value, error);
+    *is_whole_out = status == VV_OK;
+    if (status == VV_OK && (value.size != 1 || value.data[0] != VERSION)) {
+        status = vv_error_set(error, VV_NEWER,
+                              "a day is being replaced by a newer version: start that one");
+    }
+    vv_buffer_deinit(&value);
+    return status == VV_NOT_FOUND ? VV_OK : status;
+}
+
+enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    struct notes notes = {.error = error};
+    bool is_whole = false;
+    if (store->ops->shared) {
+        return VV_OK;
+    }
+    enum vv_status status = check_whole(engine, &is_whole, error);
+    if (status == VV_OK) {
+        status = store->ops->scan_meta(store, VV_META_REPLACING, (struct vv_str){0}, read_note,
+                                       &notes, error);
+    }
+    if (status == VV_OK && is_whole && notes.pieces.n > 0) {
+        status = store->ops->put_blocks(store, notes.pieces.items, notes.pieces.n, error);
+    }
+    if (status == VV_OK && (is_whole || notes.pieces.n > 0)) {
+        status = drop_notes(engine, &notes.pieces, error);
+    }
+    vv_piece_list_deinit(&notes.pieces);
+    return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory") : status;
+}
+
+static enum vv_status put_notes(struct vv_engine *engine, const struct vv_piece_list *pieces,
+                                struct vv_error *error)
+{
+    static const char version[] = {VERSION};
+    struct vv_store *store = engine->store;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < pieces->n && status == VV_OK; i++) {
+        uint8_t bytes[1 + VV_KEY_BLOCK_SIZE];
+        status = store->ops->put_meta(store, VV_META_REPLACING, note_key(&pieces->items[i], bytes),
+                                      pieces->items[i].bytes, error);
+    }
+    if (status == VV_OK) {
+        status = store->ops->put_meta(store, VV_META_REPLACING, whole_key,
+                                      (struct vv_str){version, sizeof version}, error);
+    }
+    return status == VV_OK ? vv_engine_confirm(engine, error) : status;
+}
+
+/* ---- a day ---- */
+
+struct replacing {
+    struct vv_engine *engine;
+    struct vv_reroll *reroll;
+    struct vv_merge *merge;
+    struct vv_rows *rows; /* of the series and the day */
+    size_t n_rows;
+    size_t capacity;
+    struct vv_piece_list records;
+    int64_t day;
+    int64_t next_day; /* the first behind it that the batch has something of; INT64_MAX: none */
+    uint64_t series;
+    bool is_refused; /* the store is all right */
+    struct vv_error *error;
+};
+
+static enum vv_status refuse(struct replacing *replacing, uint32_t source, uint32_t measurement,
+                             enum vv_status status, const char *why)
+{
+    struct vv_registry *registry = replacing->engine->registry;
+    struct vv_str id = vv_registry_source_id(registry, source);
+    struct vv_str name = vv_registry_measurement_name(registry, measurement);
+    char text[VV_TIME_TEXT_SIZE];
+    vv_time_format(replacing->day, text);
+    replacing->is_refused = true;
+    return vv_error_set(replacing->error, status, "%.*s of source %.*s can't be replaced on %s: %s",
+                        VV_STR_ARG(name), VV_STR_ARG(id), text, why);
+}
+
+static enum vv_status check(struct replacing *replacing, uint32_t source, uint32_t measurement)
+{
+    struct vv_engine *engine = replacing->engine;
+    uint32_t place = vv_registry_place(engine->registry, measurement);
+    int64_t to = replacing->day + VV_DAY;
+    if (to > frozen_of(engine, place)) {
+        return refuse(replacing, source, measurement, VV_INVALID,
+                      "the day is not frozen as a whole; what is younger is loaded as usual");
+    }
+    if (vv_deletions_overlap(engine->deletions, source, measurement, replacing->day, to)) {
+        return refuse(replacing, source, measurement, VV_OVERLOAD,
+                      "what is deleted there is still being taken out: try again later");
+    }
+    return VV_OK;
+}
+
+static enum vv_status judge(struct replacing *replacing, const struct vv_replace *replace,
+                            enum vv_replace_verdict verdict)
+{
+    uint32_t source = replace->source;
+    uint32_t measurement = replace->measurement;
+    switch (verdict) {
+    case VV_REPLACE_GOOD:
+        replacing->series++;
+        return VV_OK;
+    case VV_REPLACE_WAITS:
+        return refuse(replacing, source, measurement, VV_OVERLOAD,
+                      "what tiers have of it waits to be built: try again later");
+    case VV_REPLACE_SHARED:
+        return refuse(replacing, source, measurement, VV_INVALID,
+                      "only 28 days together are kept there, and the last of them are not frozen "
+                      "yet");
+    case VV_REPLACE_GONE:
+        return refuse(replacing, source, measurement, VV_INVALID, "no tier keeps what is so old");
+    default:
+        return refuse(replacing, source, measurement, VV_INVALID,
+                      "what tiers have of it can't be read, or is divided in another way");
+    }
+}
+
+static enum vv_status put_record(struct vv_engine *engine, enum vv_registry_kind kind,
+                                 uint32_t source, struct vv_error *error)
+{
+    struct vv_buffer value = {0};
+    uint8_t key[4];
+    struct vv_store *store = engine->store;
+    vv_registry_key(source, key);
+    vv_registry_encode(engine->registry, kind, source, &value);
+    enum vv_status status = vv_buffer_status(&value);
+    if (status == VV_OK) {
+        status = store->ops->put_meta(store, (uint8_t)kind, (struct vv_str){(char *)key, 4},
+                                      (struct vv_str){(char *)value.data, value.size}, error);
+    }
+    vv_buffer_deinit(&value);
+    return status;
+}
+
+/* A source that never had points has no plan, which says where units end. */
+static enum vv_status ensure_source(struct vv_engine *engine, uint32_t source,
+                                    const struct vv_rows *rows, struct vv_error *error)
+{
+    const struct vv_flush_options options = {.registry = engine->registry,
+                                             .bucket_ns = engine->settings.bucket_ns,
+                                             .span_ns = engine->settings.span_ns,
+                                             .splits = (uint16_t)engine->settings.splits};
+    int64_t low = INT64_MAX;
+    int64_t high = INT64_MIN;
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        low = rows->times[i] < low ? rows->times[i] : low;
+        high = rows->times[i] > high ? rows->times[i] : high;
+    }
+    enum vv_status status = VV_OK;
+    if (vv_registry_source_plans(engine->registry, source).n == 0) {
+        struct vv_plan plan = vv_flush_choose_plan(&options, source, rows->n_rows, low, high);
+        status = vv_registry_source_set_plans(engine->registry, source, &plan, 1);
+    }
+    vv_registry_source_observe(engine->registry, source, low, high);
+    if (status == VV_OK) {
+        status = put_record(engine, VV_REGISTRY_SOURCE, source, error);
+    }
+    return status == VV_OK ? put_record(engine, VV_REGISTRY_TIMES, source, error) : status;
+}
+
+static enum vv_status keep_rows(struct replacing *replacing, const struct vv_rows *rows)
+{
+    if (replacing->n_rows == replacing->capacity) {
+        size_t capacity = replacing->capacity ? replacing->capacity * 2 : 8;
+        struct vv_rows *bigger = realloc(replacing->rows, capacity * sizeof *bigger);
+        if (!bigger) {
+            return VV_NO_MEMORY;
+        }
+        replacing->rows = bigger;
+        replacing->capacity = capacity;
+    }
+    enum vv_status status = vv_rows_copy(rows, &replacing->rows[replacing->n_rows]);
+    replacing->n_rows += status == VV_OK;
+    return status;
+}
+
+static void drop_rows(struct replacing *replacing)
+{
+    for (size_t i = 0; i < replacing->n_rows; i++) {
+        vv_rows_free(&replacing->rows[i]);
+    }
+    replacing->n_rows = 0;
+}
+
+/* Those of the day, in the order of time, the last one of a time. */
+static enum vv_status sort_rows(struct replacing *replacing, const struct vv_rows *rows)
+{
+    struct vv_rows copy;
+    const struct vv_rows *sorted;
+    enum vv_status status = vv_rows_copy(rows, &copy);
+    vv_merge_reset(replacing->merge, replacing->day, replacing->day + VV_DAY);
+    status = status == VV_OK ? vv_merge_add_rows(replacing->merge, &copy) : status;
+    while (status == VV_OK) {
+        status = vv_merge_next(replacing->merge, &sorted, replacing->error);
+        if (status == VV_OK) {
+            status = keep_rows(replacing, sorted);
+        }
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
+static bool has_day(struct replacing *replacing, const struct vv_rows *rows)
+{
+    bool has = false;
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        int64_t day = vv_time_floor(rows->times[i], VV_DAY);
+        has |= day == replacing->day;
+        if (day > replacing->day && day < replacing->next_day) {
+            replacing->next_day = day;
+        }
+    }
+    return has;
+}
+
+static enum vv_status replace_series(void *context, uint32_t source, uint32_t measurement,
+                                     struct vv_rows *rows)
+{
+    struct replacing *replacing = context;
+    struct vv_engine *engine = replacing->engine;
+    enum vv_replace_verdict verdict;
+    if (!has_day(replacing, rows)) {
+        return VV_OK;
+    }
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        if (rows->columns[i].type == VV_HEAD_UNTYPED) {
+            struct vv_metric_info info;
+            vv_registry_metric_info(engine->registry, rows->columns[i].metric, &info);
+            rows->columns[i].type = info.type;
+        }
+    }
+    uint32_t place = vv_registry_place(engine->registry, measurement);
+    const struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    enum vv_status status = check(replacing, source, measurement);
+    if (status == VV_OK) {
+        status = ensure_source(engine, source, rows, replacing->error);
+    }
+    if (status == VV_OK) {
+        status = sort_rows(replacing, rows);
+    }
+    const struct vv_replace replace = {.source = source,
+                                       .measurement = measurement,
+                                       .day = replacing->day,
+                                       .rows = replacing->rows,
+                                       .n_rows = replacing->n_rows};
+    if (status == VV_OK && replacing->n_rows > 0) {
+        status = vv_replace_day(replacing->reroll, &replace, &bounds,
+                                engine->clock->wall_ns(engine->clock), &replacing->records,
+                                &verdict, replacing->error);
+        status = status == VV_OK ? judge(replacing, &replace, verdict) : status;
+        if (status == VV_TOO_LARGE) {
+            status = refuse(replacing, source, measurement, VV_INVALID,
+                            "it has more metrics or steps than a tier's record can have");
+        }
+    }
+    drop_rows(replacing);
+    return status;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const struct vv_piece *x = a;
+    const struct vv_piece *y = b;
+    int order = vv_span_key_compare(&x->key, &y->key);
+    return order != 0 ? order : (x->part > y->part) - (x->part < y->part);
+}
+
+/* A day of all series: noted, carried out. */
+static enum vv_status replace_day(struct replacing *replacing, struct vv_generation *generation)
+{
+    struct vv_engine *engine = replacing->engine;
+    replacing->next_day = INT64_MAX;
+    enum vv_status status = vv_generation_walk(generation, replace_series, replacing);
+    struct vv_piece_list *records = &replacing->records;
+    if (status == VV_OK && records->n > 0) {
+        qsort(records->items, records->n, sizeof *records->items, compare_pieces);
+        status = put_notes(engine, records, replacing->error);
+        if (status == VV_OK) {
+            status = vv_replace_finish(engine, replacing->error);
+        }
+    }
+    vv_piece_list_truncate(records, 0);
+    return status;
+}
+
+static enum vv_status replace_days(struct replacing *replacing, struct vv_generation *generation)
+{
+    enum vv_status status = VV_OK;
+    while (status == VV_OK && replacing->next_day < INT64_MAX) {
+        replacing->day = replacing->next_day;
+        status = replace_day(replacing, generation);
+    }
+    return status;
+}
+
+/* ---- a request ---- */
+
+static int64_t first_day(const struct vv_batch *batch)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < batch->n_frames; i++) {
+        for (size_t row = 0; row < batch->frames[i].n_rows; row++) {
+            int64_t time = batch->frames[i].times[row];
+            first = time < first ? time : first;
+        }
+    }
+    return first == INT64_MAX ? first : vv_time_floor(first, VV_DAY);
+}
+
+/* Above all that is known to be deleted. */
+static vv_stamp stamp_of(struct vv_engine *engine)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    return vv_stamp_next(vv_deletions_newest(engine->deletions, INT64_MAX), now, 0);
+}
+
+static enum vv_status replace_batch(struct vv_engine *engine, const struct vv_batch *batch,
+                                    bool *is_refused_out, struct vv_error *error)
+{
+    const struct vv_merge_options merge = {.from = INT64_MIN, .to = INT64_MAX, .join_times = true};
+    struct replacing replacing = {.engine = engine, .error = error, .next_day = first_day(batch)};
+    struct vv_head *head = NULL;
+    struct vv_generation *generation = NULL;
+    enum vv_status status = vv_reroll_make(engine, &replacing.reroll);
+    if (status == VV_OK) {
+        status = vv_merge_create(&merge, &replacing.merge);
+    }
+    if (status == VV_OK) {
+        status = vv_head_create(&head);
+    }
+    if (status == VV_OK) {
+        status = vv_head_prepare(head, batch, stamp_of(engine));
+    }
+    if (status == VV_OK) {
+        vv_head_publish(head);
+        status = vv_head_cut(head, &generation);
+    }
+    if (status == VV_OK) {
+        status = replace_days(&replacing, generation);
+    }
+    if (generation) {
+        vv_head_drop(head, generation);
+    }
+    if (head) {
+        vv_head_destroy(head);
+    }
+    drop_rows(&replacing);
+    free(replacing.rows);
+    vv_piece_list_deinit(&replacing.records);
+    if (replacing.merge) {
+        vv_merge_destroy(replacing.merge);
+    }
+    vv_reroll_destroy(replacing.reroll);
+    *is_refused_out = replacing.is_refused || status == VV_NO_MEMORY;
+    atomic_fetch_add(&engine->counters.days_replaced, status == VV_OK ? replacing.series : 0);
+    return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory: send again later")
+                                  : status;
+}
+
+static void answer(struct vv_engine *engine, struct vv_replace_request *request,
+                   enum vv_status status)
+{
+    pthread_mutex_lock(&engine->lock);
+    request->status = status;
+    request->done = true;
+    pthread_cond_broadcast(&engine->waiters_wake);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+enum vv_status vv_replace_step(struct vv_engine *engine, struct vv_error *error)
+{
+    bool is_refused = false;
+    pthread_mutex_lock(&engine->lock);
+    struct vv_replace_request *request = engine->replace_request;
+    engine->replace_request = NULL;
+    if (request) {
+        request->taken = true;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (!request) {
+        return VV_DONE;
+    }
+    enum vv_status status = replace_batch(engine, request->batch, &is_refused, &request->error);
+    enum vv_status failed = status == VV_OK || is_refused ? VV_OK : status;
+    if (failed != VV_OK) {
+        failed = vv_error_set(error, failed, "%s", request->error.message);
+    }
+    answer(engine, request, status);
+    return failed;
+}
+
+/* ---- who asks ---- */
+
+static enum vv_status journal_names(struct vv_engine *engine, const struct vv_batch *batch,
+                                    struct vv_error *error)
+{
+    struct vv_batch *names = NULL;
+    if (batch->n_definitions == 0) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_batch_create(batch->tenant, &names);
+    for (size_t i = 0; i < batch->n_definitions && status == VV_OK; i++) {
+        status = vv_batch_define(names, batch->definitions[i].kind, batch->definitions[i].number);
+    }
+    return vv_engine_journal_made(engine, status, names, error);
+}
+
+static void wait_for(struct vv_engine *engine, struct vv_replace_request *request)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->replace_request = request;
+    pthread_cond_broadcast(&engine->storage_wakes);
+    while (!request->done) {
+        bool is_over = engine->committed || engine->stopping || atomic_load(&engine->store_failed);
+        if (is_over && !request->taken) {
+            engine->replace_request = NULL;
+            request->status = vv_error_set(&request->error, VV_IO,
+                                           "the store cannot be written, or the server is "
+                                           "stopping: send again later");
+            break;
+        }
+        pthread_cond_wait(&engine->waiters_wake, &engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static enum vv_status ask(struct vv_engine *engine, struct vv_replace_request *request,
+                          struct vv_error *error)
+{
+    if (engine->manual) {
+        engine->replace_request = request;
+        enum vv_status status = vv_storage_replace(engine, error);
+        engine->replace_request = NULL;
+        if (!request->done) {
+            return status;
+        }
+    } else {
+        wait_for(engine, request);
+    }
+    return request->status == VV_OK
+               ? VV_OK
+               : vv_error_set(error, request->status, "%s", request->error.message);
+}
+
+/* What is refused for good is in the staging's account. */
+static void account(struct vv_engine *engine, const struct vv_batch *batch, enum vv_status status)
+{
+    struct vv_account_cell *cell = vv_account_of(engine, batch->tenant);
+    if (!cell) {
+        return;
+    }
+    if (status == VV_OK) {
+        atomic_fetch_add(&cell->accepted, batch->points);
+        atomic_fetch_add(&cell->accepted_here, batch->points);
+    } else if (status == VV_UNKNOWN) {
+        atomic_fetch_add(&cell->unknown, batch->points);
+    } else if (status != VV_INVALID) {
+        atomic_fetch_add(&cell->refused[VV_REASON_OVERLOAD], batch->points);
+    }
+}
+
+enum vv_status vv_engine_replace(struct vv_engine *engine, struct vv_batch *take_batch,
+                                 struct vv_error *error)
+{
+    struct vv_replace_request request = {.batch = take_batch};
+    enum vv_status status = vv_engine_admit(engine, error);
+    if (status == VV_OK) {
+        status = journal_names(engine, take_batch, error);
+    }
+    if (status == VV_OK) {
+        pthread_mutex_lock(&engine->replace_lock);
+        status = ask(engine, &request, error);
+        pthread_mutex_unlock(&engine->replace_lock);
+    }
+    account(engine, take_batch, status);
+    vv_batch_destroy(take_batch);
+    return status;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /api/v1/replace: frozen days of a tenant are made of other points; and which days these are. */
+#include "http/blocking.h"
+#include "http/json_text.h"
+#include "http/parameters.h"
+#include "http/write.h"
+
+#include <inttypes.h>
+
+#define DEFAULT_TENANT VV_STR_LITERAL("default")
+#define BODY_BYTES_MAX (64u << 20)
+
+static struct vv_str tenant_of(const struct vv_parameters *parameters)
+{
+    struct vv_str tenant = vv_parameters_find(parameters, "tenant");
+    if (!tenant.data) {
+        tenant = vv_parameters_find(parameters, "db");
+    }
+    return tenant.data ? tenant : DEFAULT_TENANT;
+}
+
+/* ---- POST ---- */
+
+static enum vv_status parse(struct vv_exchange *exchange, struct vv_staging *staging,
+                            int64_t unit_ns, struct vv_error *error)
+{
+    struct vv_line_parser *parser;
+    const struct vv_buffer *body = &exchange->body;
+    enum vv_status status = vv_line_parser_create(staging, unit_ns, &parser);
+    if (status == VV_OK) {
+        status = body->size == 0
+                     ? VV_OK
+                     : vv_line_parser_feed(parser, (const char *)body->data, body->size);
+        status = status == VV_OK ? vv_line_parser_finish(parser) : status;
+        vv_line_parser_destroy(parser);
+    }
+    return status == VV_OK && !staging->out_of_memory
+               ? VV_OK
+               : vv_error_set(error, VV_NO_MEMORY, "out of memory; send the request again later");
+}
+
+/* All or nothing of each day; what can never be is refused as a whole. */
+static void replace(struct vv_write *write)
+{
+    struct vv_error error = {0};
+    struct vv_batch *batch = vv_staging_take_batch(&write->staging);
+    uint64_t points = batch ? batch->points : 0;
+    enum vv_status status =
+        batch ? vv_engine_replace(write->exchange->http->engine, batch, &error) : VV_OK;
+    if (status == VV_OK) {
+        write->stored = points;
+    } else if (status == VV_INVALID) {
+        vv_staging_refuse_staged(&write->staging, points, VV_REASON_RETENTION, error.message);
+    }
+    vv_engine_account(write->exchange->http->engine, &write->staging);
+    if (status == VV_OK || status == VV_INVALID) {
+        vv_write_reply(write);
+    } else {
+        vv_write_fail(write, status, error.message);
+    }
+}
+
+static bool is_plain(struct vv_exchange *exchange)
+{
+    enum vv_coding coding = VV_CODING_IDENTITY;
+    struct vv_error error = {0};
+    struct vv_str header = vv_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    return vv_coding_parse(header, &coding, &error) == VV_OK && coding == VV_CODING_IDENTITY;
+}
+
+static void work_replace(struct vv_exchange *exchange)
+{
+    if (!is_plain(exchange)) {
+        vv_exchange_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding",
+                           "send it without Content-Encoding: it is not unpacked here");
+        return;
+    }
+    struct vv_write write = {.exchange = exchange};
+    struct vv_parameters parameters = {0};
+    struct vv_error error = {0};
+    int64_t unit_ns = 1;
+    enum vv_status status = vv_parameters_add_url(&parameters, exchange->connection, &error);
+    struct vv_str precision = vv_parameters_find(&parameters, "precision");
+    if (status == VV_OK && precision.size > 0) {
+        status = vv_precision_parse(precision, &unit_ns, &error);
+    }
+    if (status == VV_OK) {
+        status = vv_engine_stage_frozen(exchange->http->engine, tenant_of(&parameters),
+                                        &write.staging, &error);
+        write.staging_ready = status == VV_OK;
+    }
+    if (status == VV_OK) {
+        status = parse(exchange, &write.staging, unit_ns, &error);
+    }
+    if (status == VV_OK) {
+        replace(&write);
+    } else {
+        vv_exchange_fail(exchange, status, error.message);
+    }
+    if (write.staging_ready) {
+        vv_staging_deinit(&write.staging);
+    }
+    vv_parameters_deinit(&parameters);
+}
+
+static void finish_replace(struct vv_exchange *exchange)
+{
+    vv_blocking_finish(exchange, work_replace);
+}
+
+const struct vv_handler vv_replace_handler = {
+    .finish = finish_replace, .release = vv_blocking_release, .body_bytes_max = BODY_BYTES_MAX};
+
+/* ---- GET ---- */
+
+static void write_frozen(const struct vv_http *http, int64_t until, struct vv_buffer *body)
+{
+    char text[VV_TIME_TEXT_SIZE];
+    vv_buffer_text(body, "{\"frozen_until\":");
+    if (until > VV_TIME_MIN) {
+        vv_time_format(until, text);
+        vv_buffer_format(body, "\"%s\",\"frozen_until_ns\":%" PRId64, text, until);
+    } else {
+        vv_buffer_text(body, "null");
+    }
+    vv_buffer_text(body, ",\"id_tag\":");
+    vv_json_text(body, vv_str_of(http->settings.id_tag));
+    vv_buffer_format(body, ",\"body_bytes_max\":%u}\n", BODY_BYTES_MAX);
+}
+
+static void work_frozen(struct vv_exchange *exchange)
+{
+    struct vv_parameters parameters = {0};
+    struct vv_error error = {0};
+    int64_t until;
+    enum vv_status status = vv_parameters_add_url(&parameters, exchange->connection, &error);
+    if (status == VV_OK) {
+        status =
+            vv_engine_read_frozen(exchange->http->engine, tenant_of(&parameters), &until, &error);
+    }
+    if (status == VV_OK) {
+        vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
+        write_frozen(exchange->http, until, &exchange->reply.body);
+    } else {
+        vv_exchange_fail(exchange, status, error.message);
+    }
+    vv_parameters_deinit(&parameters);
+}
+
+static void finish_frozen(struct vv_exchange *exchange)
+{
+    vv_blocking_finish(exchange, work_frozen);
+}
+
+const struct vv_handler vv_frozen_handler = {.finish = finish_frozen,
+                                             .release = vv_blocking_release};

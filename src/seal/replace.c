@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seal/replace.h"
+
+#include "base/clock.h"
+#include "seal/reroll_private.h"
+#include "seal/stale.h"
+#include "tier/cohort.h"
+
+#include <stdlib.h>
+
+struct replacing {
+    struct vv_look look;
+    const struct vv_replace *replace;
+    int64_t now_ns;
+    uint32_t *metrics; /* that the rows have, ascending */
+    size_t n_metrics;
+    struct vv_piece_list *records_out;
+    bool has_finer; /* a finer tier keeps the day */
+    enum vv_replace_verdict verdict;
+};
+
+/* What the tier that is looked at has of a unit. */
+struct found {
+    bool is_stale;
+    bool has_record;
+    bool is_rows;
+    size_t first;
+};
+
+/* ---- rows ---- */
+
+static int compare_metrics(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static bool has_any(const struct vv_column *column, size_t first, size_t end)
+{
+    bool any = false;
+    for (size_t row = first; row < end && !any; row++) {
+        any = vv_column_has(column, row);
+    }
+    return any;
+}
+
+/* Those that have a value. */
+static enum vv_status list_metrics(struct replacing *replacing)
+{
+    const struct vv_replace *replace = replacing->replace;
+    size_t most = 1;
+    for (size_t i = 0; i < replace->n_rows; i++) {
+        most += replace->rows[i].n_columns;
+    }
+    uint32_t *metrics = malloc(most * sizeof *metrics);
+    if (!metrics) {
+        return VV_NO_MEMORY;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < replace->n_rows; i++) {
+        const struct vv_rows *rows = &replace->rows[i];
+        for (size_t c = 0; c < rows->n_columns; c++) {
+            if (has_any(&rows->columns[c], 0, rows->n_rows)) {
+                metrics[n++] = rows->columns[c].metric;
+            }
+        }
+    }
+    qsort(metrics, n, sizeof *metrics, compare_metrics);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || metrics[i] != metrics[i - 1]) {
+            metrics[kept++] = metrics[i];
+        }
+    }
+    replacing->metrics = metrics;
+    replacing->n_metrics = kept;
+    return VV_OK;
+}
+
+static size_t row_at(const struct vv_rows *rows, int64_t time)
+{
+    size_t at = 0;
+    size_t end = rows->n_rows;
+    while (at < end) {
+        size_t middle = at + (end - at) / 2;
+        if (rows->times[middle] < time) {
+            at = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return at;
+}
+
+static void copy_column(const struct vv_column *from, size_t first, size_t n, struct vv_column *to)
+{
+    to->metric = from->metric;
+    to->type = from->type;
+    memcpy(to->values, from->values + first, n * sizeof *to->values);
+    for (size_t row = 0; row < n; row++) {
+        if (vv_column_has(from, first + row)) {
+            vv_column_mark(to, row);
+        }
+    }
+}
+
+/* Rows [first, end), with the columns that have something there. */
+static enum vv_status copy_rows(const struct vv_rows *rows, size_t first, size_t end,
+                                struct vv_rows *copy_out)
+{
+    enum vv_status status = vv_rows_alloc(end - first, rows->n_columns, copy_out);
+    size_t kept = 0;
+    if (status != VV_OK) {
+        return status;
+    }
+    memcpy(copy_out->times, rows->times + first, (end - first) * sizeof *rows->times);
+    memcpy(copy_out->stamps, rows->stamps + first, (end - first) * sizeof *rows->stamps);
+    for (size_t c = 0; c < rows->n_columns; c++) {
+        if (has_any(&rows->columns[c], first, end)) {
+            copy_column(&rows->columns[c], first, end - first, &copy_out->columns[kept++]);
+        }
+    }
+    for (size_t c = kept; c < rows->n_columns; c++) {
+        free(copy_out->columns[c].values);
+        free(copy_out->columns[c].present);
+    }
+    copy_out->n_columns = kept;
+    return VV_OK;
+}
+
+/* ---- what a tier has of the day ---- */
+
+static enum vv_status collect(void *context, const struct vv_piece *piece)
+{
+    bool is_wanted = piece->kind == VV_PIECE_RUN || piece->bytes.size > 0;
+    return !is_wanted || vv_piece_list_add(context, piece, true) ? VV_OK : VV_NO_MEMORY;
+}
+
+/* False: it can't be read, or is of another unit. */
+static bool look_at_piece(const struct vv_piece *piece, size_t index, const struct vv_unit *unit,
+                          struct found *found)
+{
+    struct vv_unit_record record;
+    if (vv_unit_read(piece->bytes, &record, NULL) != VV_OK) {
+        return false;
+    }
+    if (piece->kind == VV_PIECE_RUN) { /* of this unit, or of a longer one that has it */
+        found->is_stale |= record.unit.from < unit->to && record.unit.to > unit->from;
+        return true;
+    }
+    if (piece->key.span_start != unit->from) {
+        return record.unit.to <= unit->from || record.unit.from >= unit->to;
+    }
+    if (piece->part == 0) {
+        found->has_record = true;
+        found->is_rows = record.kind == VV_UNIT_ROWS;
+        found->first = index;
+    }
+    return record.kind != VV_UNIT_STALE && record.unit.from == unit->from &&
+           record.unit.to == unit->to;
+}
+
+static bool find(const struct vv_piece_list *stored, const struct vv_unit *unit,
+                 struct found *found_out)
+{
+    bool is_good = true;
+    *found_out = (struct found){0};
+    for (size_t i = 0; i < stored->n && is_good; i++) {
+        is_good = look_at_piece(&stored->items[i], i, unit, found_out);
+    }
+    return is_good;
+}
+
+/* ---- units ---- */
+
+static struct vv_stale_options stale_options(const struct vv_reroll *reroll)
+{
+    return (struct vv_stale_options){.registry = reroll->options.registry,
+                                     .store = reroll->options.store,
+                                     .ledger = reroll->options.ledger};
+}
+
+/* It is built of what is finer when it is over, as if points had come. */
+static enum vv_status make_stale(struct replacing *replacing, enum vv_space tier)
+{
+    struct vv_look *look = &replacing->look;
+    const struct vv_stale_options options = stale_options(look->reroll);
+    struct vv_stale stale;
+    struct vv_stale_unit cohort;
+    vv_stale_begin(&stale, &options, look->source, look->measurement,
+                   vv_stamp_make((uint64_t)(replacing->now_ns / VV_MICROSECOND), 0));
+    stale.open_at = INT64_MAX;
+    struct vv_stale_unit unit = vv_stale_unit_of(&stale, tier, replacing->replace->day);
+    enum vv_status status = vv_stale_put(&options, &unit, look->error);
+    if (status == VV_OK && vv_stale_cohort(&options, tier, &unit, &cohort)) {
+        status = vv_stale_put(&options, &cohort, look->error);
+    }
+    return status;
+}
+
+/* The rows of the day that lie in the unit. */
+static enum vv_status rows_of(const struct vv_replace *replace, const struct vv_unit *unit,
+                              struct vv_rows *slices, size_t *n_out)
+{
+    enum vv_status status = VV_OK;
+    *n_out = 0;
+    for (size_t i = 0; i < replace->n_rows && status == VV_OK; i++) {
+        size_t first = row_at(&replace->rows[i], unit->from);
+        size_t end = row_at(&replace->rows[i], unit->to);
+        if (first < end) {
+            status = copy_rows(&replace->rows[i], first, end, &slices[*n_out]);
+            *n_out += status == VV_OK;
+        }
+    }
+    return status;
+}
+
+static enum vv_status write_record(struct replacing *replacing, enum vv_space tier,
+                                   const struct vv_unit *unit, const struct found *found)
+{
+    struct vv_look *look = &replacing->look;
+    const struct vv_replace *replace = replacing->replace;
+    struct vv_rows *slices = calloc(replace->n_rows, sizeof *slices);
+    struct vv_pyramid_replacement replacement = {
+        .tier = tier,
+        .place = look->place,
+        .unit = *unit,
+        .key = vv_unit_key(tier, look->tiers.spaces[tier], look->source, look->measurement,
+                           unit->from),
+        .has_record = found->has_record,
+        .records = &look->reroll->stored,
+        .first = found->first,
+        .is_rows = found->is_rows,
+        .from = replace->day,
+        .to = replace->day + VV_DAY,
+        .metrics = replacing->metrics,
+        .n_metrics = replacing->n_metrics,
+        .rows = slices,
+    };
+    enum vv_status status =
+        slices ? rows_of(replace, unit, slices, &replacement.n_rows) : VV_NO_MEMORY;
+    if (status == VV_OK && (found->has_record || replacement.n_rows > 0)) {
+        status = vv_pyramid_replace(look->reroll->pyramid, &replacement, replacing->records_out,
+                                    look->error);
+        if (status == VV_OK) {
+            status = vv_reroll_tell_cohort(look->reroll, tier, replacing->now_ns, &replacement.key,
+                                           unit->to, look->error);
+        }
+    }
+    for (size_t i = 0; slices && i < replacement.n_rows; i++) {
+        vv_rows_free(&slices[i]);
+    }
+    free(slices);
+    return status;
+}
+
+static bool keeps(const struct replacing *replacing, enum vv_space tier, int64_t time)
+{
+    const struct vv_look *look = &replacing->look;
+    uint32_t space = look->tiers.spaces[tier];
+    if (space == VV_REGISTRY_NONE) {
+        return false;
+    }
+    int64_t retention = vv_registry_retention(look->reroll->options.registry, space);
+    struct vv_plan plan = vv_tier_plan(tier);
+    int64_t bucket = vv_time_floor(time, plan.bucket_ns);
+    return retention == 0 || (retention != VV_SPACE_OFF_NS &&
+                              bucket + plan.bucket_ns >= replacing->now_ns - retention);
+}
+
+/* Whether a unit without a record certainly has nothing: the tier was on when it was written, or
+ * nothing that it could be built of is left. */
+static bool is_empty(const struct replacing *replacing, enum vv_space tier,
+                     const struct vv_unit *unit)
+{
+    const struct vv_reroll_bounds *bounds = replacing->look.bounds;
+    bool is_left = unit->to > bounds->raw_from;
+    for (int finer = 0; finer < (int)tier; finer++) {
+        is_left |= keeps(replacing, (enum vv_space)finer, unit->to - 1);
+    }
+    return !is_left || bounds->tier_from[tier] <= unit->from;
+}
+
+/* A unit that has no record gets one if it is of this day alone, or had nothing else; else it is
+ * built of what is finer, which keeps more of it. */
+static enum vv_status replace_unit(struct replacing *replacing, enum vv_space tier,
+                                   const struct vv_unit *unit)
+{
+    struct vv_look *look = &replacing->look;
+    struct found found;
+    if (!find(&look->reroll->stored, unit, &found)) {
+        replacing->verdict = VV_REPLACE_DIVIDED;
+        return VV_OK;
+    }
+    bool is_open = unit->to > replacing->now_ns;
+    bool is_whole = unit->to - unit->from <= VV_DAY || is_empty(replacing, tier, unit);
+    if (found.is_stale && !replacing->has_finer) {
+        replacing->verdict = VV_REPLACE_WAITS;
+        return VV_OK;
+    }
+    if (found.has_record || (!found.is_stale && !is_open && is_whole)) {
+        return write_record(replacing, tier, unit, &found);
+    }
+    if (!replacing->has_finer) {
+        replacing->verdict = VV_REPLACE_SHARED;
+        return VV_OK;
+    }
+    return found.is_stale ? VV_OK : make_stale(replacing, tier);
+}
+
+/* ---- a tier ---- */
+
+static enum vv_status replace_tier(struct replacing *replacing, enum vv_space tier)
+{
+    struct vv_look *look = &replacing->look;
+    struct vv_piece_list *stored = &look->reroll->stored;
+    int64_t from = replacing->replace->day;
+    int64_t to = from + VV_DAY;
+    enum vv_status status = vv_look_visit_tier(look, tier, from, to, collect, stored);
+    for (int64_t at = from; at < to && status == VV_OK && replacing->verdict == VV_REPLACE_GOOD;) {
+        struct vv_unit unit = vv_unit_of(tier, look->plans.plans, look->plans.n, at);
+        status = replace_unit(replacing, tier, &unit);
+        at = unit.to;
+    }
+    vv_piece_list_truncate(stored, 0);
+    return status;
+}
+
+enum vv_status vv_replace_day(struct vv_reroll *reroll, const struct vv_replace *replace,
+                              const struct vv_reroll_bounds *bounds, int64_t now_ns,
+                              struct vv_piece_list *records_out,
+                              enum vv_replace_verdict *verdict_out, struct vv_error *error)
+{
+    struct replacing replacing = {
+        .look = vv_look_of(reroll, replace->source, replace->measurement, bounds, error),
+        .replace = replace,
+        .now_ns = now_ns,
+        .records_out = records_out,
+        .verdict = VV_REPLACE_GOOD,
+    };
+    enum vv_status status = list_metrics(&replacing);
+    for (int tier = 0; tier < VV_SPACES && status == VV_OK && replacing.n_metrics > 0 &&
+                       replacing.verdict == VV_REPLACE_GOOD;
+         tier++) {
+        if (keeps(&replacing, (enum vv_space)tier, replace->day)) {
+            status = replace_tier(&replacing, (enum vv_space)tier);
+            replacing.has_finer = true;
+        }
+    }
+    if (replacing.verdict == VV_REPLACE_GOOD && !replacing.has_finer) {
+        replacing.verdict = VV_REPLACE_GONE;
+    }
+    if (vv_reroll_is_damage(status)) {
+        replacing.verdict = VV_REPLACE_DIVIDED;
+        status = VV_OK;
+    }
+    *verdict_out = replacing.verdict;
+    vv_piece_list_truncate(&reroll->stored, 0);
+    free(replacing.metrics);
+    return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory: try again later")
+                                  : status;
+}

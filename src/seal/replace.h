@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replacing a day of a series that only tiers hold: the points of a whole UTC day, which are
+ * frozen, become its steps in all tiers that keep them. Of the measurement's metrics those that the
+ * points have are replaced, whole steps at a time; the others stay as they are, and so does every
+ * other day. The points themselves are kept nowhere. For a store that is not shared.
+ *
+ * Here the records are only made; who calls writes them, all or none. Storage thread.
+ */
+#ifndef VV_SEAL_REPLACE_H
+#define VV_SEAL_REPLACE_H
+
+#include "seal/pieces.h"
+#include "seal/reroll.h"
+
+/* A day of one measurement of one source. */
+struct vv_replace {
+    uint32_t source; /* has a plan */
+    uint32_t measurement;
+    int64_t day;                /* where it begins */
+    const struct vv_rows *rows; /* of it, ascending in time, one for each time … */
+    size_t n_rows;              /* … in so many pieces, at least one */
+};
+
+/* Why it can't be replaced. */
+enum vv_replace_verdict {
+    VV_REPLACE_GOOD,
+    VV_REPLACE_GONE,   /* no tier keeps so old a day */
+    VV_REPLACE_WAITS,  /* what the finest tier has of it is to be built again: later it can be */
+    VV_REPLACE_SHARED, /* only a unit keeps it that has younger days, too, not all of them frozen */
+    VV_REPLACE_DIVIDED, /* a tier has units there that the source's plans do not know, or can't be
+                           read */
+};
+
+/* Appends the records that tiers have then, and puts what makes others stale that are built of
+ * them, to be durable before the records are written. Errors of the store; VV_TOO_LARGE: more
+ * metrics or steps than a record has; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_replace_day(struct vv_reroll *reroll,
+                                            const struct vv_replace *replace,
+                                            const struct vv_reroll_bounds *bounds, int64_t now_ns,
+                                            struct vv_piece_list *records_out,
+                                            enum vv_replace_verdict *verdict_out,
+                                            struct vv_error *error);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replacing days that are frozen: all tiers have the new points' steps and nothing else changes,
+ * whatever crashes when.
+ */
+#include "steps_rig.h"
+
+static enum vv_status try_replace(struct place *place, struct vv_str text, struct vv_error *error)
+{
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    enum vv_status status = vv_engine_stage_frozen(place->engine, TENANT, &staging, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    status = vv_engine_replace(place->engine, vv_staging_take_batch(&staging), error);
+    vv_staging_deinit(&staging);
+    return status;
+}
+
+/* n points of v in each hour of the day. */
+static void fill_day(struct vv_buffer *text, const char *series, int day, int n)
+{
+    for (int i = 0; i < 24 * n; i++) {
+        vv_buffer_format(text, "%s v=%d %lld\n", series, i,
+                         (long long)(start + day * VV_DAY + i * (VV_HOUR / n)));
+    }
+}
+
+static enum vv_status replace_day(struct place *place, const char *series, int day, int n)
+{
+    struct vv_buffer text = {0};
+    struct vv_error error = {0};
+    fill_day(&text, series, day, n);
+    enum vv_status status =
+        try_replace(place, (struct vv_str){(char *)text.data, text.size}, &error);
+    vv_buffer_deinit(&text);
+    return status;
+}
+
+static uint64_t minutes(struct place *place, const char *metric, const char *tag)
+{
+    return count(place, "minute", "1m", metric, tag);
+}
+
+/* The second day of h=a has so many points of v in an hour, the others what they had. */
+static void assert_day_has(struct place *place, int n)
+{
+    uint64_t expected = (uint64_t)((HOURS - 24) * EACH + 24 * n);
+    assert_int_equal(minutes(place, "m.v", "h=a"), expected);
+    assert_int_equal(hours(place, "m.v", "h=a"), expected);
+    assert_int_equal(days(place, "m.v", "h=a"), expected);
+    assert_int_equal(hours(place, "m.v", NULL), expected + HOURS * EACH);
+    assert_int_equal(days(place, "m.v", NULL), expected + HOURS * EACH);
+    assert_int_equal(days(place, "m.w", NULL), 2 * HOURS * EACH);
+    assert_int_equal(minutes(place, "m.w", "h=a"), HOURS * EACH);
+    assert_int_equal(minutes(place, "m.v", "h=b"), HOURS * EACH);
+}
+
+static void begin_frozen(struct place *place)
+{
+    begin_whole(place);
+    set_retentions(place, 2 * VV_DAY, 0, 0);
+    expire(place);
+    assert_day_has(place, EACH);
+}
+
+/* ---- tests ---- */
+
+static void a_day_is_replaced_in_all_tiers_and_nothing_else(void **state)
+{
+    (void)state;
+    static const int each[] = {2, 60, 1, 1800, 7}; /* rows in place of steps, and back */
+    struct place place;
+    begin_frozen(&place);
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
+        assert_int_equal(replace_day(&place, "m,h=a", 1, each[i]), VV_OK);
+        assert_day_has(&place, each[i]);
+        seal_all(&place); /* what sources have together is built again */
+        assert_day_has(&place, each[i]);
+        assert_int_equal(count(&place, "raw", "1h", "m.v", NULL), 0);
+    }
+    crash(&place, 1);
+    assert_day_has(&place, 7);
+    end(&place);
+}
+
+static void a_source_that_never_was_gets_what_tiers_keep(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    assert_int_equal(replace_day(&place, "m,h=new", 0, 30), VV_OK);
+    assert_int_equal(hours(&place, "m.v", "h=new"), 24 * 30);
+    assert_int_equal(days(&place, "m.v", "h=new"), 24 * 30);
+    assert_int_equal(replace_day(&place, "m,h=new", -300, 30), VV_OK); /* only days are kept */
+    crash(&place, 2);
+    assert_int_equal(days(&place, "m.v", "h=new"), 2 * 24 * 30);
+    assert_int_equal(hours(&place, "m.v", "h=new"), 24 * 30);
+    assert_int_equal(days(&place, "m.v", "h=a"), HOURS * EACH);
+    end(&place);
+}
+
+static void what_is_not_frozen_is_not_replaced(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_frozen(&place);
+    assert_int_equal(replace_day(&place, "m,h=a", DAYS + 38, 1), VV_INVALID);
+    assert_int_equal(replace_day(&place, "m,h=a", DAYS + 39, 1), VV_INVALID);
+    assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH);
+    end(&place);
+}
+
+static void a_deletion_that_is_not_swept_is_waited_for(void **state)
+{
+    (void)state;
+    struct place place;
+    struct vv_error error = {0};
+    struct vv_deleted deleted;
+    begin_frozen(&place);
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), TENANT},
+        {VV_STR_LITERAL("tag"), VV_STR_LITERAL("h=a")},
+        {VV_STR_LITERAL("from"), VV_STR_LITERAL("0")},
+        {VV_STR_LITERAL("to"), VV_STR_LITERAL("1767484800000000000")}};
+    struct vv_request *request;
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
+                                      place.clock.clock.wall_ns(&place.clock.clock), &request,
+                                      &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_delete(place.engine, request, &deleted, &error), VV_OK);
+    vv_request_destroy(request);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OVERLOAD);
+    step_all(&place, VV_TASK_SWEEP);
+    assert_int_equal(hours(&place, "m.v", "h=a"), 0);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OK);
+    for (uint64_t turn = 0; turn < 4; turn++) { /* it is not swept again */
+        assert_int_equal(hours(&place, "m.v", "h=a"), 24 * 5);
+        assert_int_equal(days(&place, "m.v", "h=a"), 24 * 5);
+        assert_int_equal(minutes(&place, "m.v", "h=a"), 24 * 5);
+        step_all(&place, VV_TASK_SWEEP);
+        seal_all(&place);
+        crash(&place, turn);
+    }
+    end(&place);
+}
+
+/* Of the blocks of several eras some may be there when it ends. */
+static const struct vv_store_ops *whole_ops;
+static int64_t puts_left;
+
+static enum vv_status put_some(struct vv_store *store, const struct vv_piece *pieces, size_t n,
+                               struct vv_error *error)
+{
+    for (size_t begin = 0; begin < n;) {
+        size_t end = begin + 1;
+        while (end < n && vv_span_key_compare(&pieces[end].key, &pieces[begin].key) == 0) {
+            end++;
+        }
+        if (puts_left-- <= 0) {
+            return vv_error_set(error, VV_IO, "the disk is gone");
+        }
+        enum vv_status status = whole_ops->put_blocks(store, pieces + begin, end - begin, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        begin = end;
+    }
+    return VV_OK;
+}
+
+/* Whole before, or whole after. */
+static bool assert_whole(struct place *place)
+{
+    bool is_new = hours(place, "m.v", "h=a") != HOURS * EACH;
+    assert_day_has(place, is_new ? 5 : EACH);
+    return is_new;
+}
+
+/* As it was. */
+static void put_back(struct place *place)
+{
+    assert_int_equal(replace_day(place, "m,h=a", 1, EACH), VV_OK);
+    assert_day_has(place, EACH);
+}
+
+static void a_crash_at_any_write_leaves_a_day_as_it_was_or_replaced(void **state)
+{
+    (void)state;
+    struct place place;
+    bool is_done = false;
+    int n_new = 0;
+    int n_old = 0;
+    begin_frozen(&place);
+    for (uint32_t wait = 0; !is_done; wait++) {
+        vv_store_memory_fail_later(place.store, VV_IO, wait, 1000000);
+        is_done = replace_day(&place, "m,h=a", 1, 5) == VV_OK;
+        vv_store_memory_fail(place.store, VV_OK, 0);
+        crash(&place, wait);
+        *(assert_whole(&place) ? &n_new : &n_old) += 1;
+        put_back(&place);
+    }
+    assert_true(n_old > 3);
+    assert_true(n_new > 3);
+    end(&place);
+}
+
+static void blocks_that_are_put_in_part_are_put_again_at_the_start(void **state)
+{
+    (void)state;
+    struct place place;
+    bool is_done = false;
+    int turns = 0;
+    begin_frozen(&place);
+    whole_ops = place.store->ops;
+    struct vv_store_ops ops = *whole_ops;
+    ops.put_blocks = put_some;
+    for (int64_t puts = 0; !is_done; puts++) {
+        puts_left = puts;
+        place.store->ops = &ops;
+        is_done = replace_day(&place, "m,h=a", 1, 5) == VV_OK;
+        place.store->ops = whole_ops;
+        crash(&place, (uint64_t)puts);
+        assert_day_has(&place, 5);
+        put_back(&place);
+        turns++;
+    }
+    assert_true(turns > 20); /* hours of minutes, the hours, the days */
+    end(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_day_is_replaced_in_all_tiers_and_nothing_else),
+        cmocka_unit_test(a_source_that_never_was_gets_what_tiers_keep),
+        cmocka_unit_test(what_is_not_frozen_is_not_replaced),
+        cmocka_unit_test(a_deletion_that_is_not_swept_is_waited_for),
+        cmocka_unit_test(a_crash_at_any_write_leaves_a_day_as_it_was_or_replaced),
+        cmocka_unit_test(blocks_that_are_put_in_part_are_put_again_at_the_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
