@@ -163,14 +163,15 @@ class Replaced(FrozenTest):
         server = self.launch(tiers={"minute": "30d", "hour": "365d", "day": "forever"})
         self.freeze(server)
         ages = {500: ("1d", DAY), 60: ("1h", HOUR), 15: ("1m", MINUTE)}
-        lines = {age: [f"n,host=x,site=y v={i}i {days_ago(age) + i * 10 * SECOND}"
+        begins = {age: self.start + (60 - age) * DAY for age in ages}
+        lines = {age: [f"n,host=x,site=y v={i}i {begins[age] + i * 10 * SECOND}"
                        for i in range(8640)] for age in ages}
         now = [f"n,host=x,site=y v=1i {time.time_ns() - HOUR}"]
         path = self.file("years.lp", now + sum(lines.values(), []))
         self.finish(self.backfill(server, path), OK, "25,920 of the points were of frozen days")
         for age, (step, length) in ages.items():
             answer = server.get("/api/v1/query", metric="n.v", step=step, agg="count,sum",
-                                from_=str(days_ago(age)), to=str(days_ago(age) + DAY)).json()
+                                from_=str(begins[age]), to=str(begins[age] + DAY)).json()
             self.assertEqual(len(answer["series"]), 1)
             found = answer["series"][0]["points"]
             self.assertEqual((len(found), sum(step[1] for step in found)), (DAY // length, 8640))
@@ -280,7 +281,7 @@ class Interrupted(FrozenTest):
         self.freeze(server)
         new = self.lines(10, days=6, sources="ab", step=61 * SECOND)
         path = self.file("new.lp", new)
-        arguments = (path, "--memory", "64KiB", "--batch-bytes", "1KiB", "--rate", "12000",
+        arguments = (path, "--memory", "64KiB", "--batch-bytes", "1KiB", "--rate", "4000",
                      "--retry", "60s")
         listen = "%s:%d" % server.address
         server.command = lambda: [PROGRAM, "serve", "--data", str(server.data), "--listen", listen,
