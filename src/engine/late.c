@@ -2,6 +2,8 @@
 /* What tenants want done with points that come late. */
 #include "engine/engine_private.h"
 
+_Static_assert(VV_SETTINGS_FOLD_NS_MAX <= VV_LATE_FOLD_NS_MAX, "no fold is further away");
+
 struct vv_late vv_engine_late_of(const struct vv_settings *settings)
 {
     struct vv_late late = {VV_LATE_ACCEPT, 0};
@@ -32,10 +34,13 @@ enum vv_status vv_engine_check_late(const struct vv_engine *engine,
 static enum vv_status check(struct vv_engine *engine, uint32_t tenant, struct vv_late late,
                             struct vv_error *error)
 {
-    if (late.policy == VV_LATE_SEPARATE && engine->store->ops->shared) {
+    struct vv_store *store = engine->store;
+    bool is_rows = store->ops->values_max && store->ops->values_max(store, tenant) > 0;
+    if (late.policy == VV_LATE_SEPARATE && is_rows) {
         return vv_error_set(error, VV_INVALID,
-                            "late points are kept apart by the embedded store only, for now: take "
-                            "accept or refuse");
+                            "each value of this tenant is kept as a row for any client of "
+                            "Cassandra (cassandra.rows_tenants), and late points that are kept "
+                            "apart are in blocks: take accept or refuse");
     }
     if (!vv_late_is_good(late)) {
         return vv_error_set(error, VV_INVALID,

@@ -273,7 +273,7 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
     for (size_t i = plans.n; i-- > 0 && plans.plans[i].from_ns > job->time;) {
         next = plans.plans[i].from_ns; /* other plans' buckets need not be aligned to these */
     }
-    uint32_t late = vv_registry_late_space(engine->registry, place);
+    uint32_t late = vv_registry_late_seen(engine->registry, place);
     enum vv_status status = nearest(engine, place, source, bucket.start, &next, error);
     if (status == VV_OK && late != VV_REGISTRY_NONE) {
         status = nearest(engine, late, source, bucket.start, &next, error);

@@ -548,12 +548,13 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
     return status;
 }
 
-/* Spans are read where the others have put them, and marked when they can know why: what was told
- * must have landed. Single values are removed all the same. */
+/* Spans are read where the others have put them, which may be a space of late points that was told
+ * a moment ago, and marked when they can know why: what was told must have landed. Single values
+ * are removed all the same. */
 static enum vv_status begin_beside_others(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
-    enum vv_status status = vv_learn_if_old(engine, error);
+    enum vv_status status = vv_fleet_learn(engine->fleet, error);
     if (status == VV_OK) {
         status = vv_engine_confirm(engine, error);
     }

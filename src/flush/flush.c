@@ -328,15 +328,19 @@ static void count(struct flush *flush, const struct vv_bucket *bucket,
 }
 
 /* Single values have no marks of their own: nothing else would say that an open unit is to be built
- * when it is over. */
-static void begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
+ * when it is over. Late points that are kept apart have one for the fold, which may be days later.
+ */
+static bool marks_open(const struct flush *flush, uint32_t place, bool late)
 {
     struct vv_store *store = flush->options->store;
-    uint32_t place = vv_registry_place(flush->options->registry, measurement);
+    return flush->options->fleet &&
+           (late || (store->ops->values_max && store->ops->values_max(store, place) > 0));
+}
+
+static void begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
+{
     vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
     flush->stale.later = flush->options->fleet ? &flush->later : NULL;
-    flush->stale.marks_open =
-        flush->options->fleet && store->ops->values_max && store->ops->values_max(store, place) > 0;
 }
 
 /* Up to where units are listed that end. Whether one that is open is above something that is parked
@@ -371,6 +375,7 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         bool late = is_late(flush, rows, first);
         key.partition.tenant = late ? flush->late_space : place;
         vv_stale_not_before(&flush->stale, late ? fold_of(flush) : INT64_MIN);
+        flush->stale.marks_open = marks_open(flush, place, late);
         size_t end = first + 1;
         while (
             end < rows->n_rows && rows->times[end] < span_end &&
@@ -443,7 +448,11 @@ static enum vv_status use_names(struct flush *flush, uint32_t source, uint32_t m
     }
     uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
     struct vv_tiers tiers = vv_registry_tiers(flush->options->registry, tenant);
+    uint32_t late = vv_registry_late_space(flush->options->registry, tenant);
     enum vv_status status = vv_fleet_use(fleet, VV_REGISTRY_TENANT, tenant, flush->error);
+    if (status == VV_OK && late != VV_REGISTRY_NONE) {
+        status = vv_fleet_use(fleet, VV_REGISTRY_TENANT, late, flush->error);
+    }
     for (size_t i = 0; i < VV_SPACES && tiers.any && status == VV_OK; i++) {
         status = tiers.spaces[i] == VV_REGISTRY_NONE
                      ? VV_OK

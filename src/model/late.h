@@ -24,6 +24,9 @@ struct vv_late {
 #define VV_LATE_LIMIT_NS_MIN INT64_C(1000000000)
 #define VV_LATE_LIMIT_NS_MAX (INT64_C(36525) * 86400 * 1000000000)
 
+/* Those that are kept apart are folded at least so often. */
+#define VV_LATE_FOLD_NS_MAX (INT64_C(7) * 86400 * 1000000000)
+
 /* "refuse". */
 struct vv_str vv_late_word(enum vv_late_policy policy);
 /* The policy of this word; false: there is none. */

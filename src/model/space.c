@@ -100,12 +100,16 @@ bool vv_space_of_name(struct vv_str name, enum vv_space *space_out)
     return false;
 }
 
+bool vv_space_is_late_name(struct vv_str name)
+{
+    return vv_str_equal(suffixes[VV_SPACE_LATE], suffix_of(name));
+}
+
 bool vv_space_has_good_suffix(struct vv_str name)
 {
     enum vv_space space;
     bool is_class = vv_space_place_name(name).size > vv_space_tenant_name(name).size;
     struct vv_str suffix = suffix_of(name);
     return (!is_class || vv_space_is_class_name(vv_space_class_name(name))) &&
-           (suffix.size == 0 || vv_space_of_name(name, &space) ||
-            vv_str_equal(suffixes[VV_SPACE_LATE], suffix));
+           (suffix.size == 0 || vv_space_of_name(name, &space) || vv_space_is_late_name(name));
 }

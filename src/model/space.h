@@ -46,6 +46,8 @@ struct vv_str vv_space_class_name(struct vv_str name);
 bool vv_space_is_class_name(struct vv_str name);
 /* Whether a name is that of a tier's space; which one then. */
 bool vv_space_of_name(struct vv_str name, enum vv_space *space_out);
+/* Whether a name is that of the space of a place's late points. */
+bool vv_space_is_late_name(struct vv_str name);
 /* Whether the name is one of a space or a class; that it is well-formed is not looked at. */
 bool vv_space_is_name(struct vv_str name);
 /* Whether what follows a tenant's name, if anything does, is a class or a suffix, or both. */

@@ -2,10 +2,10 @@
 /*
  * A scan's state and its windows. Private to scan.c, scan_window.c, scan_lane.c and scan_head.c.
  *
- * A scan has a lane for each region of which plans are known, the own one as the first, and one for
- * the place's late points, where they are kept apart: looked for after the head, as what it had
- * may have gone there. Regions have buckets and spans of their own; a window is the same for all
- * lanes, and what they have in it is merged, with the head, by stamps.
+ * A scan has a lane for each region of which plans are known, the own one as the first, and one
+ * more of each for the place's late points, where they are kept apart: looked for after the head,
+ * as what it had may have gone there. Regions have buckets and spans of their own; a window is the
+ * same for all lanes, and what they have in it is merged, with the head, by stamps.
  *
  * What makes a scan safe beside flushes and seals, for each window: the head is read FIRST, then
  * the source's plans, then the store. A row that was acknowledged before is in the head at the
@@ -73,7 +73,7 @@ struct vv_scan {
     bool copied;         /* the copy has all that the head had of what was left then */
     struct vv_rows copy; /* ascending in time */
     size_t n_lanes;
-    struct vv_lane lanes[VV_REGIONS_MAX + 1];
+    struct vv_lane lanes[2 * VV_REGIONS_MAX];
 };
 
 _Static_assert(VV_SPLITS_MAX <= 64, "splits fit a word");

@@ -64,11 +64,17 @@ void vv_scan_expect_all(struct vv_scan *scan)
 /* Asks the store where it has any, before it reads: few sources have late points. */
 static void note_late_lane(struct vv_scan *scan)
 {
-    uint32_t space = vv_registry_late_space(scan->context->registry, scan->options.place);
-    bool has = scan->n_lanes > 0 && scan->lanes[scan->n_lanes - 1].is_late;
-    if (!has && space != VV_REGISTRY_NONE) {
-        scan->lanes[scan->n_lanes++] =
-            (struct vv_lane){.tenant = space, .is_late = true, .begun = true, .store_empty = true};
+    uint32_t space = vv_registry_late_seen(scan->context->registry, scan->options.place);
+    size_t n = scan->n_lanes;
+    if (n == 0 || scan->lanes[n - 1].is_late || space == VV_REGISTRY_NONE) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        scan->lanes[scan->n_lanes++] = (struct vv_lane){.tenant = space,
+                                                        .region = scan->lanes[i].region,
+                                                        .is_late = true,
+                                                        .begun = true,
+                                                        .store_empty = true};
     }
 }
 

@@ -96,6 +96,8 @@ int vv_tiers_below(const struct vv_tiers *tiers, int above);
 /* Where a tenant's late points are kept apart; VV_REGISTRY_NONE: nowhere, and they never were.
  * Lock-free. */
 uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t tenant);
+/* The same, also where it was only learnt so far: what other nodes have put there is to be read. */
+uint32_t vv_registry_late_seen(struct vv_registry *registry, uint32_t tenant);
 /* The tenant that a space or a class is of; a tenant is its own. Lock-free. */
 uint32_t vv_registry_owner(struct vv_registry *registry, uint32_t number);
 /* The place that a space is of, of any kind; a place is its own. Lock-free. */

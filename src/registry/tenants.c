@@ -243,6 +243,17 @@ uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t number)
     return space > 0 ? space - 1 : VV_REGISTRY_NONE;
 }
 
+uint32_t vv_registry_late_seen(struct vv_registry *registry, uint32_t number)
+{
+    char room[VV_SPACE_NAME_MAX];
+    uint32_t space = vv_registry_late_space(registry, number);
+    struct vv_str name = vv_registry_tenant_name(registry, number);
+    bool is_place = name.size > 0 && vv_space_place_name(name).size == name.size;
+    return space == VV_REGISTRY_NONE && is_place
+               ? vv_tenant_find(registry, space_name(name, VV_SPACE_LATE, room))
+               : space;
+}
+
 static bool is_on(struct vv_registry *registry, uint32_t space)
 {
     return vv_registry_retention(registry, space) != VV_SPACE_OFF_NS;

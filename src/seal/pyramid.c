@@ -57,7 +57,7 @@ enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid
     *build = (struct vv_build){
         .pyramid = pyramid,
         .place = place,
-        .late = vv_registry_late_space(registry, place),
+        .late = vv_registry_late_seen(registry, place),
         .whole_from = pyramid->options.whole_from
                           ? pyramid->options.whole_from(pyramid->options.whole_context, place)
                           : INT64_MIN,

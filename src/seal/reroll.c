@@ -113,7 +113,7 @@ static enum vv_status prove_points(struct vv_look *look, uint32_t number, int64_
 
 static enum vv_status prove_raw(struct vv_look *look, int64_t from, int64_t to)
 {
-    uint32_t late = vv_registry_late_space(look->reroll->options.registry, look->place);
+    uint32_t late = vv_registry_late_seen(look->reroll->options.registry, look->place);
     if (from < look->bounds->raw_from) {
         refuse(look, VV_REROLL_EXPIRED);
     }

@@ -8,12 +8,15 @@
 #define VV_SETTINGS_SETTINGS_H
 
 #include "base/bytes.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 
 #define VV_SETTING_TEXT_MAX 256
 
 /* Dotted YAML names in comments. Sizes in bytes, times in ns. */
+#define VV_SETTINGS_FOLD_NS_MAX (7 * VV_DAY) /* of late.fold_every */
+
 struct vv_settings {
     char data[VV_SETTING_TEXT_MAX];      /* data: folder, default "varve-data" */
     char log_level[VV_SETTING_TEXT_MAX]; /* log.level: debug|info|warn|error */

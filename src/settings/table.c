@@ -146,16 +146,17 @@ const struct vv_setting vv_setting_table[] = {
     INT("seal.zstd_level", zstd_level, "1", 1, 19, "no zstd",
         "How hard sealed blocks are compressed after the codec of the columns"),
 
-    ENUM("late.policy", late_policy, "accept", "accept|separate|refuse",
-         "What new tenants do with late points, those that are older than late.limit when they "
-         "come. accept: their spans are sealed again, and the tiers above built again. separate: "
-         "they are kept apart from what came in time, merged by each answer, and folded into the "
-         "tiers at a set time (with the embedded store). refuse: they are refused, with a reason "
-         "that names the limit. `varve tenants set` changes one tenant's"),
+    ENUM(
+        "late.policy", late_policy, "accept", "accept|separate|refuse",
+        "What new tenants do with late points, those that are older than late.limit when they "
+        "come. accept: their spans are sealed again, and the tiers above built again. separate: "
+        "they are kept apart from what came in time, merged by each answer, and folded into the "
+        "tiers at a set time (on Cassandra not of tenants that are kept as rows). refuse: they are "
+        "refused, with a reason that names the limit. `varve tenants set` changes one tenant's"),
     DURATION("late.limit", late_limit_ns, "1h", VV_SECOND, YEARS_100, NULL,
              "How old a point may be when it comes before it is late, where a tenant has set no "
              "limit of its own. Whole seconds"),
-    DURATION("late.fold_every", late_fold_every_ns, "1d", VV_SECOND, 7 * VV_DAY, NULL,
+    DURATION("late.fold_every", late_fold_every_ns, "1d", VV_SECOND, VV_SETTINGS_FOLD_NS_MAX, NULL,
              "How often late points that are kept apart are sealed, and folded into the tiers"),
     DURATION("late.fold_at", late_fold_at_ns, "2h", VV_SECOND, 7 * VV_DAY, "midnight",
              "When that is done: so long after midnight (UTC), or after another multiple of "

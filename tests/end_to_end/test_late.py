@@ -5,7 +5,9 @@ import time
 import unittest
 
 from expectation import HOUR, MINUTE
-from varve_process import ON_CASSANDRA, VarveTest, embedded_only, wait_until
+from varve_process import SEALS, VarveTest, wait_until
+
+needs_blocks = unittest.skipUnless(SEALS, "rows are not kept apart")
 
 
 class Late(VarveTest):
@@ -83,7 +85,8 @@ class Late(VarveTest):
                     "seal.quiet": "0s", "seal.spread": "1s", "seal.interval": "200ms"}
         server = self.server(settings=settings).start()
         self.assertStatus(server.request("PUT", "/api/v1/tenants",
-                                         '{"tenant":"plant","tiers":"default"}'), 200)
+                                         '{"tenant":"plant","tiers":{"minute":"forever",'
+                                         '"hour":"forever","day":"forever"}}'), 200)
         self.start = (time.time_ns() - 26 * HOUR) // HOUR * HOUR
         self.assertStatus(server.write(
             [f"m v={i} {self.start + i * MINUTE}" for i in range(60)], "plant"), 204)
@@ -91,7 +94,7 @@ class Late(VarveTest):
         self.assertStatus(self.set_late(server, "plant", late="separate", late_limit="1h"), 200)
         return server
 
-    @embedded_only("late points are kept apart by it only")
+    @needs_blocks
     def test_late_points_that_are_kept_apart_are_in_every_answer(self):
         server = self.begin_separate("7d")
         second = self.start + 30_000_000_000
@@ -117,7 +120,7 @@ class Late(VarveTest):
         self.assertStatus(server.flush(seal=True), 204)
         self.assertEqual(server.rows("plant", metric="m.v"), before[:1] + before[2:])
 
-    @embedded_only("late points are kept apart by it only")
+    @needs_blocks
     def test_late_points_are_folded_at_the_set_time(self):
         server = self.begin_separate("2s")
         self.assertStatus(server.write(f"m v=1000 {self.start + 30_000_000_000}", "plant"), 204)
@@ -127,7 +130,7 @@ class Late(VarveTest):
         self.assertEqual(self.counts(server), counts)
         self.assertEqual(server.metrics().sum("varve_reseals_total"), 0)
 
-    @embedded_only("late points are kept apart by it only")
+    @needs_blocks
     def test_new_tenants_keep_late_points_apart_as_the_settings_say(self):
         server = self.server(settings={"late.policy": "separate", "late.fold_every": "7d"}).start()
         self.assertStatus(self.write_at(server, 2 * HOUR), 204)
@@ -140,10 +143,10 @@ class Late(VarveTest):
 
     def test_separate_is_refused_where_it_cannot_be(self):
         server = self.server(settings={"late.fold_every": "3d"}).start()
-        if ON_CASSANDRA:
+        if not SEALS:
             answer = self.set_late(server, "plant", late="separate")
             self.assertStatus(answer, 400)
-            self.assertIn("embedded", answer.text)
+            self.assertIn("rows_tenants", answer.text)
             return
         self.assertStatus(server.request(
             "PUT", "/api/v1/tenants",

@@ -36,6 +36,12 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
     return statement;
 }
 
+const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answer *answer,
+                                                      uint8_t class)
+{
+    return answer->is_late ? answer->view->read_late[class] : answer->view->read_blocks[class];
+}
+
 /* ---- answers, in the session's thread ---- */
 
 static void release(struct vv_store_answer *answer)
@@ -111,9 +117,10 @@ static void ask_blocks(struct vv_store_answer *answer)
         if (!vv_regions_has_class(answer->view, class)) {
             continue;
         }
-        struct vvcql_statement *statement = vv_cassandra_question(
-            answer, answer->view->read_blocks[class], vv_cassandra_ms_from(answer->read.span_from),
-            VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
+        struct vvcql_statement *statement =
+            vv_cassandra_question(answer, vv_cassandra_read_blocks(answer, class),
+                                  vv_cassandra_ms_from(answer->read.span_from),
+                                  VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
         ask_page(answer, statement, &answer->blocks[i]);
     }
     answer->has_blocks = true;
@@ -191,6 +198,7 @@ enum vv_status vv_cassandra_begin_read(struct vv_store *base, const struct vv_st
     answer->begun_ns = monotonic(store);
     answer->answered_ns = answer->begun_ns;
     answer->classes = vv_cassandra_classes_of(store, read->partition.tenant);
+    answer->is_late = vv_cassandra_is_late(store, read->partition.tenant);
     vv_invariant(pthread_mutex_init(&answer->lock, NULL) == 0);
     vv_invariant(pthread_cond_init(&answer->complete, NULL) == 0);
     atomic_store(&answer->references, 1);

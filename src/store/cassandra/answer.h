@@ -19,6 +19,7 @@ struct vv_store_answer {
     const struct vv_region_view *view; /* NULL: nothing is read */
     struct vv_store_read read;
     struct vv_tenant_classes classes;
+    bool is_late; /* of a space of late points */
     _Atomic uint32_t references;
     pthread_mutex_t lock;
     pthread_cond_t complete;
@@ -45,6 +46,9 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
                                               const struct vvcql_prepared *prepared,
                                               int64_t from_ms, int32_t page_size,
                                               enum vv_status *status_out, struct vv_error *error);
+/* What asks for the blocks of a class (an index). */
+const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answer *answer,
+                                                      uint8_t class);
 /* Until all first pages are there; the failure of any. */
 VV_MUST_CHECK enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer,
                                                       struct vv_error *error);

@@ -20,6 +20,7 @@ struct replaced {
     const struct vv_piece *pieces;
     size_t n;
     struct vv_tenant_classes classes;
+    bool is_late;
     uint8_t shard;
     int64_t seal;          /* that is written now */
     int64_t made_from;     /* the seal of the block that was read to make it; 0: none */
@@ -30,6 +31,13 @@ struct replaced {
 static bool same_span(const struct vv_piece *a, const struct vv_piece *b)
 {
     return vv_span_key_compare(&a->key, &b->key) == 0;
+}
+
+static const struct vv_block_statements *statements_of(const struct vv_cassandra *store,
+                                                       const struct replaced *span, uint32_t index)
+{
+    const struct vv_class *class = &store->classes[span->classes.classes[index]];
+    return span->is_late ? &class->late : &class->blocks;
 }
 
 static enum vv_status add_span(struct vv_cassandra *store, struct vvcql_statement *statement,
@@ -52,8 +60,8 @@ static enum vv_status ask_seals(struct vv_cassandra *store, struct replaced *spa
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         for (uint32_t c = 0; c < spans[i].classes.n && status == VV_OK; c++) {
-            const struct vv_class *class = &store->classes[spans[i].classes.classes[c]];
-            statements[asked] = vvcql_statement_prepared(class->newest_seal);
+            statements[asked] =
+                vvcql_statement_prepared(statements_of(store, &spans[i], c)->newest_seal);
             status = add_span(store, statements[asked], &spans[i].pieces->key, error);
             vvcql_set_idempotent(statements[asked], true);
             asked++;
@@ -102,7 +110,9 @@ static void take_cover(struct vv_cassandra *store, struct vvcql_result *row,
 {
     struct vvcql_bytes entries;
     int64_t now = store->clock->wall_ns(store->clock);
-    int64_t life_ns = vv_cassandra_runs_end(store, key) - key->partition.bucket_start;
+    int64_t life_ns =
+        vv_cassandra_runs_end(store, key) - key->partition.bucket_start +
+        (vv_cassandra_may_wait(store, key->partition.tenant) ? VV_LATE_FOLD_NS_MAX : 0);
     int64_t oldest_us = (now - store->slack_ns - life_ns - VV_DAY) / 1000;
     if (!vvcql_next_row(row) || !vvcql_get_bytes(row, 0, &entries)) {
         return;
@@ -171,7 +181,7 @@ static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span
     vvcql_add_null(statement);
     vvcql_add_bytes(statement, list->data, list->size);
     vvcql_add_bigint(statement, us);
-    vvcql_add_int(statement, vv_cassandra_run_ttl(store, vv_cassandra_runs_end(store, key), now));
+    vvcql_add_int(statement, vv_cassandra_runs_ttl(store, key, now));
     vvcql_add_bigint(statement, us);
     vvcql_set_idempotent(statement, true);
     return vv_flight_send(&store->flight, statement, error);
@@ -196,8 +206,8 @@ static enum vv_status put_part(struct vv_cassandra *store, const struct replaced
                                const struct vv_piece *piece, struct vv_error *error)
 {
     const struct vv_partition *partition = &piece->key.partition;
-    const struct vv_class *class = &store->classes[span->classes.classes[0]];
-    struct vvcql_statement *statement = vvcql_statement_prepared(class->put_block);
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(statements_of(store, span, 0)->put);
     struct vv_buffer metrics = {0};
     enum vv_status status = add_span(store, statement, &piece->key, error);
     if (status == VV_OK) {
@@ -252,8 +262,8 @@ static enum vv_status drop_old(struct vv_cassandra *store, const struct replaced
             if (!spans[i].had[c]) {
                 continue;
             }
-            const struct vv_class *class = &store->classes[spans[i].classes.classes[c]];
-            struct vvcql_statement *statement = vvcql_statement_prepared(class->drop_seals);
+            struct vvcql_statement *statement =
+                vvcql_statement_prepared(statements_of(store, &spans[i], c)->drop_seals);
             vvcql_add_bigint(statement, spans[i].seal);
             status = add_span(store, statement, &spans[i].pieces->key, error);
             vvcql_add_bigint(statement, spans[i].seal);
@@ -337,7 +347,8 @@ static enum vv_status replace_some(struct vv_cassandra *store, const struct vv_p
         const struct vv_partition *partition = &pieces[at].key.partition;
         *span = (struct replaced){.pieces = &pieces[at],
                                   .n = end - at,
-                                  .classes = vv_cassandra_classes_of(store, partition->tenant)};
+                                  .classes = vv_cassandra_classes_of(store, partition->tenant),
+                                  .is_late = vv_cassandra_is_late(store, partition->tenant)};
         status = vv_cassandra_shard(store, partition, &span->shard, error);
         span->seal = store->shared.shards[span->shard].pass;
         at = end;
@@ -408,6 +419,7 @@ static enum vv_status remove_alone(struct vv_cassandra *store, const struct vv_p
         .pieces = &nothing,
         .n = 1,
         .classes = vv_cassandra_classes_of(store, run->key.partition.tenant),
+        .is_late = vv_cassandra_is_late(store, run->key.partition.tenant),
     };
     enum vv_status status = ask_seals(store, &span, 1, error);
     if (status == VV_OK) {

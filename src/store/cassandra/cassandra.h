@@ -3,6 +3,7 @@
 #ifndef VV_STORE_CASSANDRA_CASSANDRA_H
 #define VV_STORE_CASSANDRA_CASSANDRA_H
 
+#include "model/late.h"
 #include "store/cassandra/noted.h"
 #include "store/cassandra/open.h"
 #include "store/cassandra/parking.h"
@@ -64,11 +65,16 @@ struct vv_local_change {
     char bytes[]; /* key, value */
 };
 
-struct vv_class {
-    int64_t retention_ns; /* 0: for ever */
-    const struct vvcql_prepared *put_block;
+struct vv_block_statements {
+    const struct vvcql_prepared *put;
     const struct vvcql_prepared *newest_seal;
     const struct vvcql_prepared *drop_seals;
+};
+
+struct vv_class {
+    int64_t retention_ns; /* 0: for ever */
+    struct vv_block_statements blocks;
+    struct vv_block_statements late;           /* the same of the table of late points */
     const struct vvcql_prepared *put_value[2]; /* by enum vv_value_type */
     const struct vvcql_prepared *remove_value;
     const struct vvcql_prepared *remove_range; /* of whole ms … */
@@ -82,6 +88,7 @@ struct vv_region_view {
     const struct vvcql_prepared *read_runs, *bucket_after, *bucket_before, *read_nodes,
         *read_definitions, *read_changes;
     const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1]; /* by class */
+    const struct vvcql_prepared *read_late[VV_CASSANDRA_CLASSES_MAX + 1];
     const struct vvcql_prepared *read_values[VV_CASSANDRA_CLASSES_MAX + 1];
     _Atomic int state;        /* enum vv_region_state */
     _Atomic uint32_t classes; /* bits: those that it has the tables of */
@@ -136,7 +143,8 @@ struct vv_cassandra {
     struct vv_clock *clock;
     int64_t slack_ns;
     int64_t lead_ns;
-    char keyspace[64];                           /* this region's */
+    int64_t fold_ns;   /* late points wait so long to be sealed, at most */
+    char keyspace[64]; /* this region's */
     struct vv_region_view views[VV_REGIONS_MAX]; /* this region's first */
     size_t n_views;
     size_t own_region;                                     /* its place in the list of all */
@@ -326,6 +334,9 @@ struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uin
 int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
                                int64_t retention_ns, int64_t now_ns);
 int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t end_ns, int64_t now_ns);
+/* The same of a span's runs that are written now, and of covers. */
+int32_t vv_cassandra_runs_ttl(const struct vv_cassandra *store, const struct vv_span_key *key,
+                              int64_t now_ns);
 /* By when what a span's runs say is due to be sealed, or built into a unit of a tier, as a rule:
  * they live until then, and the slack. */
 int64_t vv_cassandra_runs_end(const struct vv_cassandra *store, const struct vv_span_key *key);
@@ -357,6 +368,19 @@ VV_MUST_CHECK enum vv_status vv_cassandra_keep_classes(struct vv_cassandra *stor
 VV_MUST_CHECK enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns,
                                                  uint64_t work_bytes, bool *more_out,
                                                  struct vv_error *error);
+
+/* late.c: any thread. */
+
+/* Whether a tenant is the space of another one's late points. */
+bool vv_cassandra_is_late(const struct vv_cassandra *store, uint32_t tenant);
+/* The space of a tenant's, or of its tier's, late points; false: this node knows of none. */
+bool vv_cassandra_late_space(const struct vv_cassandra *store, uint32_t tenant,
+                             uint32_t *space_out);
+/* Whether the plans by which the partition was chosen are tentative. */
+bool vv_cassandra_is_tentative(struct vv_cassandra *store, const struct vv_partition *partition);
+/* Whether runs of the tenant may wait for a fold before they are due; how long they do, at most. */
+bool vv_cassandra_may_wait(const struct vv_cassandra *store, uint32_t tenant);
+int64_t vv_cassandra_fold_wait(const struct vv_cassandra *store, uint32_t tenant);
 
 /* turn.c: storage thread. */
 

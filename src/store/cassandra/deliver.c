@@ -305,7 +305,7 @@ static enum vv_status add_bucket(struct delivering *delivering, struct vv_str ke
     struct vv_partition partition = vv_key_to_partition((const uint8_t *)key.data);
     struct vvcql_statement *notes[2];
     (void)value;
-    if (vv_parking_is_tentative(&store->parking, partition.tenant, partition.source)) {
+    if (vv_cassandra_is_tentative(store, &partition)) {
         return VV_OK;
     }
     enum vv_status status = vv_cassandra_bucket_notes(store, &partition, notes, delivering->error);
@@ -374,8 +374,8 @@ static enum vv_status add_partition(struct delivering *delivering, const uint8_t
     struct vv_cassandra *store = delivering->store;
     struct vv_partition partition = vv_key_to_partition(key);
     uint64_t set = vv_cassandra_partition_set(store, &partition);
-    if (vv_parking_is_tentative(&store->parking, partition.tenant, partition.source) ||
-        vv_parked_below(store, &partition) || !may_send(delivering, set)) {
+    if (vv_cassandra_is_tentative(store, &partition) || vv_parked_below(store, &partition) ||
+        !may_send(delivering, set)) {
         return VV_OK;
     }
     bool is_tried = vv_dead_any(&store->dead) && vv_dead_is(&store->dead, set, VV_DEAD_BY_WRITE);
@@ -478,7 +478,7 @@ static enum vv_status settle_marks(struct delivering *delivering)
         const struct vv_slot_out slot = {
             .shard = vv_cassandra_shard_of(out->source),
             .slot_ms = out->slot_ms,
-            .end_ns = vv_cassandra_runs_end(store, &out->mark.key),
+            .end_ns = vv_ledger_end_of(store, &out->mark),
         };
         status = vv_park_slot(store, &slot, delivering->error);
         if (status == VV_OK && store->shared.shards[slot.shard].is_owned) {

@@ -28,7 +28,8 @@ int64_t vv_ledger_slot_ms(int64_t due_ns)
 
 int64_t vv_ledger_end_of(const struct vv_cassandra *store, const struct vv_mark *mark)
 {
-    return vv_cassandra_runs_end(store, &mark->key);
+    int64_t end_ns = vv_cassandra_runs_end(store, &mark->key);
+    return end_ns > mark->due_ns ? end_ns : mark->due_ns;
 }
 
 /* ---- the text ---- */

@@ -107,8 +107,7 @@ enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
     if (vv_noted_has(&store->noted, hash)) {
         return VV_OK;
     }
-    bool is_tentative =
-        vv_parking_is_tentative(&store->parking, partition->tenant, partition->source);
+    bool is_tentative = vv_cassandra_is_tentative(store, partition);
     enum vv_status status =
         is_tentative ? vv_park_bucket(store, partition, error) : put_notes(store, partition, error);
     if (status == VV_OK) {

@@ -58,29 +58,31 @@ static bool prepare_rows(struct vv_cassandra *store, struct vv_class *class, con
            class->remove_range && class->remove_parts;
 }
 
-static bool prepare_blocks(struct vv_cassandra *store, struct vv_class *class, const char *table)
+static bool prepare_blocks(struct vv_cassandra *store, const char *table,
+                           struct vv_block_statements *out)
 {
-    class->put_block = vv_cassandra_prepare(
+    out->put = vv_cassandra_prepare(
         store,
         "INSERT INTO @ (" VV_PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
         "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
-    class->newest_seal = vv_cassandra_prepare(store,
-                                              "SELECT seal FROM @ WHERE " VV_PARTITION_IS
-                                              " AND measurement = ? AND span = ? LIMIT 1",
-                                              table);
-    class->drop_seals =
-        vv_cassandra_prepare(store,
-                             "DELETE FROM @ USING TIMESTAMP ? WHERE " VV_PARTITION_IS
-                             " AND measurement = ? AND span = ? AND seal < ?",
-                             table);
-    return class->put_block && class->newest_seal && class->drop_seals;
+    out->newest_seal = vv_cassandra_prepare(store,
+                                            "SELECT seal FROM @ WHERE " VV_PARTITION_IS
+                                            " AND measurement = ? AND span = ? LIMIT 1",
+                                            table);
+    out->drop_seals = vv_cassandra_prepare(store,
+                                           "DELETE FROM @ USING TIMESTAMP ? WHERE " VV_PARTITION_IS
+                                           " AND measurement = ? AND span = ? AND seal < ?",
+                                           table);
+    return out->put && out->newest_seal && out->drop_seals;
 }
 
 static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
 {
     const struct vv_class_tables tables = vv_schema_class_tables(class->retention_ns);
-    return prepare_blocks(store, class, tables.blocks) && prepare_rows(store, class, tables.rows);
+    return prepare_blocks(store, tables.blocks, &class->blocks) &&
+           prepare_blocks(store, tables.late, &class->late) &&
+           prepare_rows(store, class, tables.rows);
 }
 
 static bool prepare_all(struct vv_cassandra *store)
@@ -335,6 +337,7 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->schema = options->schema;
     store->slack_ns = options->slack_ns;
     store->lead_ns = options->lead_ns;
+    store->fold_ns = options->fold_ns;
     store->rows_tenants = rows_tenants;
     vv_regions_init(store, options);
     memcpy(store->keyspace, store->views[0].keyspace, sizeof store->keyspace);

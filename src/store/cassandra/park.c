@@ -415,6 +415,19 @@ enum vv_status vv_parking_load(struct vv_cassandra *store, struct vv_error *erro
 
 /* ---- asking ---- */
 
+static bool counts(struct vv_cassandra *store, uint32_t tenant)
+{
+    struct vv_parking *parking = &store->parking;
+    uint64_t name = hash_of_name(vv_cassandra_tenant(store, tenant));
+    pthread_mutex_lock(&parking->lock);
+    const struct vv_parked_tenant *own = tenant_of(parking, tenant, false);
+    const struct vv_parked_tenant *told = tenant_of(parking, name, false);
+    bool has = (own && own->n > 0) || (told && told->n > 0);
+    pthread_mutex_unlock(&parking->lock);
+    return has;
+}
+
+/* Its late points are its own, too. */
 bool vv_shared_has_parked(struct vv_store *base, uint32_t tenant)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
@@ -425,13 +438,9 @@ bool vv_shared_has_parked(struct vv_store *base, uint32_t tenant)
     if (atomic_load(&parking->n_seen) == 0) {
         return false;
     }
-    uint64_t name = hash_of_name(vv_cassandra_tenant(store, tenant));
-    pthread_mutex_lock(&parking->lock);
-    const struct vv_parked_tenant *own = tenant_of(parking, tenant, false);
-    const struct vv_parked_tenant *told = tenant_of(parking, name, false);
-    bool has = (own && own->n > 0) || (told && told->n > 0);
-    pthread_mutex_unlock(&parking->lock);
-    return has;
+    uint32_t late;
+    return counts(store, tenant) ||
+           (vv_cassandra_late_space(store, tenant, &late) && counts(store, late));
 }
 
 bool vv_parking_has_partition(struct vv_parking *parking, const struct vv_partition *partition)
@@ -467,8 +476,7 @@ uint64_t vv_cassandra_partition_set(struct vv_cassandra *store,
 
 bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *partition)
 {
-    return vv_parking_is_tentative(&store->parking, partition->tenant, partition->source) ||
-           vv_parked_below(store, partition) ||
+    return vv_cassandra_is_tentative(store, partition) || vv_parked_below(store, partition) ||
            (vv_dead_any(&store->dead) &&
             vv_dead_is(&store->dead, vv_cassandra_partition_set(store, partition),
                        VV_DEAD_BY_WRITE));

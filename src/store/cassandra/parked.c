@@ -284,9 +284,14 @@ enum vv_status vv_unpark_plan(struct vv_cassandra *store, uint32_t tenant, uint3
     return status;
 }
 
+bool vv_parking_has_tentative(struct vv_parking *parking)
+{
+    return atomic_load_explicit(&parking->n_tentative, memory_order_relaxed) > 0;
+}
+
 bool vv_parking_is_tentative(struct vv_parking *parking, uint32_t tenant, uint32_t source)
 {
-    if (atomic_load_explicit(&parking->n_tentative, memory_order_relaxed) == 0) {
+    if (!vv_parking_has_tentative(parking)) {
         return false;
     }
     bool found;

@@ -31,6 +31,8 @@ bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *part
     }
     struct vv_str owner = vv_space_tenant_name(name);
     bool found = is_named(store, owner, &number) && has_source(store, number, partition->source);
+    found = found || (vv_cassandra_late_space(store, partition->tenant, &number) &&
+                      has_source(store, number, partition->source));
     for (int finer = 0; finer < (int)tier && !found; finer++) {
         struct vv_buffer text = {0};
         vv_buffer_str(&text, owner);

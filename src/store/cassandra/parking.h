@@ -229,6 +229,8 @@ bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *part
 /* The same, as store.h says it. */
 bool vv_shared_has_parked_below(struct vv_store *base, const struct vv_partition *partition);
 /* Any thread. */
+/* Whether any is. */
+bool vv_parking_has_tentative(struct vv_parking *parking);
 bool vv_parking_is_tentative(struct vv_parking *parking, uint32_t tenant, uint32_t source);
 /* Any thread: false when no run of it is parked. */
 bool vv_parking_has_partition(struct vv_parking *parking, const struct vv_partition *partition);

@@ -353,7 +353,7 @@ static enum vv_status read_class(struct reading *reading, uint32_t index)
     enum vv_status status = VV_OVERLOAD;
     for (int again = 0; status == VV_OVERLOAD && !reading->stopped && again < AGAIN_MAX; again++) {
         reading->in_span = false;
-        status = walk(reading, answer->view->read_blocks[class], from_ms,
+        status = walk(reading, vv_cassandra_read_blocks(answer, class), from_ms,
                       VV_CASSANDRA_BLOCKS_OF_A_PAGE, first, visit_block);
         if (status == VV_OK && reading->in_span && reading->parts_left > 0) {
             status = VV_OVERLOAD;

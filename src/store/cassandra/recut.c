@@ -50,6 +50,8 @@ struct cut {
     struct vv_buffer old_marks; /* keys, of where nothing is to lie */
     struct vv_buffer old_buckets;
     int64_t wait_ns; /* from a span's end until it is due */
+    bool is_late;    /* not that, but the time of the fold: */
+    int64_t due_ns;
     vv_stamp marked; /* the newest run of all marks */
     struct vv_merge *merge;
     struct vv_piece_encoder encoder;
@@ -201,6 +203,7 @@ static enum vv_status take_mark(void *context, struct vv_str key, struct vv_str 
         mark.key.partition.tenant != cut->tenant) {
         return VV_OK;
     }
+    cut->due_ns = mark.due_ns > cut->due_ns ? mark.due_ns : cut->due_ns;
     cut->wait_ns = mark.due_ns - mark.key.span_start - mark.span_ns;
     cut->marked = mark.run > cut->marked ? mark.run : cut->marked;
     if (!is_span_placed(cut, &mark.key, mark.span_ns)) {
@@ -281,7 +284,8 @@ static uint32_t next_part(struct cut *cut, const struct vv_span_key *key)
 static enum vv_status put_mark(struct cut *cut, const struct vv_span_key *key, int64_t span_ns,
                                vv_stamp run)
 {
-    const struct vv_mark mark = {.due_ns = key->span_start + span_ns + cut->wait_ns,
+    int64_t due_ns = cut->is_late ? cut->due_ns : key->span_start + span_ns + cut->wait_ns;
+    const struct vv_mark mark = {.due_ns = due_ns,
                                  .key = *key,
                                  .span_ns = span_ns,
                                  .run = run > cut->marked ? run : cut->marked};
@@ -455,6 +459,7 @@ static enum vv_status place(struct vv_cassandra *store, uint32_t tenant, uint32_
                       .n_plans = n,
                       .tenant = tenant,
                       .source = source,
+                      .is_late = vv_cassandra_is_late(store, tenant),
                       .error = error};
     cut.encoder.rows_max = RUN_ROWS_MAX;
     cut.encoder.bytes_max = RUN_BYTES_MAX;
@@ -466,12 +471,23 @@ static enum vv_status place(struct vv_cassandra *store, uint32_t tenant, uint32_
     return status;
 }
 
+/* Its late points lie by the same plans. */
+static enum vv_status place_all_of(struct vv_cassandra *store, uint32_t tenant, uint32_t source,
+                                   const struct vv_plan *plans, size_t n, struct vv_error *error)
+{
+    uint32_t late;
+    enum vv_status status = place(store, tenant, source, plans, n, error);
+    return status == VV_OK && vv_cassandra_late_space(store, tenant, &late)
+               ? place(store, late, source, plans, n, error)
+               : status;
+}
+
 enum vv_status vv_shared_place_parked(struct vv_store *base, uint32_t tenant, uint32_t source,
                                       const struct vv_plan *plans, size_t n, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     const struct vv_first_plan first = {tenant, source, plans[0], true};
-    enum vv_status status = place(store, tenant, source, plans, n, error);
+    enum vv_status status = place_all_of(store, tenant, source, plans, n, error);
     if (status == VV_OK) {
         status = vv_park_plan(store, &first, error);
     }
@@ -485,7 +501,7 @@ enum vv_status vv_shared_settle_plan(struct vv_store *base, uint32_t tenant, uin
                                      const struct vv_plan *plans, size_t n, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
-    enum vv_status status = place(store, tenant, source, plans, n, error);
+    enum vv_status status = place_all_of(store, tenant, source, plans, n, error);
     if (status == VV_OK) {
         status = vv_unpark_plan(store, tenant, source, error);
     }

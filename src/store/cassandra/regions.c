@@ -29,12 +29,17 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_region_view *vie
         "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " VV_PARTITION_IS
         " AND measurement = ? AND span >= ? AND span < ?",
         tables.blocks);
+    view->read_late[i] = vv_cassandra_prepare_in(
+        store, view->keyspace,
+        "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " VV_PARTITION_IS
+        " AND measurement = ? AND span >= ? AND span < ?",
+        tables.late);
     view->read_values[i] = vv_cassandra_prepare_in(
         store, view->keyspace,
         "SELECT event_time, nanos, metric, value, WRITETIME(value), value_int, "
         "WRITETIME(value_int) FROM @ WHERE " VV_ROWS_ARE " AND event_time >= ? AND event_time <= ?",
         tables.rows);
-    return view->read_blocks[i] && view->read_values[i];
+    return view->read_blocks[i] && view->read_late[i] && view->read_values[i];
 }
 
 static bool prepare_data(struct vv_cassandra *store, struct vv_region_view *view)
@@ -225,9 +230,10 @@ static uint32_t classes_in(const struct vv_cassandra *store, const struct vv_sch
     for (size_t i = 0; i < store->n_classes; i++) {
         const struct vv_class_tables tables =
             vv_schema_class_tables(store->classes[i].retention_ns);
-        bool has_both = vv_schema_find_table(found, vv_str_of(tables.blocks)) &&
-                        vv_schema_find_table(found, vv_str_of(tables.rows));
-        classes |= (uint32_t)has_both << i;
+        bool has_all = vv_schema_find_table(found, vv_str_of(tables.blocks)) &&
+                       vv_schema_find_table(found, vv_str_of(tables.late)) &&
+                       vv_schema_find_table(found, vv_str_of(tables.rows));
+        classes |= (uint32_t)has_all << i;
     }
     return classes;
 }

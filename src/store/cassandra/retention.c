@@ -61,6 +61,14 @@ int64_t vv_cassandra_runs_end(const struct vv_cassandra *store, const struct vv_
                : partition->bucket_start + partition->bucket_ns;
 }
 
+int32_t vv_cassandra_runs_ttl(const struct vv_cassandra *store, const struct vv_span_key *key,
+                              int64_t now_ns)
+{
+    int64_t due_ns = later(now_ns, vv_cassandra_fold_wait(store, key->partition.tenant));
+    int64_t end_ns = vv_cassandra_runs_end(store, key);
+    return vv_cassandra_run_ttl(store, end_ns > due_ns ? end_ns : due_ns, now_ns);
+}
+
 /* ---- classes ---- */
 
 /* The shortest class that is not below the retention; the last is for ever. */

@@ -39,6 +39,7 @@ struct vv_class_tables vv_schema_class_tables(int64_t retention_ns)
     vv_schema_class_name(retention_ns, name);
     snprintf(tables.blocks, sizeof tables.blocks, "blocks_%s", name);
     snprintf(tables.rows, sizeof tables.rows, "rows_%s", name);
+    snprintf(tables.late, sizeof tables.late, "late_%s", name);
     return tables;
 }
 

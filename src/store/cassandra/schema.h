@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "cql/session.h"
 
-#define VV_SCHEMA_VERSION         1
+#define VV_SCHEMA_VERSION         2
 #define VV_SCHEMA_CLASSES_MAX     16
 #define VV_SCHEMA_REPLICAS_MAX    32
 #define VV_SCHEMA_CHANGES_LIFE_NS (2 * VV_DAY) /* of rows that nodes learn definitions from */
@@ -47,6 +47,7 @@ void vv_schema_class_name(int64_t retention_ns, char out[VV_CLASS_NAME_SIZE]);
 struct vv_class_tables {
     char blocks[VV_CLASS_NAME_SIZE + 8];
     char rows[VV_CLASS_NAME_SIZE + 8];
+    char late[VV_CLASS_NAME_SIZE + 8];
 };
 struct vv_class_tables vv_schema_class_tables(int64_t retention_ns);
 

@@ -9,9 +9,10 @@
 
 #define AGREEMENT_TIMEOUT_MS 60000
 
-/* None yet: there has been one version. */
-static const struct vv_schema_step *const all_steps = NULL;
-static const size_t n_all_steps = 0;
+/* 2: tables of late points, which are made like all that are missing. */
+static const char *const step_2[] = {NULL};
+static const struct vv_schema_step all_steps[] = {{2, step_2}};
+static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */
 

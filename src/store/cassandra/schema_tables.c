@@ -162,6 +162,9 @@ static const char rows_why[] =
     "Values of tenants with this retention that are kept as rows (cassandra.rows_tenants), for\n"
     "any client to read. A value written again, or another one for its point, is the same row:\n"
     "the later stamp, its CQL timestamp, counts.";
+static const char late_why[] =
+    "Sealed late points of tenants that keep them apart, in the form of blocks. Apart, so that\n"
+    "tables of blocks have only what came in time. Its windows go by when points were folded.";
 static const char buckets_why[] =
     "Which buckets a source has, so that a reader need not look into empty ones. A partition\n"
     "for each period of 512 days, and one that lists the periods.";
@@ -300,6 +303,15 @@ static void add_rows(struct building *building, int64_t retention_ns)
              retention_ns, CHUNK_KIB);
 }
 
+static void add_late(struct building *building, int64_t retention_ns)
+{
+    const struct vv_class_tables tables = vv_schema_class_tables(retention_ns);
+    add_kept(
+        building,
+        add_table(building, text(building, "%s", tables.late), late_why, blocks, COUNT(blocks)),
+        retention_ns, BLOCKS_CHUNK_KIB);
+}
+
 static void add_tables(struct building *building)
 {
     const struct vv_schema_options *options = building->options;
@@ -315,6 +327,10 @@ static void add_tables(struct building *building)
         add_rows(building, options->classes_ns[i]);
     }
     add_rows(building, 0);
+    for (size_t i = 0; i < options->n_classes; i++) {
+        add_late(building, options->classes_ns[i]);
+    }
+    add_late(building, 0);
     table = add_table(building, VV_STR_LITERAL("buckets"), buckets_why, buckets, COUNT(buckets));
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("ledger"), ledger_why, ledger, COUNT(ledger));
@@ -372,7 +388,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = 2 * options->n_classes + 12;
+    size_t n_tables = 3 * options->n_classes + 13;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

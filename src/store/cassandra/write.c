@@ -60,8 +60,7 @@ static enum vv_status fill_run(struct vv_cassandra *store, const struct vv_piece
         vvcql_add_bytes(statement, metrics.data ? metrics.data : (const uint8_t *)"", metrics.size);
         vv_cassandra_add_str(statement, run->bytes);
         vvcql_add_bigint(statement, version);
-        vvcql_add_int(statement,
-                      vv_cassandra_run_ttl(store, vv_cassandra_runs_end(store, &run->key), now));
+        vvcql_add_int(statement, vv_cassandra_runs_ttl(store, &run->key, now));
         vvcql_add_bigint(statement, version + copy_age(us - version));
     }
     vv_buffer_deinit(&metrics);

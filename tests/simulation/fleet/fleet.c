@@ -89,6 +89,8 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         fleet_delete(node);
     } else if (world->deletes && vv_random_below(&world->random, 10) == 0) {
         (void)fleet_step(node, VV_TASK_SWEEP);
+    } else if (world->keeps_apart && vv_random_below(&world->random, 25) == 0) {
+        fleet_set_late(node);
     } else if (dice < 40) {
         fleet_write(node);
     } else if (dice < 60) {

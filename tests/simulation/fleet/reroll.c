@@ -29,8 +29,10 @@ static enum vv_status begin(struct fleet_node *node, bool repair, uint64_t *id)
 static void check(struct fleet_node *node, const struct vv_rerolled *rerolled)
 {
     struct fleet_world *world = node->world;
-    uint64_t wrong = rerolled->units[VV_REROLL_DIFFERENT] + rerolled->units[VV_REROLL_DAMAGED] +
-                     (world->begins_with_tiers ? rerolled->units[VV_REROLL_MISSING] : 0);
+    uint64_t wrong =
+        rerolled->units[VV_REROLL_DIFFERENT] + rerolled->units[VV_REROLL_DAMAGED] +
+        (world->begins_with_tiers && !world->has_lengthened ? rerolled->units[VV_REROLL_MISSING]
+                                                            : 0);
     if (rerolled->state != VV_REROLLED_DONE || wrong > 0) {
         const struct vv_rerolled_unit *unit = &rerolled->examples[0];
         fleet_fail(world,

@@ -34,6 +34,7 @@ void fleet_set_tiers(struct fleet_node *node)
     if (status == VV_INVALID) {
         fleet_fail(world, "good tiers are refused: %s", error.message);
     }
+    world->has_lengthened |= status != VV_INVALID;
     fleet_leave(node);
 }
 

@@ -70,6 +70,7 @@ static void init_settings(struct fleet_world *world, struct fleet_node *node)
     settings->disk_reserve_bytes = 0;
     settings->tiers_default = world->begins_with_tiers;
     settings->retention_raw_ns = world->begins_with_tiers ? 500 * VV_DAY : 0;
+    fleet_init_late(world, settings);
 }
 
 static void close_nothing(struct vv_store *store)
@@ -152,6 +153,7 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->truth.base_ns = START;
     world->has_tiers = seed / 4 % 2 == 1;
     world->begins_with_tiers = world->has_tiers && vv_random_below(&world->random, 2) == 0;
+    fleet_choose_late(world);
     vv_sim_clock_init(&world->time, START);
     world->cassandra = vv_sim_cassandra_create(NAME, seed, &world->time.clock);
     for (uint32_t i = 0; i < n_nodes; i++) {

@@ -65,7 +65,11 @@ struct fleet_world {
     bool crashes;
     bool has_tiers;         /* they are switched on at some time … */
     bool begins_with_tiers; /* … or there from the beginning */
+    bool has_lengthened;    /* tiers; records that were there may expire as they were to */
     bool turns;             /* retentions, layouts and plans change */
+    bool keeps_apart;       /* late points, at some time … */
+    bool begins_apart;      /* … or from the beginning */
+    int64_t fold_every_ns;  /* of these */
     bool deletes;           /* something is deleted now and then */
     bool is_calm;           /* Cassandra has no faults any more */
     bool story;
@@ -111,6 +115,14 @@ void fleet_set_clock(struct fleet_node *node, int64_t wall_ns);
 void fleet_heal(struct fleet_world *world);
 /* Time goes on for all. */
 void fleet_advance(struct fleet_world *world, int64_t duration_ns);
+
+/* ---- late.c ---- */
+
+/* What of this world the seed chooses, and the settings that follow. */
+void fleet_choose_late(struct fleet_world *world);
+void fleet_init_late(struct fleet_world *world, struct vv_settings *settings);
+/* Sets what is done with late points. */
+void fleet_set_late(struct fleet_node *node);
 
 /* ---- tiers.c ---- */
 

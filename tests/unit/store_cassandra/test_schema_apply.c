@@ -101,6 +101,8 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.blocks_forever (\n> table blocks_forever: created\n"
         "CREATE TABLE IF NOT EXISTS varve.rows_7d (\n> table rows_7d: created\n"
         "CREATE TABLE IF NOT EXISTS varve.rows_forever (\n> table rows_forever: created\n"
+        "CREATE TABLE IF NOT EXISTS varve.late_7d (\n> table late_7d: created\n"
+        "CREATE TABLE IF NOT EXISTS varve.late_forever (\n> table late_forever: created\n"
         "CREATE TABLE IF NOT EXISTS varve.buckets (\n> table buckets: created\n"
         "CREATE TABLE IF NOT EXISTS varve.ledger (\n> table ledger: created\n"
         "CREATE TABLE IF NOT EXISTS varve.ledger_slots (\n> table ledger_slots: created\n"
@@ -110,8 +112,8 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.changes (\n> table changes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.nodes (\n> table nodes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.varve_schema (\n> table varve_schema: created\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 1);\n"
-        "> version 1: written\n");
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 2);\n"
+        "> version 2: written\n");
     vv_schema_deinit(&wanted);
 }
 
@@ -138,8 +140,8 @@ static void only_what_is_missing_is_made(void **state)
     found.version = 0; /* it was cut off before its end */
     expect_run(&wanted, &found,
                "CREATE TABLE IF NOT EXISTS varve.blocks_7d (\n> table blocks_7d: created\n"
-               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 1);\n"
-               "> version 1: written\n");
+               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 2);\n"
+               "> version 2: written\n");
     vv_schema_deinit(&wanted);
     vv_schema_deinit(&found);
 }
@@ -163,6 +165,7 @@ static void older_versions_go_step_by_step(void **state)
     struct vv_schema wanted = schema();
     struct vv_schema found = schema();
     wanted.version = 3;
+    found.version = 1;
     found.tables[1].name = vv_str_of("blocks_8d");
 #define THIRD                                                                                      \
     "ALTER TABLE varve.blocks_8d ADD IF NOT EXISTS b {blob}\n"                                     \
@@ -199,6 +202,7 @@ static void a_failure_ends_it(void **state)
     struct vv_schema wanted = schema();
     struct vv_schema found = schema();
     wanted.version = 3;
+    found.version = 1;
     found.tables[1].name = vv_str_of("blocks_8d");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct record record = {.fail_at = cases[i].fail_at};

@@ -90,7 +90,8 @@ static void it_never_ends_too_early(void **state)
 
 static struct vv_str name_of(void *context, uint32_t tenant)
 {
-    static const char *const all[] = {"plant", "plant/minute", "plant/hour", "plant/day"};
+    static const char *const all[] = {"plant", "plant/minute", "plant/hour", "plant/day",
+                                      "plant/late"};
     (void)context;
     return vv_str_of(all[tenant]);
 }
@@ -114,6 +115,42 @@ static void runs_of_tiers_live_until_their_unit_is_built(void **state)
     assert_int_equal(vv_cassandra_runs_end(&named, &raw), NOW + VV_DAY);
 }
 
+static bool number_of(void *context, struct vv_str name, uint32_t *number_out)
+{
+    *number_out = 4;
+    return *(bool *)context && vv_str_equal(name, VV_STR_LITERAL("plant/late"));
+}
+
+/* Seconds that runs of the tenant live which are written now. */
+static int64_t lives(const struct vv_cassandra *store_of, uint32_t tenant)
+{
+    const struct vv_span_key old = {
+        .partition = {.tenant = tenant, .bucket_start = NOW - 30 * VV_DAY, .bucket_ns = VV_DAY},
+        .span_start = NOW - 30 * VV_DAY};
+    return vv_cassandra_runs_ttl(store_of, &old, NOW) * VV_SECOND;
+}
+
+/* Late points are sealed at a fold that is further away than the slack, and with them is built what
+ * they made stale. */
+static void what_waits_for_a_fold_lives_until_it_comes(void **state)
+{
+    (void)state;
+    bool has_late = true;
+    const int64_t fold_ns = 7 * VV_DAY;
+    const struct vv_cassandra named = {
+        .slack_ns = SLACK,
+        .fold_ns = fold_ns,
+        .names = {.context = &has_late, .tenant = name_of, .tenant_named = number_of}};
+    for (uint32_t tenant = 1; tenant <= 4; tenant++) {
+        assert_true(lives(&named, tenant) >= fold_ns + SLACK);
+    }
+    assert_true(lives(&named, 0) < 2 * SLACK);
+    struct vv_mark mark = {.due_ns = NOW + fold_ns, .key = {.partition = {.tenant = 4}}};
+    assert_true(vv_ledger_end_of(&named, &mark) >= NOW + fold_ns);
+    has_late = false; /* nothing waits */
+    assert_true(lives(&named, 2) < 2 * SLACK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +159,7 @@ int main(void)
         cmocka_unit_test(only_what_cassandra_cannot_count_has_no_end),
         cmocka_unit_test(it_never_ends_too_early),
         cmocka_unit_test(runs_of_tiers_live_until_their_unit_is_built),
+        cmocka_unit_test(what_waits_for_a_fold_lives_until_it_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
