@@ -90,21 +90,11 @@ static bool is_switched_on(const struct change *change, enum vv_space tier)
     return !is_on(&change->before, tier) && is_on(&change->after, tier);
 }
 
-/* What nodes share expires by itself: what a tier had is there until then, and nothing says what of
- * it was overtaken while it was off. */
+/* What nodes share expires by itself, so there is a class for it. */
 static enum vv_status check_shared_tier(struct vv_engine *engine, const struct change *change,
                                         enum vv_space tier, struct vv_error *error)
 {
     struct vv_str word = vv_space_word(tier);
-    uint32_t space = change->spaces[tier];
-    if (is_switched_on(change, tier) && space != VV_REGISTRY_NONE &&
-        vv_registry_settled(engine->registry, VV_REGISTRY_TENANT, space)) {
-        return vv_error_set(error, VV_INVALID,
-                            "the %.*s tier was switched off; where nodes share a store that is "
-                            "final, since what it had is still there: load the points into a new "
-                            "tenant to have it again",
-                            VV_STR_ARG(word));
-    }
     int64_t classes_ns[VV_SETTINGS_CLASSES_MAX];
     size_t n;
     int64_t kept_ns = change->after.tiers_ns[tier];
@@ -150,7 +140,7 @@ static enum vv_status check_tiers(struct vv_engine *engine, const struct change 
     if (status != VV_OK) {
         return status;
     }
-    if (begins_again && !is_gone(engine)) {
+    if (begins_again && !engine->fleet && !is_gone(engine)) {
         return vv_error_set(error, VV_OVERLOAD,
                             "a tier was switched off, and what it had is still being removed: try "
                             "again in some seconds");
@@ -188,16 +178,35 @@ static void apply_wishes(struct change *change, const struct vv_retentions *want
     }
 }
 
+/* Where nodes share the store nothing of what a tier had before goes at once, so it has another
+ * space then. One that was made for a change that failed will do. */
+static enum vv_status make_space(struct vv_engine *engine, struct change *change,
+                                 enum vv_space tier, struct vv_error *error)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t *space = &change->spaces[tier];
+    bool had = *space != VV_REGISTRY_NONE;
+    bool is_used = had && vv_registry_settled(registry, VV_REGISTRY_TENANT, *space);
+    enum vv_status status = VV_OK;
+    if (!had) {
+        status = vv_registry_space(registry, change->place, tier, true, space, error);
+    } else if (engine->fleet && is_used && is_switched_on(change, tier)) {
+        status = vv_registry_next_space(registry, change->place, tier, space, error);
+    } else {
+        return VV_OK;
+    }
+    vv_registry_set_retention(registry, *space, VV_SPACE_OFF_NS);
+    return status;
+}
+
 /* Those of tiers that are to be on and never were; until they have a retention they are off. */
 static enum vv_status make_spaces(struct vv_engine *engine, struct change *change,
                                   struct vv_error *error)
 {
     enum vv_status status = VV_OK;
     for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
-        if (change->spaces[i] == VV_REGISTRY_NONE && is_on(&change->after, (enum vv_space)i)) {
-            status = vv_registry_space(engine->registry, change->place, (enum vv_space)i, true,
-                                       &change->spaces[i], error);
-            vv_registry_set_retention(engine->registry, change->spaces[i], VV_SPACE_OFF_NS);
+        if (is_on(&change->after, (enum vv_space)i)) {
+            status = make_space(engine, change, (enum vv_space)i, error);
         }
     }
     return status;

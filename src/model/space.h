@@ -4,6 +4,9 @@
  * points, under that of its other points. To the store, and to the other nodes, it is one more
  * tenant, with a name that clients cannot use: "plant/hour".
  *
+ * A tier that is switched on again where nodes share a store has another **life**, in a space of
+ * its own: "plant/hour.2". What is left of the one before can't be taken for something of this one.
+ *
  * A place is where raw points lie: the tenant itself, or one of its classes, which are kept for a
  * time of their own: "plant/@debug". A class has spaces as a tenant has: "plant/@debug/hour". Pure
  * functions, any thread.
@@ -22,7 +25,8 @@ enum vv_space {
     VV_SPACES_ALL
 };
 
-#define VV_SPACE_SUFFIX_MAX 7
+#define VV_SPACE_LIVES_MAX  9999
+#define VV_SPACE_SUFFIX_MAX 12
 #define VV_CLASS_NAME_MAX   32
 #define VV_CLASS_SUFFIX_MAX (2 + VV_CLASS_NAME_MAX) /* "/@" and the name */
 /* A space with this retention is off: nothing is written into it, and what it had goes. */
@@ -34,8 +38,12 @@ struct vv_str vv_space_word(enum vv_space space);
 bool vv_space_of_word(struct vv_str word, enum vv_space *space_out);
 /* How long a tier is kept where nobody says; 0: for ever. */
 int64_t vv_space_retention_ns_default(enum vv_space space);
-/* What follows a tenant's name in that of its space: "/hour". */
-struct vv_str vv_space_suffix(enum vv_space space);
+/* What follows a place's name in that of its space: "/hour", of its second life "/hour.2"; into
+ * `room`. The space of late points has one life. */
+struct vv_str vv_space_suffix(enum vv_space space, uint32_t life,
+                              char room[VV_SPACE_SUFFIX_MAX + 1]);
+/* The life of a space of this name, from 1 on. */
+uint32_t vv_space_life(struct vv_str name);
 /* The name of the tenant that a space, or a tenant, of this name belongs to. */
 struct vv_str vv_space_tenant_name(struct vv_str name);
 /* The name of the place that a space of this name belongs to; a place's is its own. */

@@ -79,11 +79,16 @@ uint32_t vv_registry_tenant_count(struct vv_registry *registry);
 bool vv_registry_is_tenant(struct vv_registry *registry, uint32_t number);
 
 #define VV_SPACE_NAME_MAX (VV_TENANT_NAME_MAX + VV_CLASS_SUFFIX_MAX + VV_SPACE_SUFFIX_MAX)
-/* Finds, or with `create` makes, a place's space: its number. As vv_registry_tenant. What is said
- * here of a tenant's spaces holds for those of a class. */
+/* Finds, or with `create` makes, a place's space, in its latest life: its number. As
+ * vv_registry_tenant. What is said here of a tenant's spaces holds for those of a class. */
 VV_MUST_CHECK enum vv_status vv_registry_space(struct vv_registry *registry, uint32_t tenant,
                                                enum vv_space space, bool create,
                                                uint32_t *space_out, struct vv_error *error);
+/* Makes the next life of a place's tier, whose space there is: its number. As vv_registry_tenant;
+ * VV_TOO_LARGE: it has had VV_SPACE_LIVES_MAX. */
+VV_MUST_CHECK enum vv_status vv_registry_next_space(struct vv_registry *registry, uint32_t tenant,
+                                                    enum vv_space tier, uint32_t *space_out,
+                                                    struct vv_error *error);
 /* A tenant's spaces that are on; VV_REGISTRY_NONE: there is none that was ever settled, or it is
  * off. Lock-free. */
 struct vv_tiers {
@@ -119,8 +124,8 @@ VV_MUST_CHECK enum vv_status vv_registry_space_named(struct vv_registry *registr
                                                      struct vv_str name, bool create,
                                                      uint32_t *number_out, struct vv_error *error);
 
-/* Raw data lives this long (0: for ever), late points too. Setting makes a new, unsettled
- * version. */
+/* Raw data lives this long (0: for ever), late points too; a former life of a tier is off. Setting
+ * makes a new, unsettled version. */
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t tenant);
 void vv_registry_set_retention(struct vv_registry *registry, uint32_t tenant, int64_t retention_ns);
 

@@ -32,10 +32,11 @@ void vv_tenant_deinit(struct vv_registry *registry, struct vv_tenant *tenant)
     vv_index_deinit(registry, &tenant->index);
 }
 
-static struct vv_str space_name(struct vv_str place, enum vv_space space,
-                                char room[VV_SPACE_NAME_MAX])
+static struct vv_str life_name(struct vv_str place, enum vv_space space, uint32_t life,
+                               char room[VV_SPACE_NAME_MAX])
 {
-    struct vv_str suffix = vv_space_suffix(space);
+    char suffix_room[VV_SPACE_SUFFIX_MAX + 1];
+    struct vv_str suffix = vv_space_suffix(space, life, suffix_room);
     vv_invariant(place.size > 0 && place.size <= VV_TENANT_NAME_MAX + VV_CLASS_SUFFIX_MAX &&
                  vv_space_place_name(place).size == place.size);
     memcpy(room, place.data, place.size);
@@ -43,14 +44,49 @@ static struct vv_str space_name(struct vv_str place, enum vv_space space,
     return (struct vv_str){room, place.size + suffix.size};
 }
 
+static struct vv_str space_name(struct vv_str place, enum vv_space space,
+                                char room[VV_SPACE_NAME_MAX])
+{
+    return life_name(place, space, 1, room);
+}
+
+static uint32_t find_life(struct vv_registry *registry, struct vv_str place, enum vv_space space,
+                          uint32_t life)
+{
+    char room[VV_SPACE_NAME_MAX];
+    bool is_late = space == VV_SPACE_LATE && life > 1;
+    return is_late || life > VV_SPACE_LIVES_MAX
+               ? VV_REGISTRY_NONE
+               : vv_tenant_find(registry, life_name(place, space, life, room));
+}
+
+static uint32_t linked_space(struct vv_registry *registry, uint32_t place, enum vv_space space)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, place);
+    uint32_t linked =
+        tenant ? atomic_load_explicit(&tenant->spaces[space], memory_order_acquire) : 0;
+    return linked > 0 ? linked - 1 : VV_REGISTRY_NONE;
+}
+
+static uint32_t linked_life(struct vv_registry *registry, uint32_t place, enum vv_space space)
+{
+    uint32_t linked = linked_space(registry, place, space);
+    return linked == VV_REGISTRY_NONE ? 0
+                                      : vv_space_life(vv_registry_tenant_name(registry, linked));
+}
+
+/* Of several lives the place's is the latest. */
 static void link_space(struct vv_registry *registry, uint32_t tenant, enum vv_space space,
                        uint32_t number)
 {
     struct vv_tenant *linked = vv_tenant_at(registry, number);
+    uint32_t life = vv_space_life(vv_registry_tenant_name(registry, number));
     atomic_store_explicit(&linked->space, (uint8_t)space, memory_order_relaxed);
     atomic_store_explicit(&linked->owner, tenant + 1, memory_order_release);
-    atomic_store_explicit(&vv_tenant_at(registry, tenant)->spaces[space], number + 1,
-                          memory_order_release);
+    if (life >= linked_life(registry, tenant, space)) {
+        atomic_store_explicit(&vv_tenant_at(registry, tenant)->spaces[space], number + 1,
+                              memory_order_release);
+    }
 }
 
 /* One that no journal has yet is not used: its number could become another one's. */
@@ -68,7 +104,22 @@ static void link_class(struct vv_registry *registry, uint32_t number, struct vv_
     }
 }
 
-/* Records come in any order: whichever of a place and its space is the second links them. */
+/* Those of a place from a life on, as far as there is one after the other. */
+static void link_lives(struct vv_registry *registry, uint32_t place, enum vv_space space,
+                       uint32_t life)
+{
+    struct vv_str name = vv_registry_tenant_name(registry, place);
+    uint32_t number = find_life(registry, name, space, life);
+    while (number != VV_REGISTRY_NONE) {
+        if (is_settled(registry, number)) {
+            link_space(registry, place, space, number);
+        }
+        number = find_life(registry, name, space, ++life);
+    }
+}
+
+/* Records come in any order: whichever of a place and its space is the second links them, and which
+ * of two lives is the later one is in their names. */
 void vv_tenant_link(struct vv_registry *registry, uint32_t number)
 {
     struct vv_str name = vv_registry_tenant_name(registry, number);
@@ -78,12 +129,11 @@ void vv_tenant_link(struct vv_registry *registry, uint32_t number)
     if (!is_space && vv_space_is_name(name)) {
         link_class(registry, number, name);
     }
+    uint32_t life = is_space ? vv_space_life(name) : 1;
     for (size_t i = 0; i < VV_SPACES_ALL && place != VV_REGISTRY_NONE; i++) {
-        char room[VV_SPACE_NAME_MAX];
-        struct vv_str wanted = space_name(owner, (enum vv_space)i, room);
-        uint32_t space = is_space ? number : vv_tenant_find(registry, wanted);
-        if (is_settled(registry, space) && (!is_space || vv_str_equal(wanted, name))) {
-            link_space(registry, place, (enum vv_space)i, space);
+        enum vv_space space = (enum vv_space)i;
+        if (!is_space || find_life(registry, owner, space, life) == number) {
+            link_lives(registry, place, space, life);
         }
     }
 }
@@ -227,20 +277,45 @@ enum vv_status vv_registry_space_named(struct vv_registry *registry, struct vv_s
     return find_or_make(registry, name, create ? MAKE : FIND, number_out, error);
 }
 
+/* The latest that there is, settled or not; 1 where there is none. */
+static uint32_t latest_life(struct vv_registry *registry, uint32_t place, enum vv_space space)
+{
+    struct vv_str name = vv_registry_tenant_name(registry, place);
+    uint32_t life = linked_life(registry, place, space);
+    life = life > 0 ? life : 1;
+    while (find_life(registry, name, space, life + 1) != VV_REGISTRY_NONE) {
+        life++;
+    }
+    return life;
+}
+
 enum vv_status vv_registry_space(struct vv_registry *registry, uint32_t tenant, enum vv_space space,
                                  bool create, uint32_t *space_out, struct vv_error *error)
 {
     char room[VV_SPACE_NAME_MAX];
-    struct vv_str name = space_name(vv_registry_tenant_name(registry, tenant), space, room);
+    struct vv_str name = life_name(vv_registry_tenant_name(registry, tenant), space,
+                                   latest_life(registry, tenant, space), room);
     return find_or_make(registry, name, create ? MAKE : FIND, space_out, error);
+}
+
+enum vv_status vv_registry_next_space(struct vv_registry *registry, uint32_t tenant,
+                                      enum vv_space tier, uint32_t *space_out,
+                                      struct vv_error *error)
+{
+    char room[VV_SPACE_NAME_MAX];
+    uint32_t life = latest_life(registry, tenant, tier) + 1;
+    *space_out = VV_REGISTRY_NONE;
+    if (life > VV_SPACE_LIVES_MAX) {
+        return vv_error_set(error, VV_TOO_LARGE, "the tier was switched on %u times, and no more",
+                            (unsigned)life - 1);
+    }
+    struct vv_str name = life_name(vv_registry_tenant_name(registry, tenant), tier, life, room);
+    return find_or_make(registry, name, MAKE, space_out, error);
 }
 
 uint32_t vv_registry_late_space(struct vv_registry *registry, uint32_t number)
 {
-    struct vv_tenant *tenant = vv_tenant_at(registry, number);
-    uint32_t space =
-        tenant ? atomic_load_explicit(&tenant->spaces[VV_SPACE_LATE], memory_order_acquire) : 0;
-    return space > 0 ? space - 1 : VV_REGISTRY_NONE;
+    return linked_space(registry, number, VV_SPACE_LATE);
 }
 
 uint32_t vv_registry_late_seen(struct vv_registry *registry, uint32_t number)
@@ -261,13 +336,11 @@ static bool is_on(struct vv_registry *registry, uint32_t space)
 
 struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t number)
 {
-    struct vv_tenant *tenant = vv_tenant_at(registry, number);
     struct vv_tiers tiers = {.any = false};
     for (size_t i = 0; i < VV_SPACES; i++) {
-        uint32_t space =
-            tenant ? atomic_load_explicit(&tenant->spaces[i], memory_order_acquire) : 0;
-        bool has = space > 0 && is_on(registry, space - 1);
-        tiers.spaces[i] = has ? space - 1 : VV_REGISTRY_NONE;
+        uint32_t space = linked_space(registry, number, (enum vv_space)i);
+        bool has = space != VV_REGISTRY_NONE && is_on(registry, space);
+        tiers.spaces[i] = has ? space : VV_REGISTRY_NONE;
         tiers.any |= has;
     }
     return tiers;
@@ -288,8 +361,8 @@ size_t vv_registry_unsettled(struct vv_registry *registry, uint32_t tenant,
     size_t n = 0;
     struct vv_str name = vv_registry_tenant_name(registry, tenant);
     for (int i = 0; i < VV_SPACES_ALL; i++) {
-        char room[VV_SPACE_NAME_MAX];
-        uint32_t space = vv_tenant_find(registry, space_name(name, (enum vv_space)i, room));
+        uint32_t life = latest_life(registry, tenant, (enum vv_space)i);
+        uint32_t space = find_life(registry, name, (enum vv_space)i, life);
         if (space != VV_REGISTRY_NONE &&
             !vv_registry_settled(registry, VV_REGISTRY_TENANT, space)) {
             numbers_out[n++] = space;
@@ -376,8 +449,23 @@ static struct vv_tenant *keeper_of(struct vv_registry *registry, struct vv_tenan
     return is_late ? vv_tenant_at(registry, owner - 1) : tenant;
 }
 
+/* Whether it is a tier's, which has had a later life since. */
+static bool is_former(struct vv_registry *registry, uint32_t number)
+{
+    uint32_t place;
+    enum vv_space tier;
+    if (!vv_registry_space_of(registry, number, &place, &tier)) {
+        return false;
+    }
+    uint32_t present = linked_space(registry, place, tier);
+    return present != VV_REGISTRY_NONE && present != number;
+}
+
 int64_t vv_registry_retention(struct vv_registry *registry, uint32_t number)
 {
+    if (is_former(registry, number)) {
+        return VV_SPACE_OFF_NS;
+    }
     struct vv_tenant *tenant = keeper_of(registry, vv_tenant_at(registry, number));
     return tenant ? atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed) : 0;
 }

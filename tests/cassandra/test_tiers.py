@@ -197,21 +197,51 @@ class TestTiers(ClusterTest):
                 self.assertTrue(are_good(server, tenant))
         self.compare(servers)
 
-    def test_a_tier_needs_a_class_and_is_switched_off_for_good(self):
-        server = self.server().start()
+    def put_tiers(self, server, tenant, **tiers):
+        return server.request("PUT", "/api/v1/tenants",
+                              json.dumps({"tenant": tenant, "tiers": tiers}))
 
-        def put(**tiers):
-            return server.request("PUT", "/api/v1/tenants",
-                                  json.dumps({"tenant": "t", "tiers": tiers}))
-        answer = put(hour="700d")
+    def test_a_tier_needs_a_class_of_its_retention(self):
+        server = self.server().start()
+        answer = self.put_tiers(server, "t", hour="700d")
         self.assertStatus(answer, 400, "invalid")
         self.assertIn("cassandra.classes", answer.text)
-        self.assertStatus(put(minute="30d", hour="365d", day="forever"), 200)
-        self.assertStatus(put(minute="off"), 200)
-        self.assertStatus(put(minute="30d"), 400, "invalid")
-        server.kill().start()
-        self.assertStatus(put(minute="30d"), 400, "invalid")
+        self.assertStatus(self.put_tiers(server, "t", minute="30d", hour="365d", day="forever"), 200)
         server.stop()
+
+    def tiers(self, server, tenant):
+        tenants = server.get("/api/v1/tenants").json()["tenants"]
+        return next(one["tiers"] for one in tenants if one["tenant"] == tenant)
+
+    def test_a_tier_that_is_on_again_has_nothing_of_what_it_was(self):
+        servers = self.begin_two()
+        for tenant in TENANTS:
+            self.assertStatus(self.put_tiers(servers[0], tenant, hour="off"), 200)
+            self.write(servers[1], tenant, {(source, START + 3 * HOUR + i * 7 * SECOND): -i
+                                            for source in range(3) for i in range(1, 300)})
+        for server in servers:
+            self.assertStatus(server.flush(), 204)
+        for tenant in TENANTS:
+            wait_until(lambda t=tenant: "hour" not in self.tiers(servers[1], t),
+                       "the other node has heard of that", GONE_S)
+            wait_until(lambda t=tenant: self.put_tiers(servers[1], t, hour="forever").status == 200,
+                       "it is on again", GONE_S)
+            self.assertStatus(servers[1].flush(), 204)
+            wait_until(lambda t=tenant: "hour" in self.tiers(servers[0], t),
+                       "the other node has heard of that, too", GONE_S)
+            self.write(servers[0], tenant, {(source, START + 9 * DAY + i * SECOND): i
+                                            for source in range(3) for i in range(600)})
+
+        def begins_anew(server):
+            for each in servers:
+                each.flush(True)
+            return all("hour" in self.tiers(server, tenant) and
+                       self.read_of(server, tenant, "hour") >= 3 for tenant in TENANTS)
+        wait_until(lambda: begins_anew(servers[0]), "what came since is in hours", GONE_S)
+        servers[0].kill().start()
+        for server in servers:
+            wait_until(lambda s=server: begins_anew(s), "hours answer again", GONE_S)
+        self.compare(servers)
 
 
 if __name__ == "__main__":

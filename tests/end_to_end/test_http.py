@@ -693,7 +693,7 @@ class LimitTest(VarveTest):
         self.assertEqual(old.json()["refused"], {"retention": 1})
         server.stop()
 
-    @embedded_only("a tier that was switched off stays off where nodes share a store")
+    @embedded_only("other classes of retention would be needed there; see cassandra/test_tiers.py")
     def test_tiers(self):
         server = self.server().start()
 

@@ -21,9 +21,10 @@ static bool is_named(const struct vv_cassandra *store, struct vv_str name, uint3
 bool vv_cassandra_late_space(const struct vv_cassandra *store, uint32_t tenant, uint32_t *space_out)
 {
     struct vv_str place = vv_space_place_name(vv_cassandra_tenant(store, tenant));
+    char suffix[VV_SPACE_SUFFIX_MAX + 1];
     struct vv_buffer name = {0};
     vv_buffer_str(&name, place);
-    vv_buffer_str(&name, vv_space_suffix(VV_SPACE_LATE));
+    vv_buffer_str(&name, vv_space_suffix(VV_SPACE_LATE, 1, suffix));
     bool found = !name.failed && place.size > 0 &&
                  is_named(store, (struct vv_str){(char *)name.data, name.size}, space_out);
     vv_buffer_deinit(&name);

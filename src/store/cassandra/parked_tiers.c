@@ -21,6 +21,26 @@ static bool is_named(const struct vv_cassandra *store, struct vv_str name, uint3
     return store->names.tenant_named(store->names.context, name, number_out);
 }
 
+/* Of a finer tier, whatever life of it this node knows. */
+static bool has_tier(struct vv_cassandra *store, struct vv_str owner, enum vv_space tier,
+                     uint32_t source)
+{
+    bool found = false;
+    bool is_known = true;
+    for (uint32_t life = 1; life <= VV_SPACE_LIVES_MAX && is_known && !found; life++) {
+        struct vv_buffer text = {0};
+        char suffix[VV_SPACE_SUFFIX_MAX + 1];
+        uint32_t number;
+        vv_buffer_str(&text, owner);
+        vv_buffer_str(&text, vv_space_suffix(tier, life, suffix));
+        const struct vv_str name = {(char *)text.data, text.size};
+        is_known = vv_buffer_status(&text) == VV_OK && is_named(store, name, &number);
+        found = is_known && has_source(store, number, source);
+        vv_buffer_deinit(&text);
+    }
+    return found;
+}
+
 bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *partition)
 {
     enum vv_space tier;
@@ -34,13 +54,7 @@ bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *part
     found = found || (vv_cassandra_late_space(store, partition->tenant, &number) &&
                       has_source(store, number, partition->source));
     for (int finer = 0; finer < (int)tier && !found; finer++) {
-        struct vv_buffer text = {0};
-        vv_buffer_str(&text, owner);
-        vv_buffer_str(&text, vv_space_suffix((enum vv_space)finer));
-        const struct vv_str finer_name = {(char *)text.data, text.size};
-        found = vv_buffer_status(&text) == VV_OK && is_named(store, finer_name, &number) &&
-                has_source(store, number, partition->source);
-        vv_buffer_deinit(&text);
+        found = has_tier(store, owner, (enum vv_space)finer, partition->source);
     }
     return found;
 }

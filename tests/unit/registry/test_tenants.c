@@ -205,6 +205,84 @@ static void a_space_that_comes_before_its_tenant_is_found(void **state)
     vv_registry_destroy(other);
 }
 
+/* Whichever comes first, and however it was found before. */
+static void the_latest_life_of_a_tier_counts(void **state)
+{
+    (void)state;
+    static const uint32_t orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 3, 2, 1},
+                                         {3, 1, 0, 2}, {1, 3, 2, 0}, {2, 3, 0, 1}};
+    struct vv_registry *registry = fixture_open(NULL);
+    struct vv_error error = {0};
+    uint32_t lives[3];
+    uint32_t found;
+    uint32_t plant = fixture_tenant(registry, "plant");
+    settle(registry, plant);
+    for (int i = 0; i < 3; i++) {
+        enum vv_status status =
+            i == 0 ? vv_registry_space(registry, plant, VV_SPACE_HOUR, true, &lives[i], &error)
+                   : vv_registry_next_space(registry, plant, VV_SPACE_HOUR, &lives[i], &error);
+        assert_int_equal(status, VV_OK);
+        vv_registry_set_retention(registry, lives[i], (i + 1) * VV_DAY);
+        assert_int_equal(vv_registry_space(registry, plant, VV_SPACE_HOUR, false, &found, &error),
+                         VV_OK);
+        assert_int_equal(found, lives[i]);
+        uint32_t before = i > 0 ? lives[i - 1] : VV_REGISTRY_NONE; /* until it is settled */
+        assert_int_equal(vv_registry_tiers(registry, plant).spaces[VV_SPACE_HOUR], before);
+        uint32_t unsettled[VV_SPACES_ALL + 1];
+        assert_int_equal(vv_registry_unsettled(registry, plant, unsettled), 1);
+        assert_int_equal(unsettled[0], lives[i]);
+        settle(registry, lives[i]);
+        assert_int_equal(vv_registry_tiers(registry, plant).spaces[VV_SPACE_HOUR], lives[i]);
+        assert_int_equal(vv_registry_retention(registry, lives[i]), (i + 1) * VV_DAY);
+        assert_true(i == 0 || vv_registry_retention(registry, before) == VV_SPACE_OFF_NS);
+    }
+    assert_true(vv_str_equal(vv_registry_tenant_name(registry, lives[2]), TEXT("plant/hour.3")));
+    for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {
+        struct vv_registry *other = fixture_open(NULL);
+        for (size_t i = 0; i < 4; i++) {
+            struct vv_buffer record = {0};
+            vv_registry_encode(registry, VV_REGISTRY_TENANT, orders[o][i], &record);
+            assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT,
+                                               (struct vv_str){(char *)record.data, record.size},
+                                               &error),
+                             VV_OK);
+            vv_buffer_deinit(&record);
+        }
+        assert_int_equal(vv_registry_tiers(other, plant).spaces[VV_SPACE_HOUR], lives[2]);
+        for (int i = 0; i < 3; i++) {
+            enum vv_space tier;
+            assert_true(vv_registry_space_of(other, lives[i], &found, &tier));
+            assert_int_equal(found, plant);
+            assert_int_equal(tier, VV_SPACE_HOUR);
+            assert_int_equal(vv_registry_retention(other, lives[i]),
+                             i == 2 ? 3 * VV_DAY : VV_SPACE_OFF_NS);
+        }
+        vv_registry_destroy(other);
+    }
+    vv_registry_destroy(registry);
+}
+
+static void names_of_lives_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"p/hour.",   "p/hour.1",     "p/hour.0",  "p/hour.02",
+                                      "p/hour.2x", "p/hour.10000", "p/hour.-2", "p/late.2"};
+    char room[VV_SPACE_SUFFIX_MAX + 1];
+    enum vv_space tier;
+    assert_true(vv_str_equal(vv_space_suffix(VV_SPACE_MINUTE, 9999, room), TEXT("/minute.9999")));
+    assert_true(vv_str_equal(vv_space_suffix(VV_SPACE_DAY, 1, room), TEXT("/day")));
+    assert_true(vv_space_of_name(TEXT("p/@c/minute.9999"), &tier));
+    assert_int_equal(tier, VV_SPACE_MINUTE);
+    assert_int_equal(vv_space_life(TEXT("p/@c/minute.9999")), 9999);
+    assert_int_equal(vv_space_life(TEXT("p/minute")), 1);
+    assert_int_equal(vv_space_life(TEXT("p/late")), 1);
+    assert_true(vv_space_has_good_suffix(TEXT("p/day.2")));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(vv_space_of_name(vv_str_of(bad[i]), &tier));
+        assert_false(vv_space_has_good_suffix(vv_str_of(bad[i])));
+    }
+}
+
 static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state)
 {
     (void)state;
@@ -372,6 +450,8 @@ int main(void)
         cmocka_unit_test(tiers_are_spaces_that_are_settled_and_on),
         cmocka_unit_test(late_points_have_a_space_that_is_kept_as_long_as_others),
         cmocka_unit_test(a_space_that_comes_before_its_tenant_is_found),
+        cmocka_unit_test(the_latest_life_of_a_tier_counts),
+        cmocka_unit_test(names_of_lives_are_read_as_they_are_written),
         cmocka_unit_test(from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up),
         cmocka_unit_test(what_is_new_begins_as_the_options_say),
         cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),
