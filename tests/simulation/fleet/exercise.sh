@@ -99,10 +99,6 @@ try "records of tiers are written with the wall clock, so a stale sealer's win" 
   's.replace("        span->seal = store->shared.shards[span->shard].pass;", "        span->seal = store->shared.shards[span->shard].pass;\n        struct vv_str name = vv_cassandra_tenant(store, partition->tenant);\n        if (memchr(name.data, 47, name.size)) {\n            (void)!vv_cassandra_write_us(store, &span->seal, NULL);\n        }")'
 try "late points expire before they are folded" 2 $cassandra/retention.c \
   's.replace("int64_t due_ns = later(now_ns, vv_cassandra_fold_wait(store, key->partition.tenant));", "int64_t due_ns = now_ns;")'
-try "a space of late points is not read before this node has kept its name" 3 src/query/scan_window.c \
-  's.replace("vv_registry_late_seen(", "vv_registry_late_space(")'
 try "units are built without late points" 2 src/seal/pyramid.c \
   's.replace("if (status == VV_OK && build->late != VV_REGISTRY_NONE) {", "if (false) {")'
-try "units are built before late points that are parked have come" 2 $cassandra/parked_tiers.c \
-  's.replace("found = found || (vv_cassandra_late_space(", "found = found || (false && vv_cassandra_late_space(")'
 exit $survived
