@@ -132,8 +132,9 @@ static enum vv_status end_group(struct sending *sending, int64_t next_slice, str
     struct vv_backfill *backfill = sending->backfill;
     uint64_t most = (uint64_t)backfill->batch_bytes;
     most = most < REPLACE_BYTES_MAX ? most : REPLACE_BYTES_MAX;
-    enum vv_status status = VV_OK;
-    if (next_slice != sending->slice || sending->request_bytes >= most) {
+    enum vv_status status = vv_sender_end_group(backfill->load.sender);
+    bool is_full = next_slice != sending->slice || sending->request_bytes >= most;
+    if (status == VV_OK && is_full) {
         status = vv_sender_cut(backfill->load.sender);
         sending->request_bytes = 0;
     }
@@ -155,7 +156,7 @@ static enum vv_status send_frozen(struct sending *sending, struct vv_error *erro
         bool is_other = sending->in_group && status == VV_OK &&
                         (line.slice != sending->slice || line.group != sending->group);
         if (is_over) {
-            return VV_OK;
+            return vv_sender_end_group(sending->backfill->load.sender);
         }
         if (is_other) {
             status = end_group(sending, line.slice, error);

@@ -14,6 +14,7 @@ void vv_parcel_deinit(struct vv_parcel *parcel)
 {
     vv_buffer_deinit(&parcel->text);
     free(parcel->numbers);
+    free(parcel->ends);
     *parcel = (struct vv_parcel){0};
 }
 
@@ -52,6 +53,48 @@ enum vv_status vv_parcel_add(struct vv_parcel *parcel, const struct vv_sender_li
     vv_buffer_u8(&parcel->text, '\n');
     parcel->points += line->points;
     return vv_buffer_status(&parcel->text);
+}
+
+/* ---- groups ---- */
+
+static struct vv_parcel_end last_end(const struct vv_parcel *parcel, size_t n)
+{
+    return n > 0 ? parcel->ends[n - 1] : (struct vv_parcel_end){0};
+}
+
+enum vv_status vv_parcel_end_group(struct vv_parcel *parcel)
+{
+    if (parcel->n_lines == last_end(parcel, parcel->n_ends).lines) {
+        return VV_OK;
+    }
+    if (parcel->n_ends == parcel->ends_capacity) {
+        size_t capacity = parcel->ends_capacity ? parcel->ends_capacity * 2 : 64;
+        struct vv_parcel_end *larger = realloc(parcel->ends, capacity * sizeof *larger);
+        if (!larger) {
+            return VV_NO_MEMORY;
+        }
+        parcel->ends = larger;
+        parcel->ends_capacity = capacity;
+    }
+    parcel->ends[parcel->n_ends++] = (struct vv_parcel_end){
+        .bytes = parcel->text.size, .lines = parcel->n_lines, .points = parcel->points};
+    return VV_OK;
+}
+
+struct vv_parcel vv_parcel_part(const struct vv_parcel *parcel, size_t first, size_t n)
+{
+    struct vv_parcel_end begin = last_end(parcel, first);
+    struct vv_parcel_end end = last_end(parcel, first + n);
+    struct vv_parcel part = *parcel;
+    part.text.data += begin.bytes;
+    part.text.size = end.bytes - begin.bytes;
+    part.text.capacity = part.text.size;
+    part.numbers += begin.lines;
+    part.n_lines = end.lines - begin.lines;
+    part.points = end.points - begin.points;
+    part.ends = NULL;
+    part.n_ends = n;
+    return part;
 }
 
 /* "string=12 unsigned=1 fields=a,b": the words before `fields`. Returns the points. */
@@ -107,17 +150,22 @@ static struct vv_str text_of(struct cursor *cursor, size_t line)
 
 /* ---- times ---- */
 
-static bool is_listed(json_t *lines, size_t line)
+static json_t *item_of(json_t *lines, size_t line)
 {
     size_t i;
     json_t *item;
     json_array_foreach(lines, i, item)
     {
         if (json_integer_value(json_object_get(item, "line")) == (json_int_t)line) {
-            return true;
+            return item;
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool is_listed(json_t *lines, size_t line)
+{
+    return item_of(lines, line) != NULL;
 }
 
 /* The number behind the last space. */
@@ -175,8 +223,26 @@ static enum vv_verdict judge_success(const struct vv_parcel *parcel,
     return VV_VERDICT_DONE;
 }
 
-/* Lists of the server end somewhere: where it stored nothing, all are kept that it has not. */
-static void keep_refused(const struct vv_parcel *parcel, json_t *lines, bool nothing_stored,
+/* Nothing was stored: lines that are not listed are of the same request, or are too many to be
+ * listed. */
+static void keep_all(const struct vv_parcel *parcel, json_t *lines, struct vv_load_report *report)
+{
+    struct cursor cursor = {.parcel = parcel};
+    const char *reason = json_string_value(json_object_get(json_array_get(lines, 0), "reason"));
+    for (size_t n = 1; n <= parcel->n_lines; n++) {
+        json_t *item = item_of(lines, n);
+        const char *own = json_string_value(json_object_get(item, "reason"));
+        const char *detail = json_string_value(json_object_get(item, "detail"));
+        reason = own ? own : reason;
+        vv_load_report_keep(report, vv_str_of(reason ? reason : "other"), parcel->file,
+                            parcel->numbers[n - 1],
+                            item ? (detail ? detail : "") : "it goes with others that are refused",
+                            text_of(&cursor, n));
+    }
+}
+
+/* Lists of the server end somewhere. */
+static void keep_refused(const struct vv_parcel *parcel, json_t *lines,
                          struct vv_load_report *report)
 {
     size_t i;
@@ -199,15 +265,11 @@ static void keep_refused(const struct vv_parcel *parcel, json_t *lines, bool not
             listed = (uint64_t)line;
         }
     }
-    if (!nothing_stored && json_array_size(lines) >= LISTED_MAX) {
+    if (json_array_size(lines) >= LISTED_MAX) {
         vv_load_report_keep(report, VV_STR_LITERAL("other"), parcel->file,
                             listed > 0 ? parcel->numbers[listed - 1] : 0,
                             "behind this one there may be more, which the server did not list",
                             (struct vv_str){0});
-    }
-    for (size_t n = (size_t)listed + 1; nothing_stored && n <= parcel->n_lines; n++) {
-        vv_load_report_keep(report, vv_str_of(reason), parcel->file, parcel->numbers[n - 1],
-                            "as the one before", text_of(&cursor, n));
     }
 }
 
@@ -240,7 +302,10 @@ static enum vv_verdict judge_partial(const struct vv_parcel *parcel,
     json_t *accepted = json_object_get(root, "accepted");
     json_t *refused = json_object_get(root, "refused");
     enum vv_verdict verdict = VV_VERDICT_FATAL;
-    if (json_is_integer(accepted) && json_is_object(refused)) {
+    bool is_answer = json_is_integer(accepted) && json_is_object(refused);
+    if (is_answer && json_integer_value(accepted) == 0 && parcel->n_ends > 1) {
+        verdict = VV_VERDICT_SPLIT;
+    } else if (is_answer) {
         const char *reason;
         json_t *points;
         json_object_foreach(refused, reason, points)
@@ -252,9 +317,10 @@ static enum vv_verdict judge_partial(const struct vv_parcel *parcel,
             note_times(parcel, json_object_get(root, "lines"), report);
         }
         keep_examples(parcel, json_object_get(root, "lines"), report);
-        if (report->refused_file) {
-            keep_refused(parcel, json_object_get(root, "lines"), json_integer_value(accepted) == 0,
-                         report);
+        if (report->refused_file && json_integer_value(accepted) == 0) {
+            keep_all(parcel, json_object_get(root, "lines"), report);
+        } else if (report->refused_file) {
+            keep_refused(parcel, json_object_get(root, "lines"), report);
         }
         verdict = VV_VERDICT_DONE;
     } else {

@@ -149,7 +149,8 @@ static int64_t jitter(struct lane *lane, int64_t pause_ns)
     return pause_ns / 2 + (int64_t)vv_random_below(&lane->random, (uint64_t)pause_ns / 2 + 1);
 }
 
-static void send_parcel(struct lane *lane, const struct vv_parcel *parcel)
+/* Until it is answered, or given up. True: it is to be sent by parts. */
+static bool send_parcel(struct lane *lane, const struct vv_parcel *parcel)
 {
     struct vv_sender *sender = lane->sender;
     int64_t begun = now_ns();
@@ -159,22 +160,35 @@ static void send_parcel(struct lane *lane, const struct vv_parcel *parcel)
         enum vv_status status;
         count_request(sender->options.report, again);
         enum vv_verdict verdict = try_parcel(lane, parcel, &pause, &status, &error);
-        if (verdict == VV_VERDICT_DONE) {
+        if (verdict == VV_VERDICT_DONE || verdict == VV_VERDICT_SPLIT) {
             if (again) {
                 set_trouble(sender, "");
             }
-            return;
+            return verdict == VV_VERDICT_SPLIT;
         }
         bool late = now_ns() - begun + pause > sender->options.retry_ns;
         if (verdict == VV_VERDICT_FATAL || late) {
             fail(sender, status, &error);
-            return;
+            return false;
         }
         set_trouble(sender, error.message);
         if (!pause_lane(lane, jitter(lane, pause))) {
-            return;
+            return false;
         }
         pause = pause * 2 < PAUSE_LONGEST ? pause * 2 : PAUSE_LONGEST;
+    }
+}
+
+/* n of its groups, by halves where they are refused as a whole. */
+static void send_groups(struct lane *lane, const struct vv_parcel *parcel, size_t first, size_t n)
+{
+    const struct vv_parcel part = vv_parcel_part(parcel, first, n);
+    pthread_mutex_lock(&lane->sender->lock);
+    bool over = is_over(lane->sender);
+    pthread_mutex_unlock(&lane->sender->lock);
+    if (!over && send_parcel(lane, &part)) {
+        send_groups(lane, parcel, first, n / 2);
+        send_groups(lane, parcel, first + n / 2, n - n / 2);
     }
 }
 
@@ -203,7 +217,12 @@ static void *run_lane(void *context)
     struct lane *lane = context;
     struct vv_parcel parcel;
     while (take_parcel(lane, &parcel)) {
-        send_parcel(lane, &parcel);
+        if (parcel.n_ends > 0) {
+            vv_invariant(parcel.ends[parcel.n_ends - 1].lines == parcel.n_lines);
+            send_groups(lane, &parcel, 0, parcel.n_ends);
+        } else {
+            (void)send_parcel(lane, &parcel);
+        }
         vv_parcel_deinit(&parcel);
         pthread_mutex_lock(&lane->sender->lock);
         lane->busy = false;
@@ -389,16 +408,24 @@ static uint64_t hash_series(struct vv_str series)
     return sum + (hash ^ hash >> 32);
 }
 
+/* Memory was short: nothing more is sent. */
+static enum vv_status note_status(struct vv_sender *sender, enum vv_status status)
+{
+    if (status != VV_OK) {
+        struct vv_error error = {0};
+        (void)vv_error_set(&error, status, "out of memory");
+        fail(sender, status, &error);
+    }
+    return status;
+}
+
 enum vv_status vv_sender_add(struct vv_sender *sender, const struct vv_sender_line *line)
 {
     struct vv_str series = {line->text.data, line->series_size};
     struct lane *lane =
         &sender->lanes[sender->n_lanes > 1 ? hash_series(series) % sender->n_lanes : 0];
-    enum vv_status status = vv_parcel_add(&lane->open, line);
+    enum vv_status status = note_status(sender, vv_parcel_add(&lane->open, line));
     if (status != VV_OK) {
-        struct vv_error error = {0};
-        (void)vv_error_set(&error, status, "out of memory");
-        fail(sender, status, &error);
         return status;
     }
     if (lane->open.n_lines >= sender->options.lines_max ||
@@ -406,6 +433,15 @@ enum vv_status vv_sender_add(struct vv_sender *sender, const struct vv_sender_li
         return hand_over(lane);
     }
     return VV_OK;
+}
+
+enum vv_status vv_sender_end_group(struct vv_sender *sender)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; status == VV_OK && i < sender->n_lanes; i++) {
+        status = note_status(sender, vv_parcel_end_group(&sender->lanes[i].open));
+    }
+    return status;
 }
 
 enum vv_status vv_sender_cut(struct vv_sender *sender)

@@ -57,6 +57,10 @@ struct vv_sender_line {
 /* Anything but VV_OK: sending has failed for good, see vv_sender_finish. */
 VV_MUST_CHECK enum vv_status vv_sender_add(struct vv_sender *sender,
                                            const struct vv_sender_line *line);
+/* What was added since the last group is a group, which the server takes as a whole or not at all,
+ * and with it all of its parcel: where it takes nothing, groups are sent by fewer, so that only
+ * those are refused that have something wrong. As vv_sender_add. */
+VV_MUST_CHECK enum vv_status vv_sender_end_group(struct vv_sender *sender);
 /* Ends the parcels begun: what was added is sent, what comes is in others. As vv_sender_add. */
 VV_MUST_CHECK enum vv_status vv_sender_cut(struct vv_sender *sender);
 /* Drops what was added since the last parcel was full, or was cut. */

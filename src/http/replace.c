@@ -39,18 +39,41 @@ static enum vv_status parse(struct vv_exchange *exchange, struct vv_staging *sta
                : vv_error_set(error, VV_NO_MEMORY, "out of memory; send the request again later");
 }
 
-/* All or nothing of each day; what can never be is refused as a whole. */
+/* Of what was refused already; one that makes the answer an error. VV_REASON_COUNT: nothing was. */
+static enum vv_reason refused_reason(const struct vv_staging *staging)
+{
+    enum vv_reason found = VV_REASON_COUNT;
+    for (int reason = VV_REASON_COUNT - 1; reason >= 0; reason--) {
+        if (staging->refused[reason] > 0 &&
+            (found == VV_REASON_COUNT || !vv_reason_is_lenient((enum vv_reason)reason))) {
+            found = (enum vv_reason)reason;
+        }
+    }
+    return found < VV_REASON_COUNT && vv_reason_is_lenient(found) ? VV_REASON_TYPE : found;
+}
+
+/* All or nothing: what can never be is refused as a whole, and so is what has a line or a field
+ * that is refused, as the day would be made of the others. */
 static void replace(struct vv_write *write)
 {
     struct vv_error error = {0};
     struct vv_batch *batch = vv_staging_take_batch(&write->staging);
     uint64_t points = batch ? batch->points : 0;
-    enum vv_status status =
-        batch ? vv_engine_replace(write->exchange->http->engine, batch, &error) : VV_OK;
+    enum vv_reason reason = refused_reason(&write->staging);
+    enum vv_status status = VV_OK;
+    if (batch && reason != VV_REASON_COUNT) {
+        vv_batch_destroy(batch);
+        status = vv_error_set(&error, VV_INVALID,
+                              "it goes with others that are refused: the day would be replaced "
+                              "without them; mend or remove these and send all of it again");
+    } else if (batch) {
+        reason = VV_REASON_RETENTION;
+        status = vv_engine_replace(write->exchange->http->engine, batch, &error);
+    }
     if (status == VV_OK) {
         write->stored = points;
     } else if (status == VV_INVALID) {
-        vv_staging_refuse_staged(&write->staging, points, VV_REASON_RETENTION, error.message);
+        vv_staging_refuse_staged(&write->staging, points, reason, error.message);
     }
     vv_engine_account(write->exchange->http->engine, &write->staging);
     if (status == VV_OK || status == VV_INVALID) {

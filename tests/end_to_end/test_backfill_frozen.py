@@ -260,6 +260,35 @@ class Said(FrozenTest):
                          sum(account["refused"].values()))
         server.stop()
 
+    def test_a_day_with_a_line_that_is_refused_stays_until_it_is_mended(self):
+        """All of the day and series is handed back, with why; other series are replaced."""
+        server = self.launch()
+        old = self.lines(11)
+        self.assertStatus(server.write(old), 204)
+        self.freeze(server)
+        new = [line for line in self.lines(12) if self.on_day(line, 1)]
+        bad = next(i for i, line in enumerate(new) if "=b " in line)
+        head, tail = new[bad].split("v=")
+        broken = [*new[:bad], f"{head}v=0.5,{tail.split(',')[1]}", *new[bad + 1:]]
+        path = self.file("new.lp", broken)
+        out = self.finish(self.backfill(server, path, "--json"), REFUSED)
+        kept = [line for line in old if not self.on_day(line, 1) or "=b " in line]
+        self.assertSteps(server, kept + [line for line in new if "=b " not in line])
+        answer = json.loads(out)
+        refused = [line for line in broken if "=b " in line]
+        self.assertEqual(answer["refused"], {"type": 2 * len(refused)})
+        with open(answer["refused_file"], encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(sorted(line for line in lines if not line.startswith("#")),
+                         sorted(refused))
+        at = lines.index(broken[bad])
+        self.assertIn(f"new.lp:{bad + 1}: type: ", lines[at - 1])
+        mended = [new[bad] if line == broken[bad] else line for line in lines]
+        path = self.file("mended.lp", mended)
+        self.finish(self.backfill(server, path, "--restart"), OK)
+        self.assertSteps(server, [line for line in old if not self.on_day(line, 1)] + new)
+        server.stop()
+
     def test_without_the_option_such_days_are_refused(self):
         server = self.launch()
         self.freeze(server)

@@ -167,6 +167,51 @@ static void reasons_without_room_share_the_last_row(void **state)
                      40 - VV_LOAD_REASONS_MAX + 1);
 }
 
+static void groups_that_are_refused_together_are_split(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"accepted\":0,\"refused\":{\"type\":6},\"lines\":[{\"line\":2,"
+                               "\"reason\":\"type\",\"detail\":\"no\"}]}";
+    static const char *const lines[] = {"a v=1 1", "a v=2 2", "b v=3 1",
+                                        "b v=4 2", "b v=5 3", "c v=6 1"};
+    static struct fixture fixture = {.parcel = {.file = "", .precision = "ns"}};
+    struct vv_error error = {0};
+    vv_load_report_init(&fixture.report);
+    fixture.report.refused_file = tmpfile();
+    assert_non_null(fixture.report.refused_file);
+    for (size_t i = 0; i < 6; i++) {
+        const struct vv_sender_line line = {.text = vv_str_of(lines[i]),
+                                            .series_size = 1,
+                                            .points = 1,
+                                            .newlines = 1,
+                                            .number = 10 + i};
+        assert_int_equal(vv_parcel_add(&fixture.parcel, &line), VV_OK);
+        if (i == 1 || i >= 4) {
+            assert_int_equal(vv_parcel_end_group(&fixture.parcel), VV_OK);
+            assert_int_equal(vv_parcel_end_group(&fixture.parcel), VV_OK); /* nothing */
+        }
+    }
+    struct vv_parcel whole = fixture.parcel;
+    assert_int_equal(whole.n_ends, 3);
+    assert_int_equal(judge(&fixture, 400, body, &error), VV_VERDICT_SPLIT);
+    assert_int_equal(fixture.report.refused, 0);
+    fixture.parcel = vv_parcel_part(&whole, 1, 2);
+    assert_int_equal(judge(&fixture, 400, body, &error), VV_VERDICT_SPLIT);
+    assert_int_equal(fixture.parcel.points, 4);
+    fixture.parcel = vv_parcel_part(&whole, 1, 1);
+    assert_int_equal(judge(&fixture, 400, body, &error), VV_VERDICT_DONE);
+    char kept[400] = "";
+    rewind(fixture.report.refused_file);
+    assert_true(fread(kept, 1, sizeof kept - 1, fixture.report.refused_file) > 0);
+    assert_string_equal(kept, "# :12: type: it goes with others that are refused\nb v=3 1\n"
+                              "# :13: type: no\nb v=4 2\n"
+                              "# :14: type: it goes with others that are refused\nb v=5 3\n");
+    fixture.parcel = whole;
+    fclose(fixture.report.refused_file);
+    vv_parcel_deinit(&fixture.parcel);
+    vv_load_report_deinit(&fixture.report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(success_counts_what_the_server_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals_name_the_line_of_the_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_answers_are_tried_again_or_not, set_up, tear_down),
+        cmocka_unit_test(groups_that_are_refused_together_are_split),
         cmocka_unit_test_setup_teardown(the_summary_says_it_all, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reasons_without_room_share_the_last_row, set_up, tear_down),
     };

@@ -524,28 +524,34 @@ static void test_frozen_days_are_told_and_replaced(void **state)
 {
     struct door *door = *state;
     static const char lines[] = "m,h=a v=1,w=2 1600000000\nm,h=a v=x 1600000001\n";
+    static const char texts[] = "m,h=a v=1 1600000000\nm,h=a v=\"x\" 1600000001\n";
+    static const char good[] = "m,h=a v=1,w=2 1600000000\nm,h=a v=3 1600000001\n";
     struct response response = ask(door, "GET", "/api/v1/replace?tenant=plant", "", NULL, 200);
     assert_contains(response.body, "{\"frozen_until\":\"2024-03-01T00:00:00Z\"");
     response_free(&response);
     expect(door, "POST", "/api/v1/replace?precision=s", "", "m v=1 1600000000", 204);
     assert_int_equal(fake_look(door->engine).points_stored, 1);
     response = ask(door, "POST", "/api/v1/replace?precision=s", "", lines, 400);
-    assert_contains(response.body, "\"refused\":{\"syntax\":1}"); /* the others are taken */
-    assert_contains(response.body, "\"accepted\":2");
+    assert_contains(response.body, "\"refused\":{\"syntax\":3}"); /* the others with it */
+    assert_contains(response.body, "\"accepted\":0");
     response_free(&response);
+    response = ask(door, "POST", "/api/v1/replace?precision=s", "", texts, 400);
+    assert_contains(response.body, "\"refused\":{\"type\":1,\"string\":1}");
+    response_free(&response);
+    assert_int_equal(fake_look(door->engine).points_stored, 1);
     expect(door, "POST", "/api/v1/replace?precision=s", "Content-Encoding: gzip\r\n", lines, 415);
     expect(door, "POST", "/api/v1/replace?precision=x", "", lines, 400);
     expect(door, "POST", "/api/v1/replace", "", "", 204);
     atomic_store(&door->engine->admin_outcome, VV_INVALID);
-    response = ask(door, "POST", "/api/v1/replace?precision=s", "", lines, 400);
-    assert_contains(response.body, "\"refused\":{\"syntax\":1,\"retention\":2}");
+    response = ask(door, "POST", "/api/v1/replace?precision=s", "", good, 400);
+    assert_contains(response.body, "\"refused\":{\"retention\":3}");
     assert_contains(response.body, "\"accepted\":0");
     response_free(&response);
     struct fake_seen seen = fake_look(door->engine);
     assert_int_equal(seen.received, seen.staged + seen.refused);
     expect(door, "GET", "/api/v1/replace", "", NULL, 400);
     atomic_store(&door->engine->admin_outcome, VV_OVERLOAD);
-    expect(door, "POST", "/api/v1/replace?precision=s", "", lines, 503);
+    expect(door, "POST", "/api/v1/replace?precision=s", "", good, 503);
 }
 
 static void test_a_reroll_is_begun_followed_and_ended(void **state)
