@@ -83,6 +83,13 @@ static enum vv_status part_meets(struct vv_str bytes, int64_t from, int64_t to, 
     return any_meets(block_times, &block, block.n_rows, 1, from, to, has);
 }
 
+enum vv_status vv_frozen_meets(struct vv_str bytes, int64_t from, int64_t to, bool *has_out)
+{
+    bool covers = false;
+    *has_out = false;
+    return part_meets(bytes, from, to, has_out, &covers);
+}
+
 enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from, int64_t to,
                               bool *has_out, bool *covers_out)
 {

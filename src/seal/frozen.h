@@ -28,6 +28,10 @@ VV_MUST_CHECK enum vv_status vv_frozen_take(void *records, const struct vv_piece
  * One that can't be read has and is of none. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from,
                                             int64_t to, bool *has_out, bool *covers_out);
+/* Whether a part of a record has steps, or points, that meet [from, to); not one that can't be
+ * read. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_frozen_meets(struct vv_str bytes, int64_t from, int64_t to,
+                                             bool *has_out);
 /* Appends the records as they are, made from the version that they have. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_keep(const struct vv_frozen_records *records,
                                             int64_t made_from, struct vv_piece_list *blocks_out);

@@ -48,13 +48,17 @@ struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid);
  * have changed), if they are over by now_ns. made_from: of the first, the version of the record
  * that is there. A unit without any value gets an empty record: it has none; nor has one that has
  * expired, of which an older record may still be there. VV_CORRUPT, VV_NEWER: of what it is made
- * of; VV_TOO_LARGE: it has more metrics or steps than a record can: what is there stays; errors of
- * the store; VV_NO_MEMORY. After a failure blocks_out may have some of them. */
+ * of; VV_OVERLOAD: something finer is to be built before; VV_TOO_LARGE: it has more metrics or
+ * steps than a record can: what is there stays; errors of the store; VV_NO_MEMORY. After a failure
+ * blocks_out may have some of them. */
 VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
                                               const struct vv_mark *mark, int64_t to,
                                               int64_t now_ns, int64_t made_from, bool is_expired,
                                               struct vv_piece_list *blocks_out,
                                               struct vv_error *error);
+
+/* Whether the last build ended with VV_OVERLOAD since something finer is to be built before. */
+bool vv_pyramid_waits(const struct vv_pyramid *pyramid);
 
 /* The same of a unit of minutes whose rows the caller has in hand, all of them: begin, add chunk by
  * chunk, end, and no other unit in between. The key is the unit's, in the space of the minutes.

@@ -25,7 +25,7 @@ static enum below judge_records(const struct vv_build *build, const struct vv_py
     return is_good && !vv_build_lacks_any(build, &record) ? BELOW_WHOLE : BELOW_LATER;
 }
 
-static bool is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to)
+bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to)
 {
     bool is = false;
     for (size_t i = 0; i < level->cover.n_stale && !is; i++) {
@@ -50,7 +50,7 @@ static enum vv_status judge_below(struct vv_build *build, int above, int64_t fro
     bool is_damaged;
     enum vv_status status =
         vv_build_list_records(build, (enum vv_space)tier, from, to, &is_damaged);
-    if (status == VV_OK && (is_damaged || is_stale(level, from, to))) {
+    if (status == VV_OK && (is_damaged || vv_build_is_stale(level, from, to))) {
         *below_out = is_damaged ? BELOW_LATER : BELOW_WAITS;
         return VV_OK;
     }

@@ -22,6 +22,45 @@ static enum vv_status read_records(struct vv_build *build, enum vv_space tier,
                                     vv_frozen_take, records);
 }
 
+/* Whether a stale record of a finer tier, as it was listed for what is built, has some of it. */
+static enum vv_status look_for_stale(const struct vv_build *build, enum vv_space tier, int64_t from,
+                                     int64_t to, bool *has_out)
+{
+    const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
+    enum vv_status status = VV_OK;
+    if (!vv_build_is_stale(level, from, to)) {
+        return VV_OK;
+    }
+    for (size_t i = 0; i < level->records.n && status == VV_OK && !*has_out; i++) {
+        struct vv_unit_record record;
+        struct vv_str bytes = level->records.items[i].bytes;
+        bool is_it = vv_unit_read(bytes, &record, NULL) == VV_OK && record.unit.from < to &&
+                     record.unit.to > from &&
+                     vv_build_is_stale(level, record.unit.from, record.unit.to);
+        status = is_it ? vv_frozen_meets(bytes, from, to, has_out) : VV_OK;
+    }
+    return status;
+}
+
+/* What only a finer record has, which is itself to be built, would be lost to this unit for good:
+ * that one keeps what it has, and is read when it has been built. */
+static enum vv_status wait_for_finer(struct vv_build *build, int64_t from, int64_t to)
+{
+    bool has = false;
+    enum vv_status status = VV_OK;
+    for (int tier = 0; tier < (int)build->tier && status == VV_OK && !has; tier++) {
+        if (build->tiers.spaces[tier] != VV_REGISTRY_NONE) {
+            status = look_for_stale(build, (enum vv_space)tier, from, to, &has);
+        }
+    }
+    if (status != VV_OK || !has) {
+        return status;
+    }
+    build->pyramid->waits = true;
+    return vv_error_set(build->error, VV_OVERLOAD,
+                        "what is left of what a unit is built of is not built yet");
+}
+
 /* Where a record covers all of it and has nothing, nothing was there: coarser steps, which are
  * longer, need not be asked. Finer records are left out where coarser ones have more: those would
  * be built of the late points alone. */
@@ -34,6 +73,7 @@ enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64
     if (from >= to) {
         return VV_OK;
     }
+    status = wait_for_finer(build, from, to);
     for (int tier = (int)build->tier;
          tier < VV_SPACES && !build->keeps && !is_covered && status == VV_OK; tier++) {
         struct vv_frozen_records *records = &pyramid->frozen.tiers[tier];
@@ -82,6 +122,11 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
     pyramid->kept.cut += is_cut;
     pyramid->kept.as_it_was += !is_cut;
     return vv_frozen_keep(records, made_from, blocks_out);
+}
+
+bool vv_pyramid_waits(const struct vv_pyramid *pyramid)
+{
+    return pyramid->waits;
 }
 
 struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid)

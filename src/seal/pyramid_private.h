@@ -27,6 +27,7 @@ struct vv_pyramid {
     struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
     struct vv_frozen frozen; /* of the unit that is being built, and of those above it */
     struct vv_pyramid_kept kept;
+    bool waits; /* the last unit: something finer is to be built before */
 };
 
 #define VV_BUILD_DELETIONS_MAX 256 /* later ones count as lacking in each record */
@@ -64,13 +65,15 @@ VV_MUST_CHECK enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_
                                                 void *context);
 /* Raw points of [from, to) are to be read, as nothing finer has them: sets `keeps` where they may
  * have expired, and the unit's record, or one of a coarser tier, has some of then: it is all that
- * is left of them. */
+ * is left of them. VV_OVERLOAD: a finer record has some that is to be built first. */
 VV_MUST_CHECK enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from,
                                                    int64_t to);
 /* Lists what the store has of a tier in [from, to), as its level, settled; *damaged_out (NULL: not
  * wanted): some of it can't be read, and counts as stale. */
 VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier,
                                                    int64_t from, int64_t to, bool *damaged_out);
+/* Whether something of [from, to) is stale in a level that was listed. */
+bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to);
 /* Adds what the cut leaves of a record's steps, and those that are made anew. */
 VV_MUST_CHECK enum vv_status vv_build_cut_steps(struct vv_build *build,
                                                 const struct vv_pyramid_cut *cut);

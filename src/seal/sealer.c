@@ -102,6 +102,16 @@ static enum vv_status put_stale(struct vv_sealer *sealer, struct vv_error *error
                : sealer->options.store->ops->confirm(sealer->options.store, error);
 }
 
+/* What units of a store of one node waited for may be built now. */
+static void try_waiting_again(struct vv_sealer *sealer)
+{
+    if (!sealer->options.store->ops->shared && sealer->kind != VV_SEAL_RAW &&
+        sealer->n_settled > 0) {
+        sealer->put_off.n = 0;
+        sealer->put_off.rest_until_ns = 0;
+    }
+}
+
 /* What was made stale, then blocks, durably; then the runs; then the marks. An embedded store keeps
  * the order of what is not durable yet, so that what is stale cannot be lost before the runs are.
  */
@@ -124,13 +134,15 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
     }
     if (status == VV_OK) {
         sealer->figures.bytes_out += sealer->blocks.bytes;
+        try_waiting_again(sealer);
     }
     return status;
 }
 
 /* Whether the group goes on without a span. A damaged piece must not stop the sealing of everything
  * else: its span stays as it is, is still answered (with the error), and is looked at again after
- * the next restart. Nor must a part of the store that is away, or one with more metrics than fit
+ * the next restart. Nor must a part of the store that is away, a unit that waits for a finer one,
+ * or one with more metrics than fit
  * (of several nodes, each of which refuses what is too much for itself). */
 static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark,
                             enum vv_status status, const struct vv_error *why)
@@ -141,7 +153,9 @@ static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark
         sealer->figures.damaged++;
         return true;
     }
-    if (vv_seal_is_away(sealer, status)) {
+    bool waits =
+        status == VV_OVERLOAD && sealer->kind != VV_SEAL_RAW && vv_pyramid_waits(sealer->pyramid);
+    if (waits || vv_seal_is_away(sealer, status)) {
         vv_seal_put_off(sealer, mark, why);
         return true;
     }
@@ -244,8 +258,12 @@ static enum vv_status seal_marks(struct vv_sealer *sealer, struct vv_error *erro
     return status;
 }
 
+/* In a store of one node only units are put off, for finer ones: no request waits for that. */
 static enum vv_status wait_for_store(const struct vv_sealer *sealer, struct vv_error *error)
 {
+    if (!sealer->options.store->ops->shared) {
+        return VV_DONE;
+    }
     return vv_error_set(error, VV_OVERLOAD, "spans wait to be sealed: %s",
                         sealer->put_off.why.message);
 }

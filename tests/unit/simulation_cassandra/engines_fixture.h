@@ -28,6 +28,7 @@ static struct vv_sim_cassandra *model;
 static struct node nodes[NODES_MAX];
 static const char *rows_tenants[NODES_MAX]; /* of each node; NULL: none */
 static bool has_tiers;                      /* they are on from the beginning */
+static int64_t raw_ns = 40 * VV_DAY;        /* how long raw data is kept with them */
 static long long written;                   /* points, each with its own time and number */
 
 static inline int64_t now_ns(void)
@@ -51,7 +52,7 @@ static inline void set_up_node(struct rig *rig, struct vv_settings *settings,
     }
     settings->cassandra_slack_ns = 2 * VV_DAY;
     settings->tiers_default = has_tiers;
-    settings->retention_raw_ns = has_tiers ? 40 * VV_DAY : 0;
+    settings->retention_raw_ns = has_tiers ? raw_ns : 0;
     options->take_local = node->local;
 }
 

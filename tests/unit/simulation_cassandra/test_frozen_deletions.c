@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What only tiers have is deleted in whole steps, whichever node is asked and whoever builds. */
+#include "seal/seal_private.h"
 #include "tiers_fixture.h"
 
 /* Until only tiers have what was written; then all hear each other again. */
@@ -193,6 +194,65 @@ static void all_of_time_is_deleted(void **state)
     }
 }
 
+/* All work up to a time, and seal. */
+static void live_until(int64_t time_ns, int64_t step_ns)
+{
+    while (now_ns() < time_ns) {
+        advance(step_ns < time_ns - now_ns() ? step_ns : time_ns - now_ns());
+        work(&nodes[0]);
+        work(&nodes[1]);
+        seal(&nodes[1]);
+    }
+}
+
+/* Fills the first days of a unit of days, which is over some hours later, and whose points have
+ * expired; the first point's time. */
+static int64_t fill_new_unit(uint64_t seed, int64_t *end_out)
+{
+    raw_ns = 10 * VV_DAY;
+    begin("blocks", seed);
+    int64_t unit = vv_time_floor(now_ns(), 28 * VV_DAY) + 28 * VV_DAY;
+    *end_out = unit + 28 * VV_DAY;
+    live_until(unit - VV_DAY / 2, VV_DAY);
+    int64_t from = fill_days(3);
+    live_until(*end_out - 12 * VV_HOUR, 12 * VV_HOUR);
+    return from;
+}
+
+static void end_with_new_unit(void)
+{
+    end();
+    raw_ns = 40 * VV_DAY;
+}
+
+/* The sealer has come as far as this in the ledger. */
+static void reach(struct node *node, int64_t due_ns)
+{
+    struct vv_sealer *sealer = node->rig.engine->sealer;
+    sealer->cursor = (struct vv_mark){.due_ns = due_ns};
+    sealer->has_cursor = true;
+}
+
+/* Its turn comes while hours are stale by the deletion; there is no record of it yet. */
+static void a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted(void **state)
+{
+    (void)state;
+    int64_t unit_end;
+    int64_t from = fill_new_unit(1, &unit_end);
+    long long all = written;
+    delete_between(&nodes[1], from + 12 * VV_HOUR + VV_MINUTE, from + 12 * VV_HOUR + 2 * VV_MINUTE);
+    sweep();
+    advance(unit_end + 6 * VV_MINUTE - now_ns());
+    work(&nodes[0]);
+    work(&nodes[1]);
+    reach(&nodes[1], unit_end - 1);
+    build_again();
+    live_until(now_ns() + 4 * VV_DAY, VV_DAY);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_HOUR), all - 1);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), all - 1);
+    end_with_new_unit();
+}
+
 /* Points have expired twice over by then, so nothing else keeps its markers. */
 static void a_deletion_is_not_forgotten_while_units_wait_to_be_built(void **state)
 {
@@ -247,6 +307,7 @@ int main(void)
         cmocka_unit_test(days_are_built_again_of_the_hours_that_are_left),
         cmocka_unit_test(a_deletion_is_not_forgotten_while_units_wait_to_be_built),
         cmocka_unit_test(days_wait_for_hours_that_are_away),
+        cmocka_unit_test(a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted),
         cmocka_unit_test(all_of_time_is_deleted),
         cmocka_unit_test(what_was_written_since_a_deletion_stays_when_more_is_deleted),
     };
