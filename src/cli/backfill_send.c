@@ -20,6 +20,7 @@
 /* Of a request that replaces: the server takes 64 MiB. */
 #define REPLACE_BYTES_MAX (UINT64_C(4) << 20)
 #define GROUP_BYTES_MAX   (UINT64_C(56) << 20)
+#define GROUPS_MAX        500u /* … and 1,000 series */
 
 struct sending {
     struct vv_backfill *backfill;
@@ -32,7 +33,8 @@ struct sending {
     int64_t slice; /* of the last line … */
     uint64_t group;
     uint64_t group_bytes;   /* … of this group so far … */
-    uint64_t request_bytes; /* … and of this request */
+    uint64_t request_bytes; /* … and of this request … */
+    uint64_t groups;        /* … which has so many before this one */
 };
 
 static void draw(void *context)
@@ -133,14 +135,17 @@ static enum vv_status end_group(struct sending *sending, int64_t next_slice, str
     uint64_t most = (uint64_t)backfill->batch_bytes;
     most = most < REPLACE_BYTES_MAX ? most : REPLACE_BYTES_MAX;
     enum vv_status status = vv_sender_end_group(backfill->load.sender);
-    bool is_full = next_slice != sending->slice || sending->request_bytes >= most;
+    bool is_full = next_slice != sending->slice || sending->request_bytes >= most ||
+                   ++sending->groups >= GROUPS_MAX;
     if (status == VV_OK && is_full) {
         status = vv_sender_cut(backfill->load.sender);
         sending->request_bytes = 0;
+        sending->groups = 0;
     }
     if (status == VV_OK && is_due(sending)) {
         status = settle(sending, error);
         sending->request_bytes = 0;
+        sending->groups = 0;
     }
     sending->group_bytes = 0;
     return status;

@@ -232,11 +232,12 @@ VV_MUST_CHECK enum vv_status vv_engine_stage_frozen(struct vv_engine *engine, st
 /*
  * The batch's points become the tiers' steps of their days: of each metric of each source and each
  * UTC day of which it has a point, all steps are replaced by those of the batch (seal/replace.h),
- * durably; the points themselves are not kept. Of a day all or nothing; where there are several,
- * the earlier ones stay replaced when a later one fails. The same again changes nothing. Blocks.
- * VV_INVALID: a day can't be replaced, whatever is tried; VV_OVERLOAD: not now; as journaling a
- * batch.
+ * durably; the points themselves are not kept. All of it or nothing. The same again changes
+ * nothing. Blocks.
+ * VV_INVALID: the day can't be replaced, whatever is tried; VV_TOO_LARGE: it is of more than one
+ * day, or of too many series; VV_OVERLOAD: not now; as journaling a batch.
  */
+#define VV_REPLACE_SERIES_MAX 1000u /* sources and measurements */
 VV_MUST_CHECK enum vv_status vv_engine_replace(struct vv_engine *engine,
                                                struct vv_batch *take_batch, struct vv_error *error);
 

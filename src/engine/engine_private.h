@@ -155,6 +155,7 @@ struct vv_sweep {
 /* Somebody waits for frozen days to be replaced (replace.c). */
 struct vv_replace_request {
     const struct vv_batch *batch;
+    int64_t day; /* of all its points */
     enum vv_status status;
     struct vv_error error;
     bool taken;

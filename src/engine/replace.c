@@ -2,10 +2,11 @@
 /*
  * Replacing days that are frozen: their points become steps of the tiers, and are kept nowhere.
  *
- * Names are journaled first, as for a write. Then, day by day, in the storage thread: all records
- * of all tiers are made (seal/replace.h), and noted as metadata, durably, with one more record that
- * says that they are all there; only then they are put in the place of those that are there, and
- * the notes go, durably, before anything else is done. So a crash leaves a day as it was, or with
+ * A request is of one day and of so many series that the storage thread is not held up for long.
+ * Names are journaled first, as for a write. Then, in the storage thread: all records of all tiers
+ * are made (seal/replace.h), and noted as metadata, durably, with one more record that says that
+ * they are all there; only then they are put in the place of those that are there, and the notes
+ * go, durably, before anything else is done. So a crash leaves a day as it was, or with
  * notes that the next start carries out: never half of it. What else is built of the day, later, is
  * made stale before.
  *
@@ -205,7 +206,6 @@ struct replacing {
     size_t capacity;
     struct vv_piece_list records;
     int64_t day;
-    int64_t next_day; /* the first behind it that the batch has something of; INT64_MAX: none */
     uint64_t series;
     bool is_refused; /* the store is all right */
     struct vv_error *error;
@@ -348,28 +348,12 @@ static enum vv_status sort_rows(struct replacing *replacing, const struct vv_row
     return status == VV_DONE ? VV_OK : status;
 }
 
-static bool has_day(struct replacing *replacing, const struct vv_rows *rows)
-{
-    bool has = false;
-    for (size_t i = 0; i < rows->n_rows; i++) {
-        int64_t day = vv_time_floor(rows->times[i], VV_DAY);
-        has |= day == replacing->day;
-        if (day > replacing->day && day < replacing->next_day) {
-            replacing->next_day = day;
-        }
-    }
-    return has;
-}
-
 static enum vv_status replace_series(void *context, uint32_t source, uint32_t measurement,
                                      struct vv_rows *rows)
 {
     struct replacing *replacing = context;
     struct vv_engine *engine = replacing->engine;
     enum vv_replace_verdict verdict;
-    if (!has_day(replacing, rows)) {
-        return VV_OK;
-    }
     for (size_t i = 0; i < rows->n_columns; i++) {
         if (rows->columns[i].type == VV_HEAD_UNTYPED) {
             struct vv_metric_info info;
@@ -413,12 +397,37 @@ static int compare_pieces(const void *a, const void *b)
     return order != 0 ? order : (x->part > y->part) - (x->part < y->part);
 }
 
+static enum vv_status count_series(void *context, uint32_t source, uint64_t rows, int64_t first,
+                                   int64_t last)
+{
+    size_t *n = context;
+    (void)source, (void)rows, (void)first, (void)last;
+    return ++*n <= VV_REPLACE_SERIES_MAX ? VV_OK : VV_TOO_LARGE;
+}
+
+/* The storage thread does nothing else meanwhile. */
+static enum vv_status check_series(struct replacing *replacing, struct vv_generation *generation)
+{
+    size_t n = 0;
+    enum vv_status status = vv_generation_glance(generation, count_series, &n);
+    if (status == VV_TOO_LARGE) {
+        replacing->is_refused = true;
+        return vv_error_set(replacing->error, status,
+                            "frozen days of more than %u sources and measurements can't be "
+                            "replaced by one request: send several",
+                            VV_REPLACE_SERIES_MAX);
+    }
+    return status;
+}
+
 /* A day of all series: noted, carried out. */
 static enum vv_status replace_day(struct replacing *replacing, struct vv_generation *generation)
 {
     struct vv_engine *engine = replacing->engine;
-    replacing->next_day = INT64_MAX;
-    enum vv_status status = vv_generation_walk(generation, replace_series, replacing);
+    enum vv_status status = check_series(replacing, generation);
+    if (status == VV_OK) {
+        status = vv_generation_walk(generation, replace_series, replacing);
+    }
     struct vv_piece_list *records = &replacing->records;
     if (status == VV_OK && records->n > 0) {
         qsort(records->items, records->n, sizeof *records->items, compare_pieces);
@@ -431,28 +440,26 @@ static enum vv_status replace_day(struct replacing *replacing, struct vv_generat
     return status;
 }
 
-static enum vv_status replace_days(struct replacing *replacing, struct vv_generation *generation)
-{
-    enum vv_status status = VV_OK;
-    while (status == VV_OK && replacing->next_day < INT64_MAX) {
-        replacing->day = replacing->next_day;
-        status = replace_day(replacing, generation);
-    }
-    return status;
-}
-
 /* ---- a request ---- */
 
-static int64_t first_day(const struct vv_batch *batch)
+/* Of one UTC day, which is found. */
+static enum vv_status check_day(const struct vv_batch *batch, int64_t *day_out,
+                                struct vv_error *error)
 {
     int64_t first = INT64_MAX;
+    int64_t last = INT64_MIN;
     for (size_t i = 0; i < batch->n_frames; i++) {
         for (size_t row = 0; row < batch->frames[i].n_rows; row++) {
             int64_t time = batch->frames[i].times[row];
             first = time < first ? time : first;
+            last = time > last ? time : last;
         }
     }
-    return first == INT64_MAX ? first : vv_time_floor(first, VV_DAY);
+    *day_out = first <= last ? vv_time_floor(first, VV_DAY) : 0;
+    return first > last || vv_time_floor(last, VV_DAY) == *day_out
+               ? VV_OK
+               : vv_error_set(error, VV_TOO_LARGE,
+                              "a request replaces a single day of UTC: send each by itself");
 }
 
 /* Above all that is known to be deleted. */
@@ -463,10 +470,10 @@ static vv_stamp stamp_of(struct vv_engine *engine)
 }
 
 static enum vv_status replace_batch(struct vv_engine *engine, const struct vv_batch *batch,
-                                    bool *is_refused_out, struct vv_error *error)
+                                    int64_t day, bool *is_refused_out, struct vv_error *error)
 {
     const struct vv_merge_options merge = {.from = INT64_MIN, .to = INT64_MAX, .join_times = true};
-    struct replacing replacing = {.engine = engine, .error = error, .next_day = first_day(batch)};
+    struct replacing replacing = {.engine = engine, .error = error, .day = day};
     struct vv_head *head = NULL;
     struct vv_generation *generation = NULL;
     enum vv_status status = vv_reroll_make(engine, &replacing.reroll);
@@ -484,7 +491,7 @@ static enum vv_status replace_batch(struct vv_engine *engine, const struct vv_ba
         status = vv_head_cut(head, &generation);
     }
     if (status == VV_OK) {
-        status = replace_days(&replacing, generation);
+        status = replace_day(&replacing, generation);
     }
     if (generation) {
         vv_head_drop(head, generation);
@@ -528,7 +535,8 @@ enum vv_status vv_replace_step(struct vv_engine *engine, struct vv_error *error)
     if (!request) {
         return VV_DONE;
     }
-    enum vv_status status = replace_batch(engine, request->batch, &is_refused, &request->error);
+    enum vv_status status =
+        replace_batch(engine, request->batch, request->day, &is_refused, &request->error);
     enum vv_status failed = status == VV_OK || is_refused ? VV_OK : status;
     if (failed != VV_OK) {
         failed = vv_error_set(error, failed, "%s", request->error.message);
@@ -602,7 +610,7 @@ static void account(struct vv_engine *engine, const struct vv_batch *batch, enum
         atomic_fetch_add(&cell->accepted_here, batch->points);
     } else if (status == VV_UNKNOWN) {
         atomic_fetch_add(&cell->unknown, batch->points);
-    } else if (status != VV_INVALID) {
+    } else if (status != VV_INVALID && status != VV_TOO_LARGE) {
         atomic_fetch_add(&cell->refused[VV_REASON_OVERLOAD], batch->points);
     }
 }
@@ -611,7 +619,10 @@ enum vv_status vv_engine_replace(struct vv_engine *engine, struct vv_batch *take
                                  struct vv_error *error)
 {
     struct vv_replace_request request = {.batch = take_batch};
-    enum vv_status status = vv_engine_admit(engine, error);
+    enum vv_status status = check_day(take_batch, &request.day, error);
+    if (status == VV_OK) {
+        status = vv_engine_admit(engine, error);
+    }
     if (status == VV_OK) {
         status = journal_names(engine, take_batch, error);
     }

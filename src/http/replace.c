@@ -72,11 +72,12 @@ static void replace(struct vv_write *write)
     }
     if (status == VV_OK) {
         write->stored = points;
-    } else if (status == VV_INVALID) {
+    } else if (status == VV_INVALID || status == VV_TOO_LARGE) {
+        reason = status == VV_TOO_LARGE ? VV_REASON_LIMIT : reason;
         vv_staging_refuse_staged(&write->staging, points, reason, error.message);
     }
     vv_engine_account(write->exchange->http->engine, &write->staging);
-    if (status == VV_OK || status == VV_INVALID) {
+    if (status == VV_OK || status == VV_INVALID || status == VV_TOO_LARGE) {
         vv_write_reply(write);
     } else {
         vv_write_fail(write, status, error.message);

@@ -116,6 +116,39 @@ static void what_is_not_frozen_is_not_replaced(void **state)
     end(&place);
 }
 
+static void assert_too_large(struct place *place, struct vv_buffer *text)
+{
+    struct vv_error error = {0};
+    assert_int_equal(try_replace(place, (struct vv_str){(char *)text->data, text->size}, &error),
+                     VV_TOO_LARGE);
+    assert_day_has(place, EACH);
+    vv_buffer_deinit(text);
+    *text = (struct vv_buffer){0};
+}
+
+static void a_request_is_of_one_day_and_not_of_too_many_series(void **state)
+{
+    (void)state;
+    struct place place;
+    struct vv_buffer text = {0};
+    begin_frozen(&place);
+    fill_day(&text, "m,h=a", 1, 5);
+    fill_day(&text, "m,h=b", 2, 5);
+    assert_too_large(&place, &text);
+    fill_day(&text, "m,h=a", 2, 5);
+    fill_day(&text, "m,h=a", DAYS + 39, 1); /* not even frozen */
+    assert_too_large(&place, &text);
+    fill_day(&text, "m,h=a", 1, 5);
+    for (unsigned i = 0; i < VV_REPLACE_SERIES_MAX; i++) {
+        vv_buffer_format(&text, "m,h=n%u v=1 %lld\n", i, (long long)(start + VV_DAY));
+    }
+    assert_too_large(&place, &text);
+    assert_int_equal(count(&place, "hour", "1h", "m.v", "h=n0"), 0);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OK);
+    assert_day_has(&place, 5);
+    end(&place);
+}
+
 static void a_deletion_that_is_not_swept_is_waited_for(void **state)
 {
     (void)state;
@@ -240,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_day_is_replaced_in_all_tiers_and_nothing_else),
         cmocka_unit_test(a_source_that_never_was_gets_what_tiers_keep),
         cmocka_unit_test(what_is_not_frozen_is_not_replaced),
+        cmocka_unit_test(a_request_is_of_one_day_and_not_of_too_many_series),
         cmocka_unit_test(a_deletion_that_is_not_swept_is_waited_for),
         cmocka_unit_test(a_crash_at_any_write_leaves_a_day_as_it_was_or_replaced),
         cmocka_unit_test(blocks_that_are_put_in_part_are_put_again_at_the_start),

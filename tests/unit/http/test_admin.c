@@ -547,8 +547,13 @@ static void test_frozen_days_are_told_and_replaced(void **state)
     assert_contains(response.body, "\"refused\":{\"retention\":3}");
     assert_contains(response.body, "\"accepted\":0");
     response_free(&response);
+    atomic_store(&door->engine->admin_outcome, VV_TOO_LARGE);
+    response = ask(door, "POST", "/api/v1/replace?precision=s", "", good, 400);
+    assert_contains(response.body, "\"refused\":{\"limit\":3}");
+    response_free(&response);
     struct fake_seen seen = fake_look(door->engine);
     assert_int_equal(seen.received, seen.staged + seen.refused);
+    atomic_store(&door->engine->admin_outcome, VV_INVALID);
     expect(door, "GET", "/api/v1/replace", "", NULL, 400);
     atomic_store(&door->engine->admin_outcome, VV_OVERLOAD);
     expect(door, "POST", "/api/v1/replace?precision=s", "", good, 503);
