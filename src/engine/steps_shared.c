@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is deleted of what only tiers hold, where nodes share the store: whoever sweeps makes the
- * units stale that have something there, the finest tier first, as if a point had come late; who
+ * units stale that have something there, and all above them, the finest tier first, as if a point
+ * had come late: one above that has no record yet may be in the making of what was read before. Who
  * owns them takes the steps out when it builds them, under its stamp (seal/pyramid_apply.c). So
  * neither a stale sealer nor a second sweep does harm.
  */
@@ -56,8 +57,8 @@ enum vv_status vv_steps_make_stale(struct vv_engine *engine, const struct vv_mar
                    vv_sweep_stale_run(engine, marker));
     stale.later = &list;
     stale.marks_open = true;
-    for (int i = 0; i < VV_SPACES; i++) { /* the others are swept by themselves */
-        stale.tiers.spaces[i] = i == (int)tier ? stale.tiers.spaces[i] : VV_REGISTRY_NONE;
+    for (int i = 0; i < (int)tier; i++) { /* they were swept before */
+        stale.tiers.spaces[i] = VV_REGISTRY_NONE;
     }
     const struct vv_span_key key =
         vv_unit_key(tier, stale.tiers.spaces[tier], sweep->source, sweep->measurement, bucket);

@@ -253,6 +253,54 @@ static void a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted(v
     end_with_new_unit();
 }
 
+static enum vv_status count_run(void *context, const struct vv_piece *piece)
+{
+    *(size_t *)context += piece->kind == VV_PIECE_RUN;
+    return VV_OK;
+}
+
+/* How many runs say that the unit of days that begins then is stale. */
+static size_t stale_runs_of_day(struct node *node, int64_t unit)
+{
+    struct vv_registry *registry = vv_engine_query_context(node->rig.engine)->registry;
+    struct vv_store *store = node->rig.engine->store;
+    uint32_t tenant;
+    uint32_t source;
+    size_t n = 0;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(vv_registry_source_by_id(registry, tenant, VV_STR_LITERAL("id=x"), &source),
+                     VV_OK);
+    uint32_t space = vv_registry_tiers(registry, tenant).spaces[VV_SPACE_DAY];
+    struct vv_span_key key = vv_unit_key(VV_SPACE_DAY, space, source, 0, unit);
+    const struct vv_store_read read = {
+        .partition = key.partition, .span_from = unit, .span_to = unit + 1};
+    assert_int_equal(store->ops->read(store, &read, count_run, &n, NULL), VV_OK);
+    return n;
+}
+
+/* Another node may be building it just then of hours that it has read before. */
+static void a_day_without_a_record_is_stale_by_a_deletion_of_its_hours(void **state)
+{
+    (void)state;
+    int64_t unit_end;
+    int64_t from = fill_new_unit(1, &unit_end);
+    long long all = written;
+    advance(unit_end + 6 * VV_MINUTE - now_ns());
+    work(&nodes[0]);
+    work(&nodes[1]);
+    delete_between(&nodes[1], from + 12 * VV_HOUR + VV_MINUTE, from + 12 * VV_HOUR + 2 * VV_MINUTE);
+    assert_int_equal(stale_runs_of_day(&nodes[1], unit_end - 28 * VV_DAY), 0);
+    sweep();
+    assert_true(stale_runs_of_day(&nodes[1], unit_end - 28 * VV_DAY) > 0);
+    build_again();
+    live_until(now_ns() + 4 * VV_DAY, VV_DAY);
+    assert_int_equal(stale_runs_of_day(&nodes[1], unit_end - 28 * VV_DAY), 0);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_HOUR), all - 1);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), all - 1);
+    end_with_new_unit();
+}
+
 /* Points have expired twice over by then, so nothing else keeps its markers. */
 static void a_deletion_is_not_forgotten_while_units_wait_to_be_built(void **state)
 {
@@ -308,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_deletion_is_not_forgotten_while_units_wait_to_be_built),
         cmocka_unit_test(days_wait_for_hours_that_are_away),
         cmocka_unit_test(a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted),
+        cmocka_unit_test(a_day_without_a_record_is_stale_by_a_deletion_of_its_hours),
         cmocka_unit_test(all_of_time_is_deleted),
         cmocka_unit_test(what_was_written_since_a_deletion_stays_when_more_is_deleted),
     };
