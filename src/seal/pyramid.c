@@ -46,6 +46,7 @@ void vv_pyramid_destroy(struct vv_pyramid *pyramid)
     vv_piece_encoder_deinit(&pyramid->encoder);
     vv_merge_destroy(pyramid->merge);
     vv_deletion_list_deinit(&pyramid->deletions);
+    free(pyramid->lacks);
     vv_rollup_destroy(pyramid->rollup);
     free(pyramid);
 }
@@ -68,8 +69,9 @@ enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid
         .error = error,
     };
     /* What is deleted of the series is in no step. */
-    return vv_deletions_begin_merge(pyramid->options.deletions, source, measurement, pyramid->merge,
-                                    &pyramid->deletions);
+    enum vv_status status = vv_deletions_begin_merge(
+        pyramid->options.deletions, source, measurement, pyramid->merge, &pyramid->deletions);
+    return status == VV_OK ? vv_build_lacks_none(build) : status;
 }
 
 /* ---- rows ---- */
@@ -447,10 +449,11 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
     build->tier = tier;
     build->unit_to = unit->to;
     build->keeps = false;
-    memset(build->lacks, 0, sizeof build->lacks);
     vv_build_begin_unit(build->pyramid, tier, unit);
-    enum vv_status status =
-        build->is_expired ? VV_OK : vv_build_gather(build, (int)tier, unit->from, unit->to);
+    enum vv_status status = vv_build_lacks_none(build);
+    if (status == VV_OK && !build->is_expired) {
+        status = vv_build_gather(build, (int)tier, unit->from, unit->to);
+    }
     if (status == VV_OK && build->keeps) {
         return vv_build_keep_record(build, made_from, blocks_out);
     }
@@ -463,8 +466,11 @@ enum vv_status vv_pyramid_begin_minutes(struct vv_pyramid *pyramid, const struct
                                         const struct vv_span_key *key)
 {
     vv_build_begin_unit(pyramid, VV_SPACE_MINUTE, unit);
-    return vv_deletions_begin_merge(pyramid->options.deletions, key->partition.source,
-                                    key->measurement, pyramid->merge, &pyramid->deletions);
+    struct vv_build build = {.pyramid = pyramid};
+    enum vv_status status =
+        vv_deletions_begin_merge(pyramid->options.deletions, key->partition.source,
+                                 key->measurement, pyramid->merge, &pyramid->deletions);
+    return status == VV_OK ? vv_build_lacks_none(&build) : status;
 }
 
 enum vv_status vv_pyramid_add_minutes(struct vv_pyramid *pyramid, const struct vv_rows *rows,

@@ -13,6 +13,8 @@
  */
 #include "seal/pyramid_private.h"
 
+#include <stdlib.h>
+
 static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t size)
 {
     const uint8_t *byte = bytes;
@@ -83,22 +85,31 @@ bool vv_build_lacks_any(const struct vv_build *build, const struct vv_unit_recor
     return lacks;
 }
 
+enum vv_status vv_build_lacks_none(struct vv_build *build)
+{
+    struct vv_pyramid *pyramid = build->pyramid;
+    size_t n = pyramid->deletions.n;
+    free(pyramid->lacks);
+    pyramid->lacks = n > 0 ? calloc(n, sizeof *pyramid->lacks) : NULL;
+    return n == 0 || pyramid->lacks
+               ? VV_OK
+               : vv_error_set(build->error, VV_NO_MEMORY, "out of memory while building tiers");
+}
+
 void vv_build_note_lacks(struct vv_build *build, const struct vv_unit_record *record)
 {
-    size_t n = build->pyramid->deletions.n;
-    n = n < VV_BUILD_DELETIONS_MAX ? n : VV_BUILD_DELETIONS_MAX;
-    for (size_t i = 0; i < n; i++) {
-        build->lacks[i] = build->lacks[i] || vv_build_lacks(build, i, record);
+    bool *lacks = build->pyramid->lacks;
+    for (size_t i = 0; lacks && i < build->pyramid->deletions.n; i++) {
+        lacks[i] = lacks[i] || vv_build_lacks(build, i, record);
     }
 }
 
 void vv_build_list_applied(const struct vv_build *build, const struct vv_unit *unit,
                            struct vv_buffer *out)
 {
-    size_t n = build->pyramid->deletions.n;
-    n = n < VV_BUILD_DELETIONS_MAX ? n : VV_BUILD_DELETIONS_MAX;
-    for (size_t i = 0; i < n; i++) {
-        if (!build->lacks[i] && vv_build_concerns(build, i, unit->from, unit->to)) {
+    const bool *lacks = build->pyramid->lacks;
+    for (size_t i = 0; lacks && i < build->pyramid->deletions.n; i++) {
+        if (!lacks[i] && vv_build_concerns(build, i, unit->from, unit->to)) {
             vv_buffer_u64(out, number_of(build, &build->pyramid->deletions.items[i]));
         }
     }

@@ -195,12 +195,10 @@ static enum vv_status rewrite(struct applying *applying)
     struct vv_piece first = applying->now->items[0];
     first.bytes = (struct vv_str){0};
     enum vv_status status = is_rows ? add_rows(applying) : add_steps(applying);
-    memset(build->lacks, 0, sizeof build->lacks);
-    vv_build_note_lacks(build, &applying->record);
-    if (applying->index < VV_BUILD_DELETIONS_MAX) {
-        build->lacks[applying->index] = false;
-    }
+    status = status == VV_OK ? vv_build_lacks_none(build) : status;
     if (status == VV_OK) {
+        vv_build_note_lacks(build, &applying->record);
+        build->pyramid->lacks[applying->index] = false;
         bool has_rows = is_rows && build->pyramid->few.n > 0;
         status = vv_build_write_record(build, &first, has_rows, &applying->record.unit, &next);
     }

@@ -22,6 +22,7 @@ struct vv_pyramid {
     struct vv_rollup *rollup;
     struct vv_merge *merge;            /* of what is read */
     struct vv_deletion_list deletions; /* of the series that is being built */
+    bool *lacks; /* by their index: something that was added lacks it; as vv_build_lacks_none() */
     struct vv_piece_encoder encoder;
     struct vv_pyramid_level levels[VV_SPACES];
     struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
@@ -29,8 +30,6 @@ struct vv_pyramid {
     struct vv_pyramid_kept kept;
     bool waits; /* the last unit: something finer is to be built before */
 };
-
-#define VV_BUILD_DELETIONS_MAX 256 /* later ones count as lacking in each record */
 
 /* What is being built. */
 struct vv_build {
@@ -47,8 +46,6 @@ struct vv_build {
     struct vv_span_key unit; /* where it begins */
     int64_t unit_to;
     bool keeps; /* its record stays, but for what is deleted */
-    /* By the index in the pyramid's list of deletions: something that was added lacks it. */
-    bool lacks[VV_BUILD_DELETIONS_MAX];
     struct vv_error *error;
 };
 
@@ -112,6 +109,8 @@ bool vv_build_is_new(const struct vv_build *build, size_t index,
 bool vv_build_lacks(const struct vv_build *build, size_t index,
                     const struct vv_unit_record *record);
 bool vv_build_lacks_any(const struct vv_build *build, const struct vv_unit_record *record);
+/* Nothing is added yet that lacks something. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_build_lacks_none(struct vv_build *build);
 /* What is built of the record lacks what that one lacks. */
 void vv_build_note_lacks(struct vv_build *build, const struct vv_unit_record *record);
 /* Appends what a record of the unit says of them. */
