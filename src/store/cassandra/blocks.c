@@ -181,7 +181,7 @@ static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span
     vvcql_add_null(statement);
     vvcql_add_bytes(statement, list->data, list->size);
     vvcql_add_bigint(statement, us);
-    vvcql_add_int(statement, vv_cassandra_runs_ttl(store, key, now));
+    vvcql_add_int(statement, vv_cassandra_cover_ttl(store, key, now));
     vvcql_add_bigint(statement, us);
     vvcql_set_idempotent(statement, true);
     return vv_flight_send(&store->flight, statement, error);

@@ -334,9 +334,11 @@ struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uin
 int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_end_ns,
                                int64_t retention_ns, int64_t now_ns);
 int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t end_ns, int64_t now_ns);
-/* The same of a span's runs that are written now, and of covers. */
+/* The same of a span's runs that are written now, and of a cover of any that are there. */
 int32_t vv_cassandra_runs_ttl(const struct vv_cassandra *store, const struct vv_span_key *key,
                               int64_t now_ns);
+int32_t vv_cassandra_cover_ttl(const struct vv_cassandra *store, const struct vv_span_key *key,
+                               int64_t now_ns);
 /* By when what a span's runs say is due to be sealed, or built into a unit of a tier, as a rule:
  * they live until then, and the slack. */
 int64_t vv_cassandra_runs_end(const struct vv_cassandra *store, const struct vv_span_key *key);

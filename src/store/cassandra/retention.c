@@ -6,6 +6,7 @@
  */
 #include "store/cassandra/rows.h"
 
+#include "model/late.h"
 #include "store/keys.h"
 #include "tier/unit.h"
 
@@ -61,12 +62,26 @@ int64_t vv_cassandra_runs_end(const struct vv_cassandra *store, const struct vv_
                : partition->bucket_start + partition->bucket_ns;
 }
 
+static int32_t ttl_for(const struct vv_cassandra *store, const struct vv_span_key *key,
+                       int64_t wait_ns, int64_t now_ns)
+{
+    int64_t due_ns = later(now_ns, wait_ns);
+    int64_t end_ns = vv_cassandra_runs_end(store, key);
+    return vv_cassandra_run_ttl(store, end_ns > due_ns ? end_ns : due_ns, now_ns);
+}
+
 int32_t vv_cassandra_runs_ttl(const struct vv_cassandra *store, const struct vv_span_key *key,
                               int64_t now_ns)
 {
-    int64_t due_ns = later(now_ns, vv_cassandra_fold_wait(store, key->partition.tenant));
-    int64_t end_ns = vv_cassandra_runs_end(store, key);
-    return vv_cassandra_run_ttl(store, end_ns > due_ns ? end_ns : due_ns, now_ns);
+    return ttl_for(store, key, vv_cassandra_fold_wait(store, key->partition.tenant), now_ns);
+}
+
+/* Who wrote the runs may have had folds further apart than this node has them. */
+int32_t vv_cassandra_cover_ttl(const struct vv_cassandra *store, const struct vv_span_key *key,
+                               int64_t now_ns)
+{
+    bool waits = vv_cassandra_may_wait(store, key->partition.tenant);
+    return ttl_for(store, key, waits ? VV_LATE_FOLD_NS_MAX : 0, now_ns);
 }
 
 /* ---- classes ---- */

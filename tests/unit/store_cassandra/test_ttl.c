@@ -151,6 +151,28 @@ static void what_waits_for_a_fold_lives_until_it_comes(void **state)
     assert_true(lives(&named, 2) < 2 * SLACK);
 }
 
+/* Else the runs would count again. */
+static void a_cover_outlives_its_runs_whatever_folds_their_writer_has(void **state)
+{
+    (void)state;
+    bool has_late = true;
+    struct vv_cassandra writer = {
+        .slack_ns = SLACK,
+        .fold_ns = VV_LATE_FOLD_NS_MAX,
+        .names = {.context = &has_late, .tenant = name_of, .tenant_named = number_of}};
+    struct vv_cassandra sealer = writer;
+    sealer.fold_ns = VV_HOUR;
+    for (uint32_t tenant = 0; tenant <= 4; tenant++) {
+        for (int64_t age = 0; age <= 30 * VV_DAY; age += 10 * VV_DAY) {
+            const struct vv_span_key key = {
+                .partition = {.tenant = tenant, .bucket_start = NOW - age, .bucket_ns = VV_DAY},
+                .span_start = NOW - age};
+            assert_true(vv_cassandra_cover_ttl(&sealer, &key, NOW + VV_SECOND) >=
+                        vv_cassandra_runs_ttl(&writer, &key, NOW) - 1);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +182,7 @@ int main(void)
         cmocka_unit_test(it_never_ends_too_early),
         cmocka_unit_test(runs_of_tiers_live_until_their_unit_is_built),
         cmocka_unit_test(what_waits_for_a_fold_lives_until_it_comes),
+        cmocka_unit_test(a_cover_outlives_its_runs_whatever_folds_their_writer_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
