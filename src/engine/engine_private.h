@@ -460,6 +460,8 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error);
 /* Notes, durably, what will be gone when all has expired that may at `expiry_ns`, which is behind
  * the clock while sealing is held up, and which tiers are on as of now. */
 enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error);
+/* Whether it is noted of all tenants and tiers that there are. */
+bool vv_whole_is_noted(const struct vv_engine *engine);
 /* From when on all is there that was written of a place and its tiers. Any thread; not under the
  * lock. */
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place);

@@ -100,6 +100,7 @@ static enum vv_status tell_retentions(struct vv_engine *engine, struct vv_error 
             return status;
         }
         engine->retentions[i] = retention;
+        engine->expire_at_ns = now_of(engine); /* which also notes what is whole from now on */
     }
     return VV_OK;
 }
@@ -353,6 +354,13 @@ static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
     return status;
 }
 
+/* What may go now, and what is whole then. */
+static enum vv_status note_whole(struct vv_engine *engine, int64_t *now_out, struct vv_error *error)
+{
+    enum vv_status status = expiry_time(engine, now_out, error);
+    return status == VV_OK ? vv_whole_note(engine, *now_out, error) : status;
+}
+
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
 {
     *more_out = false;
@@ -367,10 +375,7 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     if (status == VV_OK) {
         int64_t now;
         struct vv_store *store = engine->store;
-        status = expiry_time(engine, &now, error);
-        if (status == VV_OK) {
-            status = vv_whole_note(engine, now, error);
-        }
+        status = note_whole(engine, &now, error);
         if (status == VV_OK) {
             status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
         }
@@ -533,7 +538,12 @@ enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *erro
     if (status != VV_OK) {
         return status;
     }
-    status = vv_reroll_step(engine, error);
+    int64_t now;
+    bool is_noted = vv_whole_is_noted(engine); /* else all of a new tenant may have gone */
+    status = is_noted ? VV_OK : note_whole(engine, &now, error);
+    if (status == VV_OK) {
+        status = vv_reroll_step(engine, error);
+    }
     if (status != VV_OK && status != VV_DONE) {
         note_failure(engine, "reroll_failed", status, error);
     }
@@ -614,11 +624,11 @@ static void background_work(struct vv_engine *engine)
     sweep_when_due(engine);
     seal_on_request(engine);
     seal_when_due(engine);
-    (void)!vv_storage_reroll(engine, &error); /* tried again, and logged by it */
     if (retention_changed(engine)) {
         engine->expire_at_ns = now_of(engine);
     }
     expire_when_due(engine);
+    (void)!vv_storage_reroll(engine, &error); /* tried again, and logged by it */
 }
 
 void *vv_storage_thread(void *context)

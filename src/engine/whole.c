@@ -211,6 +211,19 @@ static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns, int6
     return status;
 }
 
+bool vv_whole_is_noted(const struct vv_engine *engine)
+{
+    if (engine->store->ops->shared) {
+        return true;
+    }
+    uint32_t n = vv_registry_tenant_count(engine->registry);
+    bool is_noted = n <= engine->n_whole;
+    for (uint32_t i = 0; i < n && is_noted; i++) {
+        is_noted = engine->whole[i] != UNKNOWN;
+    }
+    return is_noted;
+}
+
 enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error)
 {
     uint32_t n = vv_registry_tenant_count(engine->registry);

@@ -98,7 +98,7 @@ try "the mark of a unit is forgotten" 2 src/seal/stale.c \
 try "records of tiers are written with the wall clock, so a stale sealer's win" 3 $cassandra/blocks.c \
   's.replace("        span->seal = store->shared.shards[span->shard].pass;", "        span->seal = store->shared.shards[span->shard].pass;\n        struct vv_str name = vv_cassandra_tenant(store, partition->tenant);\n        if (memchr(name.data, 47, name.size)) {\n            (void)!vv_cassandra_write_us(store, &span->seal, NULL);\n        }")'
 try "late points expire before they are folded" 2 $cassandra/retention.c \
-  's.replace("int64_t due_ns = later(now_ns, vv_cassandra_fold_wait(store, key->partition.tenant));", "int64_t due_ns = now_ns;")'
+  's.replace("return ttl_for(store, key, vv_cassandra_fold_wait(store, key->partition.tenant), now_ns);", "return ttl_for(store, key, 0, now_ns);")'
 try "units are built without late points" 2 src/seal/pyramid.c \
   's.replace("if (status == VV_OK && build->late != VV_REGISTRY_NONE) {", "if (false) {")'
 exit $survived

@@ -428,7 +428,8 @@ static void a_store_that_is_slow_holds_up_only_who_waits_for_it(void **state)
         wait_answered(&stored[i]);
         assert_answered(&stored[i], VV_OK);
     }
-    assert_int_equal(confirms_begun, 2); /* what came meanwhile shares one */
+    /* What came meanwhile shares one; sealing and expiry may confirm something, too. */
+    assert_true(metric(place.engine, "varve_flushes_total") == 2);
     assert_int_equal(count_points(&place), 2 * WAITING - 1);
     end(&place);
 }

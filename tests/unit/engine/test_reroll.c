@@ -224,6 +224,19 @@ static void test_lost_records_are_found_told_and_repaired(void **state)
     end(&place);
 }
 
+/* Expired data is looked for once in a while only. */
+static void test_what_a_new_tenant_has_is_whole_before_expiry_was_looked_at(void **state)
+{
+    struct place place;
+    (void)state;
+    begin_unsealed(&place);
+    step_all(&place, VV_TASK_SEAL_ALL);
+    struct vv_rerolled rerolled = reroll(&place, "dry_run", "true");
+    assert_int_equal(rerolled.units[VV_REROLL_SAME], 4 * (DAYS * 24 + DAYS + 1));
+    assert_int_equal(rerolled.units[VV_REROLL_EXPIRED], 0);
+    end(&place);
+}
+
 static void test_what_has_expired_once_is_never_whole_again(void **state)
 {
     struct place place;
@@ -601,6 +614,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_waits_to_be_sealed_and_built_is_counted),
         cmocka_unit_test(test_lost_records_are_found_told_and_repaired),
+        cmocka_unit_test(test_what_a_new_tenant_has_is_whole_before_expiry_was_looked_at),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
         cmocka_unit_test(test_what_is_stored_when_points_have_expired_takes_nothing_from_tiers),
         cmocka_unit_test(
