@@ -301,6 +301,9 @@ static enum vv_status run_phases(struct vv_backfill *backfill, struct vv_error *
         status = vv_backfill_stage(backfill, error);
         vv_progress_clear(&load->progress);
     }
+    if (status == VV_OK) {
+        status = vv_backfill_check_frozen(backfill, error);
+    }
     if (status == VV_OK && is_dry(backfill)) {
         return vv_backfill_tell_plan(backfill, error);
     }

@@ -79,6 +79,21 @@ enum vv_status vv_backfill_ask_frozen(struct vv_backfill *backfill, struct vv_er
     return status;
 }
 
+enum vv_status vv_backfill_check_frozen(const struct vv_backfill *backfill, struct vv_error *error)
+{
+    const struct vv_backfill_state *state = &backfill->state;
+    if (!state->lacks_some || state->frozen_points == 0) {
+        return VV_OK;
+    }
+    return vv_error_set(
+        error, VV_INVALID,
+        "some of what the files hold can't be taken (%s%.200s), and frozen days would be made of "
+        "the "
+        "rest of them: nothing is replaced; mend the files, and begin anew with --restart",
+        state->refused_bytes > 0 ? "see " : "a file is damaged",
+        state->refused_bytes > 0 ? backfill->refused_path : "");
+}
+
 bool vv_backfill_is_frozen(const struct vv_backfill *backfill, int64_t time)
 {
     return backfill->replaces && time < backfill->state.frozen_until;

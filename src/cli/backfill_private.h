@@ -36,6 +36,7 @@ struct vv_backfill_state {
     int64_t frozen_until;
     char id_tag[256];       /* the server's, "" if it has none */
     uint64_t frozen_points; /* of those days, in the runs */
+    bool lacks_some;        /* of what the files hold: lines were refused, or files are damaged */
 };
 
 struct vv_backfill {
@@ -99,6 +100,9 @@ void vv_backfill_remove(struct vv_backfill *backfill);
  * VV_IO … */
 VV_MUST_CHECK enum vv_status vv_backfill_ask_frozen(struct vv_backfill *backfill,
                                                     struct vv_error *error);
+/* VV_INVALID when days that are frozen would be made of a part of what the files hold. */
+VV_MUST_CHECK enum vv_status vv_backfill_check_frozen(const struct vv_backfill *backfill,
+                                                      struct vv_error *error);
 /* Whether lines of this time replace what there is of their day; then which lines go together. */
 bool vv_backfill_is_frozen(const struct vv_backfill *backfill, int64_t time);
 void vv_backfill_group(const struct vv_backfill *backfill, struct vv_history_line *line);

@@ -190,6 +190,8 @@ enum vv_status vv_backfill_stage(struct vv_backfill *backfill, struct vv_error *
     }
     if (status == VV_OK) {
         backfill->state.phase = VV_BACKFILL_LOADING;
+        backfill->state.lacks_some =
+            load->report.n_reasons > 0 || backfill->state.damaged_files > 0;
         status = write_run(backfill, 0, error);
         backfill->state.phase = status == VV_OK ? VV_BACKFILL_LOADING : VV_BACKFILL_STAGING;
     }

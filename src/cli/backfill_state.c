@@ -124,7 +124,8 @@ static json_t *describe_state(struct vv_backfill *backfill)
 {
     const struct vv_backfill_state *state = &backfill->state;
     return json_pack(
-        "{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:I, s:o}",
+        "{s:s, s:i, s:o, s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:I, s:b, "
+        "s:o}",
         "program", VV_BACKFILL_PROGRAM, "version", STATE_VERSION, "command",
         describe_command(backfill), "phase", (int)state->phase, "file", (json_int_t)state->file,
         "line", (json_int_t)state->line, "runs", describe_runs(&state->runs), "next",
@@ -132,8 +133,8 @@ static json_t *describe_state(struct vv_backfill *backfill)
         (json_int_t)state->damaged_files, "damaged_file", (json_int_t)state->damaged_file,
         "refused", state->refused_name, "refused_bytes", (json_int_t)state->refused_bytes,
         "frozen_until", (json_int_t)state->frozen_until, "id_tag", describe_text(state->id_tag),
-        "frozen_points", (json_int_t)state->frozen_points, "report",
-        describe_report(&backfill->load.report));
+        "frozen_points", (json_int_t)state->frozen_points, "lacks_some", (int)state->lacks_some,
+        "report", describe_report(&backfill->load.report));
 }
 
 static bool sync_file(const char *path, int flags)
@@ -270,6 +271,7 @@ enum vv_status vv_backfill_read_state(struct vv_backfill *backfill, const json_t
     state->refused_bytes = number_of(root, "refused_bytes");
     state->frozen_until = (int64_t)number_of(root, "frozen_until");
     state->frozen_points = number_of(root, "frozen_points");
+    state->lacks_some = json_is_true(json_object_get(root, "lacks_some"));
     snprintf(state->id_tag, sizeof state->id_tag, "%s", id_tag ? id_tag : "");
     read_report(&backfill->load.report, json_object_get(root, "report"));
     backfill->goes_on = true;

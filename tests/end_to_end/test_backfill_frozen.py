@@ -2,9 +2,11 @@
 """`varve backfill --replace-frozen`: days of which only tiers are left are made of the files alone,
 whatever interrupts it, and nothing else changes."""
 import csv
+import gzip
 import io
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -287,6 +289,26 @@ class Said(FrozenTest):
         path = self.file("mended.lp", mended)
         self.finish(self.backfill(server, path, "--restart"), OK)
         self.assertSteps(server, [line for line in old if not self.on_day(line, 1)] + new)
+        server.stop()
+
+    def test_nothing_is_replaced_by_a_part_of_what_the_files_hold(self):
+        """Of a line without a time, or of a damaged file, nobody knows which days it lacks."""
+        server = self.launch()
+        old = self.lines(13)
+        self.assertStatus(server.write(old), 204)
+        self.freeze(server)
+        new = self.lines(14)
+        damaged = self.folder / "damaged.lp.gz"
+        packed = gzip.compress("\n".join(new).encode())
+        damaged.write_bytes(packed[:len(packed) // 2])
+        broken = self.file("new.lp", [*new[:100], f"{new[100]}x", *new[101:]])
+        for path, why in ((broken, "refused.lp"), (damaged, "a file is damaged")):
+            for _ in range(2):  # nor when it is gone on with
+                self.finish(self.backfill(server, path), FAILED, "nothing is replaced", why)
+            self.assertSteps(server, old)
+            shutil.rmtree(self.staging)
+        self.finish(self.backfill(server, self.file("new.lp", new)), OK)
+        self.assertSteps(server, new)
         server.stop()
 
     def test_without_the_option_such_days_are_refused(self):
