@@ -114,7 +114,7 @@ static void ask_blocks(struct vv_store_answer *answer)
     for (uint32_t i = 0; i < answer->classes.n; i++) {
         enum vv_status status;
         uint8_t class = answer->classes.classes[i];
-        if (!vv_regions_has_class(answer->view, class)) {
+        if (!vv_regions_has_class(answer->view, class, answer->is_late)) {
             continue;
         }
         struct vvcql_statement *statement =
@@ -165,7 +165,7 @@ static enum vv_status ask_rows(struct vv_store_answer *answer, struct vv_error *
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
         uint8_t class = answer->classes.classes[i];
-        if (!vv_regions_has_class(answer->view, class)) {
+        if (!vv_regions_has_class(answer->view, class, answer->is_late)) {
             continue;
         }
         struct vvcql_statement *statement =

@@ -90,9 +90,10 @@ struct vv_region_view {
     const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1]; /* by class */
     const struct vvcql_prepared *read_late[VV_CASSANDRA_CLASSES_MAX + 1];
     const struct vvcql_prepared *read_values[VV_CASSANDRA_CLASSES_MAX + 1];
-    _Atomic int state;        /* enum vv_region_state */
-    _Atomic uint32_t classes; /* bits: those that it has the tables of */
-    _Atomic bool lacks_names; /* something of it was read that has names which are not known */
+    _Atomic int state;             /* enum vv_region_state */
+    _Atomic uint32_t classes;      /* bits: those that it has the tables of … */
+    _Atomic uint32_t late_classes; /* … and those of which it has that of late points */
+    _Atomic bool lacks_names;      /* something of it was read that has names which are not known */
     /* Who learns has what follows (shared.learning); the nodes are changed under shared.lock. */
     struct vv_node_seen *nodes; /* but for this one; ascending */
     size_t n_nodes;
@@ -255,7 +256,8 @@ void vv_regions_look(struct vv_cassandra *store, struct vv_region_view *view);
 void vv_regions_look_at_all(struct vv_cassandra *store);
 /* NULL when there is no such region, or it can't be read here. Any thread. */
 const struct vv_region_view *vv_regions_view(const struct vv_cassandra *store, uint8_t region);
-bool vv_regions_has_class(const struct vv_region_view *view, uint8_t class);
+/* Whether it has the tables of a class; is_late: that of its late points. */
+bool vv_regions_has_class(const struct vv_region_view *view, uint8_t class, bool is_late);
 /* Something of the region was read whose names are not known: they are to be learnt, though what
  * came before and after them has been. Any thread. */
 void vv_regions_lack_names(struct vv_cassandra *store, uint8_t region);

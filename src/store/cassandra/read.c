@@ -403,7 +403,7 @@ static enum vv_status visit_answer(struct reading *reading)
                                  vv_cassandra_ms_from(reading->read->span_from),
                                  VV_CASSANDRA_RUNS_OF_A_PAGE, answer->runs, visit_run);
     for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
-        if (vv_regions_has_class(answer->view, answer->classes.classes[i])) {
+        if (vv_regions_has_class(answer->view, answer->classes.classes[i], answer->is_late)) {
             status = read_class(reading, i);
         }
     }

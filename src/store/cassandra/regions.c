@@ -117,6 +117,7 @@ void vv_regions_init(struct vv_cassandra *store, const struct vv_cassandra_optio
     }
     atomic_store(&store->views[0].state, VV_REGION_READABLE);
     atomic_store(&store->views[0].classes, UINT32_MAX);
+    atomic_store(&store->views[0].late_classes, UINT32_MAX);
 }
 
 void vv_regions_deinit(struct vv_cassandra *store)
@@ -224,18 +225,23 @@ static const char *reason_of(const struct vv_schema *found, const char *datacent
                : NULL;
 }
 
-static uint32_t classes_in(const struct vv_cassandra *store, const struct vv_schema *found)
+/* A table of late points that is not there yet hides nothing of what came in time. */
+static void note_classes(const struct vv_cassandra *store, struct vv_region_view *view,
+                         const struct vv_schema *found)
 {
     uint32_t classes = 0;
+    uint32_t late_classes = 0;
     for (size_t i = 0; i < store->n_classes; i++) {
         const struct vv_class_tables tables =
             vv_schema_class_tables(store->classes[i].retention_ns);
-        bool has_all = vv_schema_find_table(found, vv_str_of(tables.blocks)) &&
-                       vv_schema_find_table(found, vv_str_of(tables.late)) &&
-                       vv_schema_find_table(found, vv_str_of(tables.rows));
-        classes |= (uint32_t)has_all << i;
+        bool has_class = vv_schema_find_table(found, vv_str_of(tables.blocks)) &&
+                         vv_schema_find_table(found, vv_str_of(tables.rows));
+        bool has_late = vv_schema_find_table(found, vv_str_of(tables.late));
+        classes |= (uint32_t)has_class << i;
+        late_classes |= (uint32_t)has_late << i;
     }
-    return classes;
+    atomic_store(&view->classes, classes);
+    atomic_store(&view->late_classes, late_classes);
 }
 
 static void note_state(struct vv_region_view *view, const char *reason)
@@ -269,7 +275,7 @@ void vv_regions_look(struct vv_cassandra *store, struct vv_region_view *view)
     is_told = is_told && (status == VV_OK || !is_replicated_to(&found, datacenter));
     view->look_at_ns = now + (is_told ? LOOK_NS : LOOK_AGAIN_NS);
     if (is_told) {
-        atomic_store(&view->classes, classes_in(store, &found));
+        note_classes(store, view, &found);
         note_state(view, reason);
     } else {
         vv_log(VV_LOG_DEBUG, "region_not_asked", "region=%s status=%s", view->name,
@@ -293,9 +299,9 @@ const struct vv_region_view *vv_regions_view(const struct vv_cassandra *store, u
     return view && atomic_load(&view->state) == VV_REGION_READABLE ? view : NULL;
 }
 
-bool vv_regions_has_class(const struct vv_region_view *view, uint8_t class)
+bool vv_regions_has_class(const struct vv_region_view *view, uint8_t class, bool is_late)
 {
-    return atomic_load(&view->classes) >> class & 1;
+    return atomic_load(is_late ? &view->late_classes : &view->classes) >> class & 1;
 }
 
 void vv_regions_lack_names(struct vv_cassandra *store, uint8_t region)

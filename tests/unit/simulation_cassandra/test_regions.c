@@ -78,6 +78,26 @@ static void a_keyspace_without_copies_here_is_absent(void **state)
     assert_string_equal(regions_text(one), "one:readable two:readable three:absent");
 }
 
+/* Where those tables come later, or were never wanted, all that came in time is read. */
+static void a_class_without_late_points_is_read(void **state)
+{
+    (void)state;
+    two = open_node(2, 1);
+    struct vv_span_key key = span_of(0, 2);
+    assert_int_equal(put(two, VV_PIECE_BLOCK, &key, "sealed"), VV_OK);
+    confirm(two);
+    wait_ns(VV_SECOND);
+    execute("DELETE FROM system_schema.tables WHERE keyspace_name = 'varve_two' AND "
+            "table_name = 'late_7d'",
+            NULL);
+    execute("DELETE FROM system_schema.tables WHERE keyspace_name = 'varve_two' AND "
+            "table_name = 'late_forever'",
+            NULL);
+    one = open_node(2, 0);
+    assert_string_equal(regions_text(one), "one:readable two:readable");
+    assert_read(one, 1, 2, "B=sealed");
+}
+
 /* The row with the version is copied like others: it may come late. */
 static void a_keyspace_of_another_version_is_absent(void **state)
 {
@@ -140,6 +160,7 @@ int main(void)
         CASE_TWO(only_own_nodes_share_the_work),
         CASE(regions_appear_and_are_missed),
         CASE(a_keyspace_without_copies_here_is_absent),
+        CASE(a_class_without_late_points_is_read),
         CASE(a_keyspace_of_another_version_is_absent),
         CASE(the_order_of_regions_is_kept),
     };
