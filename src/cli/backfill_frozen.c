@@ -88,8 +88,7 @@ enum vv_status vv_backfill_check_frozen(const struct vv_backfill *backfill, stru
     return vv_error_set(
         error, VV_INVALID,
         "some of what the files hold can't be taken (%s%.200s), and frozen days would be made of "
-        "the "
-        "rest of them: nothing is replaced; mend the files, and begin anew with --restart",
+        "the rest of them: nothing is replaced; mend the files, and begin anew with --restart",
         state->refused_bytes > 0 ? "see " : "a file is damaged",
         state->refused_bytes > 0 ? backfill->refused_path : "");
 }

@@ -141,21 +141,11 @@ static enum vv_status find_begin(struct vv_engine *engine, uint32_t source,
 
 static enum vv_status put_record(struct vv_engine *engine, uint32_t source, struct vv_error *error)
 {
-    struct vv_buffer value = {0};
-    uint8_t key[4];
-    vv_registry_key(source, key);
-    vv_registry_encode(engine->registry, VV_REGISTRY_SOURCE, source, &value);
-    enum vv_status status = vv_buffer_status(&value);
-    if (status == VV_OK) {
-        struct vv_store *store = engine->store;
-        status = store->ops->put_meta(store, VV_REGISTRY_SOURCE,
-                                      (struct vv_str){(char *)key, sizeof key},
-                                      (struct vv_str){(char *)value.data, value.size}, error);
-    } else {
-        vv_error_set(error, status, "out of memory while changing a plan");
-    }
-    vv_buffer_deinit(&value);
-    return status;
+    enum vv_status status =
+        vv_flush_put_record(engine->registry, engine->store, VV_REGISTRY_SOURCE, source, error);
+    return status == VV_NO_MEMORY
+               ? vv_error_set(error, status, "out of memory while changing a plan")
+               : status;
 }
 
 static enum vv_status append(struct vv_engine *engine, uint32_t source, const struct vv_plan *plan,

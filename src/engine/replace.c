@@ -45,18 +45,24 @@ static int64_t frozen_of(struct vv_engine *engine, uint32_t place)
     return vv_time_floor(gone < kept ? gone : kept, VV_DAY);
 }
 
+static enum vv_status find_tenant(struct vv_engine *engine, struct vv_str tenant,
+                                  uint32_t *number_out, struct vv_error *error)
+{
+    if (engine->store->ops->shared) {
+        return vv_error_set(error, VV_INVALID,
+                            "where nodes share a store (store.kind: cassandra) frozen days can't "
+                            "be replaced yet: lengthen the retention and load them as usual");
+    }
+    return vv_registry_tenant(engine->registry, tenant, false, number_out, error);
+}
+
 enum vv_status vv_engine_read_frozen(struct vv_engine *engine, struct vv_str tenant,
                                      int64_t *until_out, struct vv_error *error)
 {
     uint32_t number;
     uint32_t places[VV_PLACES_MAX];
     *until_out = VV_TIME_MIN;
-    if (engine->store->ops->shared) {
-        return vv_error_set(error, VV_INVALID,
-                            "where nodes share a store (store.kind: cassandra) frozen days can't "
-                            "be replaced yet: lengthen the retention and load them as usual");
-    }
-    enum vv_status status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
+    enum vv_status status = find_tenant(engine, tenant, &number, error);
     if (status != VV_OK) {
         return status;
     }
@@ -71,12 +77,8 @@ enum vv_status vv_engine_read_frozen(struct vv_engine *engine, struct vv_str ten
 enum vv_status vv_engine_stage_frozen(struct vv_engine *engine, struct vv_str tenant,
                                       struct vv_staging *staging_out, struct vv_error *error)
 {
-    int64_t until;
     uint32_t number;
-    enum vv_status status = vv_engine_read_frozen(engine, tenant, &until, error);
-    if (status == VV_OK) {
-        status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
-    }
+    enum vv_status status = find_tenant(engine, tenant, &number, error);
     if (status != VV_OK) {
         return status;
     }
@@ -267,18 +269,7 @@ static enum vv_status judge(struct replacing *replacing, const struct vv_replace
 static enum vv_status put_record(struct vv_engine *engine, enum vv_registry_kind kind,
                                  uint32_t source, struct vv_error *error)
 {
-    struct vv_buffer value = {0};
-    uint8_t key[4];
-    struct vv_store *store = engine->store;
-    vv_registry_key(source, key);
-    vv_registry_encode(engine->registry, kind, source, &value);
-    enum vv_status status = vv_buffer_status(&value);
-    if (status == VV_OK) {
-        status = store->ops->put_meta(store, (uint8_t)kind, (struct vv_str){(char *)key, 4},
-                                      (struct vv_str){(char *)value.data, value.size}, error);
-    }
-    vv_buffer_deinit(&value);
-    return status;
+    return vv_flush_put_record(engine->registry, engine->store, kind, source, error);
 }
 
 /* A source that never had points has no plan, which says where units end. */

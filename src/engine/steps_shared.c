@@ -57,9 +57,7 @@ enum vv_status vv_steps_make_stale(struct vv_engine *engine, const struct vv_mar
                    vv_sweep_stale_run(engine, marker));
     stale.later = &list;
     stale.marks_open = true;
-    for (int i = 0; i < (int)tier; i++) { /* they were swept before */
-        stale.tiers.spaces[i] = VV_REGISTRY_NONE;
-    }
+    stale.first = tier; /* the finer ones were swept before */
     const struct vv_span_key key =
         vv_unit_key(tier, stale.tiers.spaces[tier], sweep->source, sweep->measurement, bucket);
     const struct vv_store_read read = {.partition = key.partition,

@@ -193,21 +193,28 @@ static enum vv_status agree_on_plans(struct flush *flush, struct vv_generation *
 
 /* ---- a source ---- */
 
-static enum vv_status put_record(struct flush *flush, enum vv_registry_kind kind, uint32_t source)
+enum vv_status vv_flush_put_record(struct vv_registry *registry, struct vv_store *store,
+                                   enum vv_registry_kind kind, uint32_t number,
+                                   struct vv_error *error)
 {
     struct vv_buffer buffer = {0};
     uint8_t key[4];
-    vv_registry_key(source, key);
-    vv_registry_encode(flush->options->registry, kind, source, &buffer);
+    vv_registry_key(number, key);
+    vv_registry_encode(registry, kind, number, &buffer);
     enum vv_status status = vv_buffer_status(&buffer);
     if (status == VV_OK) {
-        struct vv_store *store = flush->options->store;
         status =
-            store->ops->put_meta(store, (uint8_t)kind, (struct vv_str){(char *)key, 4},
-                                 (struct vv_str){(char *)buffer.data, buffer.size}, flush->error);
+            store->ops->put_meta(store, (uint8_t)kind, (struct vv_str){(char *)key, sizeof key},
+                                 (struct vv_str){(char *)buffer.data, buffer.size}, error);
     }
     vv_buffer_deinit(&buffer);
     return status;
+}
+
+static enum vv_status put_record(struct flush *flush, enum vv_registry_kind kind, uint32_t source)
+{
+    const struct vv_flush_options *options = flush->options;
+    return vv_flush_put_record(options->registry, options->store, kind, source, flush->error);
 }
 
 /* The source's record goes in before the first run that follows its plan, so that there is never a

@@ -54,6 +54,12 @@ struct vv_flush_figures {
 struct vv_plan vv_flush_choose_plan(const struct vv_flush_options *options, uint32_t source,
                                     uint64_t rows, int64_t low, int64_t high);
 
+/* Puts the registry's record of a number of the kind into the store. Durable with the next confirm.
+ * Errors of the store; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_flush_put_record(struct vv_registry *registry,
+                                                 struct vv_store *store, enum vv_registry_kind kind,
+                                                 uint32_t number, struct vv_error *error);
+
 /* `run` is higher than the run of every earlier flush, and the same when a flush is repeated. */
 VV_MUST_CHECK enum vv_status vv_flush_generation(const struct vv_flush_options *options,
                                                  struct vv_generation *generation, vv_stamp run,

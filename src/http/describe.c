@@ -103,9 +103,7 @@ static void work(struct vv_exchange *exchange)
     if (status != VV_OK) {
         vv_changes_note(&changes, VV_STR_LITERAL(""), status, &error);
     } else {
-        struct vv_str tenant = vv_parameters_find(&parameters, "tenant");
-        tenant = tenant.data ? tenant : vv_parameters_find(&parameters, "db");
-        tenant = tenant.data ? tenant : VV_STR_LITERAL("default");
+        struct vv_str tenant = vv_parameters_tenant(&parameters);
         struct vv_str body = {exchange->body.data ? (const char *)exchange->body.data : "",
                               exchange->body.size};
         if (is_csv(exchange)) {

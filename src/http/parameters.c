@@ -161,6 +161,13 @@ struct vv_str vv_parameters_find(const struct vv_parameters *parameters, const c
     return (struct vv_str){NULL, 0};
 }
 
+struct vv_str vv_parameters_tenant(const struct vv_parameters *parameters)
+{
+    struct vv_str tenant = vv_parameters_find(parameters, "tenant");
+    tenant = tenant.data ? tenant : vv_parameters_find(parameters, "db");
+    return tenant.data ? tenant : VV_STR_LITERAL("default");
+}
+
 void vv_parameters_remove(struct vv_parameters *parameters, const char *name)
 {
     struct vv_str wanted = vv_str_of(name);

@@ -31,6 +31,8 @@ VV_MUST_CHECK enum vv_status vv_parameters_add_form(struct vv_parameters *parame
                                                     struct vv_str form, struct vv_error *error);
 /* The last value of a name; data is NULL when it is absent. */
 struct vv_str vv_parameters_find(const struct vv_parameters *parameters, const char *name);
+/* The tenant that is named by `tenant` or, as InfluxDB has it, `db`; else "default". */
+struct vv_str vv_parameters_tenant(const struct vv_parameters *parameters);
 /* Takes out every one of a name. */
 void vv_parameters_remove(struct vv_parameters *parameters, const char *name);
 

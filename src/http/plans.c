@@ -5,8 +5,6 @@
 #include "http/json_text.h"
 #include "http/parameters.h"
 
-#define DEFAULT_TENANT VV_STR_LITERAL("default")
-
 /* What the URL asks for; texts are borrowed from `parameters`. */
 struct asked {
     struct vv_parameters parameters;
@@ -73,13 +71,7 @@ static enum vv_status parse_names(struct asked *asked, struct vv_error *error)
                                 VV_STR_ARG(parameters->items[i].name));
         }
     }
-    asked->tenant = vv_parameters_find(parameters, "tenant");
-    if (!asked->tenant.data) {
-        asked->tenant = vv_parameters_find(parameters, "db");
-    }
-    if (!asked->tenant.data) {
-        asked->tenant = DEFAULT_TENANT;
-    }
+    asked->tenant = vv_parameters_tenant(parameters);
     asked->source = vv_parameters_find(parameters, "source");
     return asked->source.size > 0
                ? VV_OK

@@ -7,17 +7,7 @@
 
 #include <inttypes.h>
 
-#define DEFAULT_TENANT VV_STR_LITERAL("default")
 #define BODY_BYTES_MAX (64u << 20)
-
-static struct vv_str tenant_of(const struct vv_parameters *parameters)
-{
-    struct vv_str tenant = vv_parameters_find(parameters, "tenant");
-    if (!tenant.data) {
-        tenant = vv_parameters_find(parameters, "db");
-    }
-    return tenant.data ? tenant : DEFAULT_TENANT;
-}
 
 /* ---- POST ---- */
 
@@ -109,7 +99,7 @@ static void work_replace(struct vv_exchange *exchange)
         status = vv_precision_parse(precision, &unit_ns, &error);
     }
     if (status == VV_OK) {
-        status = vv_engine_stage_frozen(exchange->http->engine, tenant_of(&parameters),
+        status = vv_engine_stage_frozen(exchange->http->engine, vv_parameters_tenant(&parameters),
                                         &write.staging, &error);
         write.staging_ready = status == VV_OK;
     }
@@ -159,8 +149,8 @@ static void work_frozen(struct vv_exchange *exchange)
     int64_t until;
     enum vv_status status = vv_parameters_add_url(&parameters, exchange->connection, &error);
     if (status == VV_OK) {
-        status =
-            vv_engine_read_frozen(exchange->http->engine, tenant_of(&parameters), &until, &error);
+        status = vv_engine_read_frozen(exchange->http->engine, vv_parameters_tenant(&parameters),
+                                       &until, &error);
     }
     if (status == VV_OK) {
         vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);

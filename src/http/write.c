@@ -30,13 +30,7 @@ static struct vv_str tenant_of(enum vv_write_kind kind, const struct vv_paramete
             name.size = (size_t)(slash - name.data);
         }
     }
-    if (!name.data) {
-        name = vv_parameters_find(parameters, "tenant");
-    }
-    if (!name.data) {
-        name = vv_parameters_find(parameters, "db");
-    }
-    return name.data ? name : VV_STR_LITERAL("default");
+    return name.data ? name : vv_parameters_tenant(parameters);
 }
 
 /* What the answer waits for: `ack` of the request, else of the settings. */

@@ -24,6 +24,7 @@
  * Values are copied as they are: making them small is the business of the columnar block, and
  * costs more here than the journal's disk does.
  */
+#include "base/compare.h"
 #include "model/batch_private.h"
 #include "model/partition.h"
 
@@ -291,13 +292,6 @@ static bool frame_header_read(struct vv_reader *reader, struct vv_frame *header_
            vv_reader_left(reader);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
-}
-
 static bool ascend(const uint32_t *numbers, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -338,7 +332,7 @@ static enum vv_status metrics_read(struct vv_reader *reader, uint8_t version,
     for (uint32_t i = 0; i < frame->n_metrics; i++) {
         sorted[i] = vv_metric_number(frame->metrics[i]);
     }
-    qsort(sorted, frame->n_metrics, sizeof *sorted, compare_numbers);
+    qsort(sorted, frame->n_metrics, sizeof *sorted, vv_compare_u32);
     bool distinct = ascend(sorted, frame->n_metrics);
     free(sorted);
     return distinct ? VV_OK : VV_CORRUPT;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the names of a request to delete, or to reroll, to the numbers of an order. */
+#include "base/compare.h"
 #include "model/deletion.h"
 #include "query/request.h"
 #include "query/result.h"
@@ -19,13 +20,6 @@ static enum vv_status no_memory(struct vv_error *error)
     return vv_error_set(error, VV_NO_MEMORY, "out of memory for the request");
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 static bool is_wanted(const struct vv_request *request, struct vv_str measurement)
 {
     bool wanted = request->measurements.n == 0;
@@ -40,7 +34,7 @@ static void sort_once(uint32_t *numbers, size_t *n)
 {
     size_t kept = 0;
     if (*n > 1) {
-        qsort(numbers, *n, sizeof *numbers, compare_numbers);
+        qsort(numbers, *n, sizeof *numbers, vv_compare_u32);
     }
     for (size_t i = 0; i < *n; i++) {
         if (kept == 0 || numbers[kept - 1] != numbers[i]) {

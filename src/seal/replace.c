@@ -2,9 +2,8 @@
 #include "seal/replace.h"
 
 #include "base/clock.h"
+#include "base/compare.h"
 #include "seal/reroll_private.h"
-#include "seal/stale.h"
-#include "tier/cohort.h"
 
 #include <stdlib.h>
 
@@ -28,13 +27,6 @@ struct found {
 };
 
 /* ---- rows ---- */
-
-static int compare_metrics(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
 
 static bool has_any(const struct vv_column *column, size_t first, size_t end)
 {
@@ -66,7 +58,7 @@ static enum vv_status list_metrics(struct replacing *replacing)
             }
         }
     }
-    qsort(metrics, n, sizeof *metrics, compare_metrics);
+    qsort(metrics, n, sizeof *metrics, vv_compare_u32);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || metrics[i] != metrics[i - 1]) {
@@ -174,29 +166,15 @@ static bool find(const struct vv_piece_list *stored, const struct vv_unit *unit,
 
 /* ---- units ---- */
 
-static struct vv_stale_options stale_options(const struct vv_reroll *reroll)
-{
-    return (struct vv_stale_options){.registry = reroll->options.registry,
-                                     .store = reroll->options.store,
-                                     .ledger = reroll->options.ledger};
-}
-
 /* It is built of what is finer when it is over, as if points had come. */
 static enum vv_status make_stale(struct replacing *replacing, enum vv_space tier)
 {
     struct vv_look *look = &replacing->look;
-    const struct vv_stale_options options = stale_options(look->reroll);
+    const struct vv_stale_options options = vv_reroll_stale_options(look->reroll);
     struct vv_stale stale;
-    struct vv_stale_unit cohort;
     vv_stale_begin(&stale, &options, look->source, look->measurement,
                    vv_stamp_make((uint64_t)(replacing->now_ns / VV_MICROSECOND), 0));
-    stale.open_at = INT64_MAX;
-    struct vv_stale_unit unit = vv_stale_unit_of(&stale, tier, replacing->replace->day);
-    enum vv_status status = vv_stale_put(&options, &unit, look->error);
-    if (status == VV_OK && vv_stale_cohort(&options, tier, &unit, &cohort)) {
-        status = vv_stale_put(&options, &cohort, look->error);
-    }
-    return status;
+    return vv_stale_unit_put(&stale, tier, replacing->replace->day, look->error);
 }
 
 /* The rows of the day that lie in the unit. */

@@ -300,13 +300,18 @@ static enum vv_status build(struct vv_look *look, enum vv_space tier, int64_t no
                             look->error);
 }
 
+struct vv_stale_options vv_reroll_stale_options(const struct vv_reroll *reroll)
+{
+    return (struct vv_stale_options){.registry = reroll->options.registry,
+                                     .store = reroll->options.store,
+                                     .ledger = reroll->options.ledger};
+}
+
 enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
                                      const struct vv_span_key *key, int64_t to,
                                      struct vv_error *error)
 {
-    struct vv_store *store = reroll->options.store;
-    const struct vv_stale_options options = {
-        .registry = reroll->options.registry, .store = store, .ledger = reroll->options.ledger};
+    const struct vv_stale_options options = vv_reroll_stale_options(reroll);
     const struct vv_stale_unit unit = {
         .key = *key, .to = to, .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0)};
     struct vv_stale_unit cohort;

@@ -8,6 +8,7 @@
 #include "seal/pieces.h"
 #include "seal/pyramid.h"
 #include "seal/reroll.h"
+#include "seal/stale.h"
 #include "tier/compare.h"
 #include "tier/cover.h"
 #include "tier/rollup.h"
@@ -48,6 +49,8 @@ VV_MUST_CHECK enum vv_status vv_look_visit_tier(const struct vv_look *look, enum
  * whole units below: look->verdict is VV_REROLL_NOTHING, or says why not. Errors of the store. */
 VV_MUST_CHECK enum vv_status vv_look_prove(struct vv_look *look, int above, int64_t from,
                                            int64_t to);
+/* By which units are made stale. */
+struct vv_stale_options vv_reroll_stale_options(const struct vv_reroll *reroll);
 /* What the source's cohort has of the unit is made of it: it is to be made anew, which is to be
  * durable before the record changes. */
 VV_MUST_CHECK enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier,

@@ -142,8 +142,8 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
 /* Whether the group goes on without a span. A damaged piece must not stop the sealing of everything
  * else: its span stays as it is, is still answered (with the error), and is looked at again after
  * the next restart. Nor must a part of the store that is away, a unit that waits for a finer one,
- * or one with more metrics than fit
- * (of several nodes, each of which refuses what is too much for itself). */
+ * or one with more metrics than fit (of several nodes, each of which refuses what is too much for
+ * itself). */
 static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark,
                             enum vv_status status, const struct vv_error *why)
 {

@@ -260,6 +260,18 @@ struct vv_stale_unit vv_stale_unit_of(const struct vv_stale *stale, enum vv_spac
     return item;
 }
 
+enum vv_status vv_stale_unit_put(struct vv_stale *stale, enum vv_space tier, int64_t time,
+                                 struct vv_error *error)
+{
+    struct vv_stale_unit item = vv_stale_unit_of(stale, tier, time);
+    enum vv_status status = put_or_list(stale, &item, error);
+    struct vv_stale_unit cohort;
+    if (status == VV_OK && vv_stale_cohort(stale->options, tier, &item, &cohort)) {
+        status = put_or_list(stale, &cohort, error);
+    }
+    return status;
+}
+
 /* The unit of the tier that holds `time`, unless it was the last one. */
 static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t time,
                            int64_t over_at, struct vv_unit *unit_out, struct vv_error *error)
@@ -273,13 +285,7 @@ static enum vv_status note(struct vv_stale *stale, enum vv_space tier, int64_t t
     }
     stale->has_last[tier] = true;
     stale->last[tier] = unit;
-    struct vv_stale_unit item = vv_stale_unit_of(stale, tier, time);
-    enum vv_status status = put_or_list(stale, &item, error);
-    struct vv_stale_unit cohort;
-    if (status == VV_OK && vv_stale_cohort(stale->options, tier, &item, &cohort)) {
-        status = put_or_list(stale, &cohort, error);
-    }
-    return status;
+    return vv_stale_unit_put(stale, tier, time, error);
 }
 
 enum vv_status vv_stale_times(struct vv_stale *stale, const int64_t *times, size_t n,

@@ -85,6 +85,9 @@ void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *optio
 /* The unit of the tier, which is on, that holds `time`, as it would be made stale. */
 struct vv_stale_unit vv_stale_unit_of(const struct vv_stale *stale, enum vv_space tier,
                                       int64_t time);
+/* Makes it stale, with that of its cohort. As vv_stale_times. */
+VV_MUST_CHECK enum vv_status vv_stale_unit_put(struct vv_stale *stale, enum vv_space tier,
+                                               int64_t time, struct vv_error *error);
 /* From now on units are due at this time at the earliest; INT64_MIN: as they are anyway. */
 void vv_stale_not_before(struct vv_stale *stale, int64_t not_before);
 /* Makes the units stale that hold one of n times, ascending, and end at `over_at` or before.

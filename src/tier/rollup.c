@@ -3,23 +3,17 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/compare.h"
 
 #include <stdlib.h>
 
 #define SLICE 256 /* values that are gathered at a time */
 
-static int compare_metrics(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static bool is_of_part(const struct vv_rollup *rollup, uint32_t metric)
 {
     if (rollup->n_left_out > 0) {
         return bsearch(&metric, rollup->left_out, rollup->n_left_out, sizeof metric,
-                       compare_metrics) != NULL;
+                       vv_compare_u32) != NULL;
     }
     return rollup->part.metric == VV_ROLLUP_ALL_METRICS || rollup->part.metric == metric;
 }

@@ -12,9 +12,12 @@
  * or rows where a step would hold few values. A run says that the unit is to be built again.
  *
  *   record = magic "VU", version u8, kind u8 (enum vv_unit_kind), i64 from, i64 to (the unit),
- *            version 2: u16 n, n times u64: the deletions that it has in it, as far as they meet
- * the unit, where nodes share a store (src/seal/pyramid_applied.c says what numbers), content: kind
- * steps a chunk (chunk.h), rows a block (lib/codec), stale nothing
+ *            applied, content
+ *   applied = in version 2 alone, where nodes share a store: u16 n, n times u64, the deletions
+ *             that it has in it, as far as they meet the unit (src/seal/pyramid_applied.c says
+ *             what numbers)
+ *
+ *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing
  *
  * A record may have several parts, each with the unit: rows that follow, or steps of other metrics.
  * Metrics go by the numbers of the node that wrote them; where nodes share a store,

@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+from commands import Commands
 from expectation import HOUR, SECOND
 from varve_process import ON_CASSANDRA, PATIENCE_S, PROGRAM, Threads, VarveTest, wait_until
 
@@ -20,7 +21,7 @@ OK, FAILED, USAGE, REFUSED, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 DONE = "sealed by this server" if ON_CASSANDRA else "sealed, all tiers are built"
 
 
-class BackfillTest(VarveTest):
+class BackfillTest(Commands, VarveTest):
     SETTINGS = {"partition.bucket": "6h", "partition.span": "1h", "seal.quiet": "1s",
                 "seal.interval": "200ms"}
 
@@ -56,14 +57,6 @@ class BackfillTest(VarveTest):
             [PROGRAM, "backfill", "--server", self.url(server), "--staging",
              str(staging or self.staging), *map(str, arguments)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def finish(self, process, code=OK, *needles):
-        out, err = process.communicate(timeout=PATIENCE_S)
-        self.assertEqual(process.returncode, code, out + err)
-        for needle in needles:
-            self.assertIn(needle, out + err)
-        self.assertNotRegex(err, r"AddressSanitizer|LeakSanitizer|runtime error")
-        return out
 
     def answers(self, server):
         """Raw points, and what each tier has."""

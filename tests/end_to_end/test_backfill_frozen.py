@@ -12,6 +12,7 @@ import subprocess
 import time
 import unittest
 
+from commands import Commands
 from expectation import HOUR, MINUTE, SECOND
 from varve_process import PATIENCE_S, PROGRAM, VarveTest, embedded_only, wait_until
 
@@ -27,7 +28,7 @@ def days_ago(n):
 
 
 @embedded_only("where nodes share a store it is refused")
-class FrozenTest(VarveTest):
+class FrozenTest(Commands, VarveTest):
     SETTINGS = {"partition.bucket": "6h", "partition.span": "1h", "seal.quiet": "0s",
                 "seal.interval": "200ms", "retention.interval": "1s"}
 
@@ -69,14 +70,6 @@ class FrozenTest(VarveTest):
             [PROGRAM, "backfill", "--server", "http://%s:%d" % server.address, "--staging",
              str(self.staging), "--replace-frozen", *map(str, arguments)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def finish(self, process, code=OK, *needles):
-        out, err = process.communicate(timeout=PATIENCE_S)
-        self.assertEqual(process.returncode, code, out + err)
-        for needle in needles:
-            self.assertIn(needle, out + err)
-        self.assertNotRegex(err, r"AddressSanitizer|LeakSanitizer|runtime error")
-        return out
 
     def steps(self, server, length, days=3, **more):
         """{(source, metric, start): (count, sum, min, max, first, last)} of a tier, of all days."""

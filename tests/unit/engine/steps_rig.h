@@ -4,130 +4,17 @@
 #ifndef TESTS_UNIT_ENGINE_STEPS_RIG_H
 #define TESTS_UNIT_ENGINE_STEPS_RIG_H
 
-#include "base/log.h"
-#include "engine/engine.h"
-#include "ingest/line_protocol.h"
-#include "simulation/sim_clock.h"
-#include "simulation/sim_disk.h"
+#include "place.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define TENANT VV_STR_LITERAL("t")
-#define DAYS   3
-#define HOURS  (DAYS * 24)
-#define EACH   60 /* values of a metric of a source in an hour */
+#define DAYS  3
+#define HOURS (DAYS * 24)
+#define EACH  60 /* values of a metric of a source in an hour */
 
 static const int64_t start = 20454 * VV_DAY; /* 2026-01-01 */
-static int64_t span_ns = VV_HOUR;
-
-struct place {
-    struct vv_sim_disk *disk;
-    struct vv_sim_clock clock;
-    struct vv_store *store;
-    struct vv_engine *engine;
-};
-
-static inline void open_engine(struct place *place)
-{
-    struct vv_settings settings;
-    struct vv_error error = {0};
-    vv_settings_init(&settings);
-    strcpy(settings.data, "/data");
-    settings.disk_reserve_bytes = 0;
-    settings.series_cache_bytes = 1 << 20;
-    settings.journal_segment_bytes = 64 << 10;
-    settings.seal_quiet_ns = VV_SECOND;
-    settings.bucket_ns = span_ns > VV_DAY ? span_ns : VV_DAY;
-    settings.span_ns = span_ns;
-    struct vv_engine_options options = {.settings = &settings,
-                                        .disk = vv_sim_disk_interface(place->disk),
-                                        .clock = &place->clock.clock,
-                                        .store = place->store,
-                                        .manual = true};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
-static inline enum vv_status step(struct place *place, enum vv_engine_task task)
-{
-    struct vv_error error = {0};
-    return vv_engine_step(place->engine, task, &error);
-}
-
-static inline void step_all(struct place *place, enum vv_engine_task task)
-{
-    enum vv_status status;
-    do {
-        vv_sim_clock_advance(&place->clock, VV_SECOND);
-        status = step(place, task);
-    } while (status == VV_OK);
-    assert_int_equal(status, VV_DONE);
-}
 
 static inline void seal_all(struct place *place)
 {
-    step_all(place, VV_TASK_SEAL_ALL);
-}
-
-static inline void sweep_all(struct place *place)
-{
-    step_all(place, VV_TASK_SWEEP);
-}
-
-static inline void expire(struct place *place)
-{
-    assert_int_equal(step(place, VV_TASK_EXPIRE), VV_OK);
-}
-
-static inline void set_retentions(struct place *place, int64_t raw_ns, int64_t minute_ns,
-                                  int64_t hour_ns)
-{
-    struct vv_error error = {0};
-    const struct vv_retentions retentions = {.raw_ns = raw_ns, .tiers_ns = {minute_ns, hour_ns, 0}};
-    if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
-static inline void crash(struct place *place, uint64_t seed)
-{
-    vv_engine_close(place->engine);
-    vv_store_memory_crash(place->store, seed);
-    vv_sim_disk_restart(place->disk);
-    open_engine(place);
-}
-
-static inline void keep_status(void *context, enum vv_status status, const char *message)
-{
-    (void)message;
-    *(enum vv_status *)context = status;
-}
-
-static inline void write_text(struct place *place, struct vv_str text)
-{
-    struct vv_staging staging;
-    struct vv_line_parser *parser;
-    enum vv_status outcome = VV_UNKNOWN;
-    assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
-    vv_engine_account(place->engine, &staging);
-    vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
-    vv_staging_deinit(&staging);
-    assert_int_equal(step(place, VV_TASK_COMMIT), VV_OK);
-    assert_int_equal(outcome, VV_OK);
+    step_all(place, VV_TASK_SEAL_ALL, VV_SECOND);
 }
 
 /* Two sources and metrics, a point a minute; and a source that has 30 in each minute of an hour. */
@@ -148,23 +35,20 @@ static inline void write_all(struct place *place)
     vv_buffer_deinit(&text);
 }
 
-/* All tiers are built of points that are kept for ever. */
-static inline void begin_whole(struct place *place)
+/* All tiers are built of points that are kept for ever, when so much time has passed. */
+static inline void begin_whole_after(struct place *place, int64_t passed_ns)
 {
-    vv_log_level_set(VV_LOG_OFF);
-    place->disk = vv_sim_disk_create(1);
-    struct vv_disk *disk = vv_sim_disk_interface(place->disk);
-    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
-    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
-    vv_sim_clock_init(&place->clock, start + DAYS * VV_DAY);
-    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
-    assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
-    open_engine(place);
+    begin_empty(place, start + DAYS * VV_DAY);
     set_retentions(place, 0, 0, 0);
     write_all(place);
-    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
-    vv_sim_clock_advance(&place->clock, 40 * VV_DAY);
+    flush(place);
+    vv_sim_clock_advance(&place->clock, passed_ns);
     seal_all(place);
+}
+
+static inline void begin_whole(struct place *place)
+{
+    begin_whole_after(place, 40 * VV_DAY);
 }
 
 /* Points are gone, and minutes, unless they are kept for so long. */
@@ -178,13 +62,6 @@ static inline void begin_without_points(struct place *place, int64_t minute_ns)
 static inline void begin(struct place *place)
 {
     begin_without_points(place, 3 * VV_DAY);
-}
-
-static inline void end(struct place *place)
-{
-    vv_engine_close(place->engine);
-    place->store->ops->close(place->store);
-    vv_sim_disk_destroy(place->disk);
 }
 
 /* ---- asking ---- */

@@ -3,149 +3,32 @@
  * Deleting through the engine: what is deleted is in no answer, whatever crashes, and its bytes go;
  * what is written afterwards is there.
  */
-#include "base/log.h"
-#include "engine/engine.h"
-#include "ingest/line_protocol.h"
+#include "place.h"
+
 #include "model/piece.h"
-#include "simulation/sim_clock.h"
-#include "simulation/sim_disk.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define START   INT64_C(1767225600) /* s; 2026-01-01 */
 #define SEEDS   8
 #define MINUTES 120 /* written by write_all: one point a minute of two sources and metrics */
 
-struct place {
-    struct vv_sim_disk *disk;
-    struct vv_sim_clock clock;
-    struct vv_store *store;
-    struct vv_engine *engine;
-};
-
-static void open_engine(struct place *place)
-{
-    struct vv_settings settings;
-    struct vv_error error = {0};
-    vv_settings_init(&settings);
-    strcpy(settings.data, "/data");
-    settings.disk_reserve_bytes = 0;
-    settings.series_cache_bytes = 1 << 20;
-    settings.journal_segment_bytes = 64 << 10;
-    settings.seal_quiet_ns = VV_SECOND;
-    settings.bucket_ns = VV_DAY;
-    settings.span_ns = VV_HOUR;
-    struct vv_engine_options options = {.settings = &settings,
-                                        .disk = vv_sim_disk_interface(place->disk),
-                                        .clock = &place->clock.clock,
-                                        .store = place->store,
-                                        .manual = true};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
 static void begin(struct place *place)
 {
-    vv_log_level_set(VV_LOG_OFF);
-    place->disk = vv_sim_disk_create(1);
-    struct vv_disk *disk = vv_sim_disk_interface(place->disk);
-    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
-    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
-    vv_sim_clock_init(&place->clock, (START + 12 * 3600) * VV_SECOND);
-    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
-    assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
-    open_engine(place);
-}
-
-static void end(struct place *place)
-{
-    vv_engine_close(place->engine);
-    place->store->ops->close(place->store);
-    vv_sim_disk_destroy(place->disk);
-}
-
-/* kill -9: the store has a prefix, by the seed, of what was not confirmed. */
-static void crash(struct place *place, uint64_t seed)
-{
-    vv_engine_close(place->engine);
-    vv_store_memory_fail(place->store, VV_OK, 0);
-    vv_store_memory_crash(place->store, seed);
-    vv_sim_disk_restart(place->disk);
-    vv_sim_disk_heal(place->disk);
-    open_engine(place);
-}
-
-static enum vv_status step(struct place *place, enum vv_engine_task task)
-{
-    struct vv_error error = {0};
-    return vv_engine_step(place->engine, task, &error);
-}
-
-static void flush(struct place *place)
-{
-    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
-}
-
-static void sweep_all(struct place *place)
-{
-    enum vv_status status;
-    do {
-        vv_sim_clock_advance(&place->clock, VV_SECOND);
-        status = step(place, VV_TASK_SWEEP);
-    } while (status == VV_OK);
-    assert_int_equal(status, VV_DONE);
+    begin_empty(place, (START + 12 * 3600) * VV_SECOND);
 }
 
 static void seal_all(struct place *place)
 {
-    enum vv_status status;
-    do {
-        status = step(place, VV_TASK_SEAL_ALL);
-    } while (status == VV_OK);
-    assert_int_equal(status, VV_DONE);
+    step_all(place, VV_TASK_SEAL_ALL, 0);
 }
 
 /* ---- writing ---- */
-
-static void keep_status(void *context, enum vv_status status, const char *message)
-{
-    (void)message;
-    *(enum vv_status *)context = status;
-}
-
-static void write_text(struct place *place, const char *text, size_t size)
-{
-    struct vv_staging staging;
-    struct vv_line_parser *parser;
-    enum vv_status outcome = VV_UNKNOWN;
-    assert_int_equal(vv_engine_stage(place->engine, VV_STR_LITERAL("t"), &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, text, size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
-    vv_engine_account(place->engine, &staging);
-    vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
-    vv_staging_deinit(&staging);
-    assert_int_equal(step(place, VV_TASK_COMMIT), VV_OK);
-    assert_int_equal(outcome, VV_OK);
-}
 
 static void write_line(struct place *place, const char *source, int minute, int value)
 {
     char line[128];
     int size = snprintf(line, sizeof line, "m,h=%s v=%d,w=%d %lld\n", source, value, value,
                         (long long)(START + minute * 60) * 1000000000);
-    write_text(place, line, (size_t)size);
+    write_text(place, (struct vv_str){line, (size_t)size});
 }
 
 static void write_all(struct place *place, int value)
@@ -159,7 +42,7 @@ static void write_all(struct place *place, int value)
                                  'a' + s, value, value, (long long)(START + i * 60) * 1000000000);
         }
     }
-    write_text(place, text, size);
+    write_text(place, (struct vv_str){text, size});
 }
 
 /* ---- deleting ---- */
@@ -170,7 +53,7 @@ static enum vv_status try_delete(struct place *place, const char *words, int fro
 {
     char copy[200];
     char times[2][32];
-    struct vv_parameter parameters[10] = {{VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")}};
+    struct vv_parameter parameters[10] = {{VV_STR_LITERAL("tenant"), TENANT}};
     size_t n = 1;
     snprintf(copy, sizeof copy, "%s", words);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
@@ -213,7 +96,7 @@ static uint64_t ask(struct place *place, enum vv_request_kind kind, const char *
                     const char *value, bool bare, struct vv_buffer *text)
 {
     const struct vv_parameter parameters[] = {
-        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
+        {VV_STR_LITERAL("tenant"), TENANT},
         {vv_str_of(name), vv_str_of(value)},
     };
     struct vv_request *request;
@@ -578,7 +461,7 @@ static void spans_that_are_frozen_are_not_sealed_again(void **state)
     begin(&place);
     const struct vv_retentions retentions = {.raw_ns = 2 * VV_DAY,
                                              .tiers_ns = {30 * VV_DAY, 365 * VV_DAY, 0}};
-    if (vv_engine_set_retentions(place.engine, VV_STR_LITERAL("t"), &retentions, &error) != VV_OK) {
+    if (vv_engine_set_retentions(place.engine, TENANT, &retentions, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
     write_all(&place, 1);
@@ -639,7 +522,7 @@ static void tiers_follow_what_is_deleted(void **state)
     struct vv_error error = {0};
     begin(&place);
     const struct vv_retentions retentions = {.raw_ns = 0, .tiers_ns = {0, 0, 0}};
-    if (vv_engine_set_retentions(place.engine, VV_STR_LITERAL("t"), &retentions, &error) != VV_OK) {
+    if (vv_engine_set_retentions(place.engine, TENANT, &retentions, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
     write_all(&place, 1);
@@ -668,8 +551,7 @@ static void markers_go_when_the_retention_has_passed_them_twice(void **state)
     (void)state;
     struct place place;
     begin(&place);
-    assert_int_equal(vv_engine_set_retention(place.engine, VV_STR_LITERAL("t"), 2 * VV_DAY, NULL),
-                     VV_OK);
+    assert_int_equal(vv_engine_set_retention(place.engine, TENANT, 2 * VV_DAY, NULL), VV_OK);
     write_all(&place, 1);
     delete_points(&place, "tag=h=a", 0, 60);
     flush(&place);

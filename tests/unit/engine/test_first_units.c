@@ -13,27 +13,14 @@ static void write_line(struct place *place, int64_t time)
     char line[80];
     snprintf(line, sizeof line, "m,h=a v=1,w=1.5 %lld\n", (long long)time);
     write_text(place, vv_str_of(line));
-    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
+    flush(place);
 }
 
 /* Before the unit of days is over a point comes late, where points have expired and are kept for
  * longer since: minutes and hours wait to be built again. */
 static void begin_with_stale_hours(struct place *place, int64_t minute_ns)
 {
-    vv_log_level_set(VV_LOG_OFF);
-    place->disk = vv_sim_disk_create(1);
-    struct vv_disk *disk = vv_sim_disk_interface(place->disk);
-    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
-    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
-    vv_sim_clock_init(&place->clock, start + DAYS * VV_DAY);
-    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
-    assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
-    open_engine(place);
-    set_retentions(place, 0, 0, 0);
-    write_all(place);
-    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
-    vv_sim_clock_advance(&place->clock, 4 * VV_DAY);
-    seal_all(place);
+    begin_whole_after(place, 4 * VV_DAY);
     assert_int_equal(hours(place, "m.v", "h=a"), HOURS * EACH);
     assert_int_equal(days(place, "m.v", "h=a"), HOURS * EACH);
     set_retentions(place, 3 * VV_DAY, minute_ns, 0);

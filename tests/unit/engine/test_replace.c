@@ -169,14 +169,14 @@ static void a_deletion_that_is_not_swept_is_waited_for(void **state)
     assert_int_equal(vv_engine_delete(place.engine, request, &deleted, &error), VV_OK);
     vv_request_destroy(request);
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OVERLOAD);
-    step_all(&place, VV_TASK_SWEEP);
+    sweep_all(&place);
     assert_int_equal(hours(&place, "m.v", "h=a"), 0);
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OK);
     for (uint64_t turn = 0; turn < 4; turn++) { /* it is not swept again */
         assert_int_equal(hours(&place, "m.v", "h=a"), 24 * 5);
         assert_int_equal(days(&place, "m.v", "h=a"), 24 * 5);
         assert_int_equal(minutes(&place, "m.v", "h=a"), 24 * 5);
-        step_all(&place, VV_TASK_SWEEP);
+        sweep_all(&place);
         seal_all(&place);
         crash(&place, turn);
     }

@@ -3,128 +3,27 @@
  * Rerolling through the engine: what was damaged in tiers is found, told and repaired, in slices;
  * and what has expired once is not taken for whole again, whatever retention is set afterwards.
  */
-#include "base/log.h"
-#include "engine/engine.h"
-#include "ingest/line_protocol.h"
-#include "simulation/sim_clock.h"
-#include "simulation/sim_disk.h"
+#include "place.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#define DAYS 3
 
-#include <cmocka.h>
-
-#define TENANT VV_STR_LITERAL("t")
-#define DAYS   3
-
-static int64_t the_span = VV_HOUR;
 static const int64_t start = 20454 * VV_DAY; /* 2026-01-01 */
 
-struct place {
-    struct vv_sim_disk *disk;
-    struct vv_sim_clock clock;
-    struct vv_store *store;
-    struct vv_engine *engine;
-};
-
-static void open_engine(struct place *place)
-{
-    struct vv_settings settings;
-    struct vv_error error = {0};
-    vv_settings_init(&settings);
-    strcpy(settings.data, "/data");
-    settings.disk_reserve_bytes = 0;
-    settings.series_cache_bytes = 1 << 20;
-    settings.journal_segment_bytes = 64 << 10;
-    settings.seal_quiet_ns = VV_SECOND;
-    settings.bucket_ns = VV_DAY;
-    settings.span_ns = the_span;
-    struct vv_engine_options options = {.settings = &settings,
-                                        .disk = vv_sim_disk_interface(place->disk),
-                                        .clock = &place->clock.clock,
-                                        .store = place->store,
-                                        .manual = true};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
-static enum vv_status step(struct place *place, enum vv_engine_task task)
-{
-    struct vv_error error = {0};
-    return vv_engine_step(place->engine, task, &error);
-}
-
-static void step_all(struct place *place, enum vv_engine_task task)
-{
-    enum vv_status status;
-    do {
-        status = step(place, task);
-    } while (status == VV_OK);
-    assert_int_equal(status, VV_DONE);
-}
-
-static void set_retentions(struct place *place, int64_t raw_ns, int64_t minute_ns)
-{
-    struct vv_error error = {0};
-    const struct vv_retentions retentions = {.raw_ns = raw_ns,
-                                             .tiers_ns = {[VV_SPACE_MINUTE] = minute_ns}};
-    if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
+/* Other tiers than that of minutes are for ever. */
 static void set_retention(struct place *place, int64_t raw_ns)
 {
-    set_retentions(place, raw_ns, 0);
+    set_retentions(place, raw_ns, 0, 0);
 }
 
-static void expire(struct place *place)
+static void seal_all(struct place *place)
 {
-    assert_int_equal(step(place, VV_TASK_EXPIRE), VV_OK);
-}
-
-static void keep_status(void *context, enum vv_status status, const char *message)
-{
-    (void)message;
-    *(enum vv_status *)context = status;
-}
-
-static void write_text(struct place *place, struct vv_str text)
-{
-    struct vv_staging staging;
-    struct vv_line_parser *parser;
-    enum vv_status outcome = VV_UNKNOWN;
-    assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
-    vv_engine_account(place->engine, &staging);
-    vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
-    vv_staging_deinit(&staging);
-    assert_int_equal(step(place, VV_TASK_COMMIT), VV_OK);
-    assert_int_equal(outcome, VV_OK);
+    step_all(place, VV_TASK_SEAL_ALL, 0);
 }
 
 /* Some days of two sources and measurements, over and flushed, with all tiers for ever. */
 static void begin_unsealed(struct place *place)
 {
-    vv_log_level_set(VV_LOG_OFF);
-    place->disk = vv_sim_disk_create(1);
-    struct vv_disk *disk = vv_sim_disk_interface(place->disk);
-    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
-    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
-    vv_sim_clock_init(&place->clock, start + DAYS * VV_DAY);
-    struct vv_store_options options = {.folder = "/data/store", .eras = 24};
-    assert_int_equal(vv_store_memory_open(&options, &place->store, NULL), VV_OK);
-    open_engine(place);
+    begin_empty(place, start + DAYS * VV_DAY);
     set_retention(place, 0);
     struct vv_buffer text = {0};
     for (int minute = 0; minute < DAYS * 24 * 60; minute++) {
@@ -133,22 +32,15 @@ static void begin_unsealed(struct place *place)
     }
     write_text(place, (struct vv_str){(char *)text.data, text.size});
     vv_buffer_deinit(&text);
-    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
+    flush(place);
     vv_sim_clock_advance(&place->clock, 40 * VV_DAY);
 }
 
 static void begin(struct place *place)
 {
     begin_unsealed(place);
-    step_all(place, VV_TASK_SEAL_ALL);
+    seal_all(place);
     expire(place);
-}
-
-static void end(struct place *place)
-{
-    vv_engine_close(place->engine);
-    place->store->ops->close(place->store);
-    vv_sim_disk_destroy(place->disk);
 }
 
 /* The record of a unit is gone, as far as the store goes. */
@@ -182,7 +74,7 @@ static struct vv_rerolled reroll(struct place *place, const char *more, const ch
     uint64_t other;
     assert_int_equal(vv_engine_reroll(place->engine, request, &other, &error), VV_OVERLOAD);
     vv_request_destroy(request);
-    step_all(place, VV_TASK_REROLL);
+    step_all(place, VV_TASK_REROLL, 0);
     assert_int_equal(vv_engine_read_reroll(place->engine, id, false, &rerolled, NULL), VV_OK);
     assert_int_equal(rerolled.state, VV_REROLLED_DONE);
     assert_int_equal(rerolled.sources_done, rerolled.sources);
@@ -218,7 +110,7 @@ static void test_lost_records_are_found_told_and_repaired(void **state)
     assert_int_equal(rerolled.repaired, 1);
     /* What both sources have together of these hours is made anew. */
     assert_int_equal(step(&place, VV_TASK_SEAL_ALL), VV_OK);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    seal_all(&place);
     rerolled = reroll(&place, NULL, NULL);
     assert_int_equal(rerolled.units[VV_REROLL_SAME], all);
     end(&place);
@@ -230,7 +122,7 @@ static void test_what_a_new_tenant_has_is_whole_before_expiry_was_looked_at(void
     struct place place;
     (void)state;
     begin_unsealed(&place);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    seal_all(&place);
     struct vv_rerolled rerolled = reroll(&place, "dry_run", "true");
     assert_int_equal(rerolled.units[VV_REROLL_SAME], 4 * (DAYS * 24 + DAYS + 1));
     assert_int_equal(rerolled.units[VV_REROLL_EXPIRED], 0);
@@ -343,12 +235,12 @@ static void test_what_is_stored_when_points_have_expired_takes_nothing_from_tier
     vv_sim_clock_advance(&place.clock, 3 * VV_DAY + VV_HOUR); /* the first day expires */
     expire(&place);
     assert_int_equal(points_of_hours(&place), all);
-    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    flush(&place);
+    seal_all(&place);
     assert_int_equal(points_of_hours(&place), all);
     write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767470430000000000\n")); /* two days later */
-    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    flush(&place);
+    seal_all(&place);
     assert_int_equal(points_of_hours(&place), all + 1);
     end(&place);
 }
@@ -356,24 +248,24 @@ static void test_what_is_stored_when_points_have_expired_takes_nothing_from_tier
 static void write_late(struct place *place, const char *line)
 {
     write_text(place, vv_str_of(line));
-    assert_int_equal(step(place, VV_TASK_FLUSH), VV_OK);
-    step_all(place, VV_TASK_SEAL_ALL);
+    flush(place);
+    seal_all(place);
 }
 
 /* Points and minutes have expired, and are kept for longer since then: what comes late is all that
  * they have, and hours, which have more, are not built of it. */
-static void lose_points_and_minutes(int64_t span_ns)
+static void lose_points_and_minutes(int64_t length_ns)
 {
     struct place place;
-    the_span = span_ns;
+    span_ns = length_ns;
     begin(&place);
     long long all = points_of_hours(&place);
     assert_int_equal(all, DAYS * 24 * 60);
-    set_retentions(&place, 3 * VV_DAY, 3 * VV_DAY);
+    set_retentions(&place, 3 * VV_DAY, 3 * VV_DAY, 0);
     expire(&place);
     expire(&place);
     assert_int_equal(points_of_hours(&place), all);
-    set_retentions(&place, 60 * VV_DAY, 60 * VV_DAY);
+    set_retentions(&place, 60 * VV_DAY, 60 * VV_DAY, 0);
     write_late(&place, "n,h=a v=1 1767243630000000000\n"); /* 05:00:30 */
     assert_int_equal(points_of_hours(&place), all);
     write_late(&place, "n,h=a v=1 1767244230000000000\n"); /* and once more */
@@ -381,7 +273,7 @@ static void lose_points_and_minutes(int64_t span_ns)
     write_late(&place, "n,h=a v=1 1767139200000000000\n"); /* a day that had none */
     assert_int_equal(points_of_hours(&place), all + 1);
     end(&place);
-    the_span = VV_HOUR;
+    span_ns = VV_HOUR;
 }
 
 static void test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_from_coarser(
@@ -399,22 +291,22 @@ static void test_what_came_late_for_what_has_expired_takes_nothing_from_answers(
     for (int turn = 0; turn < 4; turn++) {
         struct place place;
         int64_t minute_ns = turn % 2 ? 3 * VV_DAY : 0;
-        the_span = turn / 2 ? VV_DAY : VV_HOUR;
+        span_ns = turn / 2 ? VV_DAY : VV_HOUR;
         begin(&place);
         long long all = points_of_hours(&place);
-        set_retentions(&place, 3 * VV_DAY, minute_ns);
+        set_retentions(&place, 3 * VV_DAY, minute_ns, 0);
         expire(&place);
         expire(&place);
-        set_retentions(&place, 60 * VV_DAY, minute_ns ? 60 * VV_DAY : 0);
+        set_retentions(&place, 60 * VV_DAY, minute_ns ? 60 * VV_DAY : 0, 0);
         write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
         assert_int_equal(points_of_hours(&place), all);
-        assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+        flush(&place);
         assert_int_equal(points_of_hours(&place), all);
-        step_all(&place, VV_TASK_SEAL_ALL);
+        seal_all(&place);
         assert_int_equal(points_of_hours(&place), all);
         end(&place);
     }
-    the_span = VV_HOUR;
+    span_ns = VV_HOUR;
 }
 
 /* Hours know that there was nothing in that one, whatever its day has. */
@@ -464,10 +356,10 @@ static void test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_
     struct place place;
     (void)state;
     begin_unsealed(&place);
-    set_retentions(&place, 0, VV_SPACE_OFF_NS);
+    set_retentions(&place, 0, VV_SPACE_OFF_NS, 0);
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1770941100000000000\n")); /* five minutes ahead */
-    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    flush(&place);
+    seal_all(&place);
     expire(&place);
     const struct vv_mark mark = overdue_mark(&place);
     assert_int_equal(place.store->ops->put_mark(place.store, &mark, NULL), VV_OK);
@@ -476,11 +368,11 @@ static void test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_
     expire(&place);
     assert_int_equal(place.store->ops->retire_marks(place.store, &mark, 1, NULL), VV_OK);
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
-    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    flush(&place);
     vv_sim_clock_advance(&place.clock, 2 * VV_DAY);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    seal_all(&place);
     vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    seal_all(&place);
     set_retention(&place, 36 * VV_DAY);
     expire(&place);
     struct vv_rerolled rerolled = reroll(&place, "tier", "hour");
@@ -526,8 +418,8 @@ static void test_a_reroll_over_damage_ends_and_writing_goes_on(void **state)
     (void)state;
     begin(&place);
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1768953600000000000\n")); /* 20 days after */
-    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
-    step_all(&place, VV_TASK_SEAL_ALL);
+    flush(&place);
+    seal_all(&place);
     bad.real = place.store->ops;
     bad.ops = *bad.real;
     place.store->ops = &bad.ops;
@@ -541,7 +433,7 @@ static void test_a_reroll_over_damage_ends_and_writing_goes_on(void **state)
     assert_int_equal(rerolled.units[VV_REROLL_SAME], 4 * DAYS + 1);
     assert_string_equal(rerolled.error.message, "");
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1767225600000000001\n"));
-    assert_int_equal(step(&place, VV_TASK_FLUSH), VV_OK);
+    flush(&place);
     place.store->ops = bad.real;
     end(&place);
 }
@@ -561,7 +453,7 @@ static void test_a_reroll_can_be_ended(void **state)
     assert_int_equal(vv_engine_read_reroll(place.engine, id, true, &rerolled, NULL), VV_OK);
     assert_int_equal(rerolled.state, VV_REROLLED_CANCELLED);
     assert_true(rerolled.units[VV_REROLL_SAME] > 0);
-    step_all(&place, VV_TASK_REROLL);
+    step_all(&place, VV_TASK_REROLL, 0);
     assert_int_equal(vv_engine_read_reroll(place.engine, id, false, &rerolled, NULL), VV_OK);
     assert_int_equal(rerolled.state, VV_REROLLED_CANCELLED);
     assert_int_equal(vv_engine_read_reroll(place.engine, id + 1, false, &rerolled, NULL),

@@ -178,7 +178,7 @@ static void reroll_all(struct place *place)
                      VV_OK);
     assert_int_equal(vv_engine_reroll(place->engine, request, &id, &error), VV_OK);
     vv_request_destroy(request);
-    step_all(place, VV_TASK_REROLL);
+    step_all(place, VV_TASK_REROLL, VV_SECOND);
     assert_int_equal(vv_engine_read_reroll(place->engine, id, false, &rerolled, &error), VV_OK);
     assert_int_equal(rerolled.state, VV_REROLLED_DONE);
     assert_int_equal(rerolled.units[VV_REROLL_DIFFERENT] + rerolled.units[VV_REROLL_MISSING], 0);
