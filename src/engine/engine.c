@@ -298,6 +298,7 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
 {
     pthread_mutex_lock(&engine->lock);
     bool stopping = engine->stopping;
+    size_t held_up = engine->n_damaged;
     pthread_mutex_unlock(&engine->lock);
     const char *reason = "";
     if (stopping) {
@@ -321,6 +322,10 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
     if (ready && !reason[0] && vv_engine_sum_peers(engine).gone > 0) {
         reason = "another node has not been heard of: answers lack what it took and did not write";
     }
+    if (ready && !reason[0] && held_up > 0) {
+        reason = "something stored is damaged, or newer than this program, and holds up what is to "
+                 "be sealed of it: the log says where (seal_damaged)";
+    }
     *health_out = (struct vv_engine_health){
         .live = true,
         .ready = ready,
@@ -330,6 +335,7 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
         .parked = parked.n,
         .parked_bytes = parked.bytes,
         .parked_since_ns = parked.since_ns,
+        .held_up = held_up,
     };
 }
 

@@ -296,6 +296,7 @@ struct vv_engine_health {
     uint64_t parked;         /* what waits here for a part of the store that is away */
     uint64_t parked_bytes;
     int64_t parked_since_ns; /* wall time; 0: nothing is parked */
+    uint64_t held_up; /* spans and units that can't be sealed, or built, by what is damaged */
 };
 void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *health_out);
 

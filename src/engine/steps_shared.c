@@ -19,7 +19,7 @@ struct listing {
     struct vv_error *error;
 };
 
-/* A record that can't be read stays, as for the sealer. */
+/* One that can't be read is stale, too: who can read it builds it. */
 static enum vv_status list_unit(void *context, const struct vv_piece *piece)
 {
     struct listing *listing = context;
@@ -28,11 +28,14 @@ static enum vv_status list_unit(void *context, const struct vv_piece *piece)
         return VV_OK;
     }
     enum vv_status status = vv_unit_read(piece->bytes, &record, NULL);
-    bool is_damaged = vv_sweep_passes_over(listing->engine, status);
-    if (is_damaged || record.unit.from >= listing->to || record.unit.to <= listing->marker->from) {
+    int64_t time = piece->key.span_start;
+    struct vv_unit unit = {time, time + vv_tier_unit_ns_max(listing->tier)};
+    if (!vv_sweep_passes_over(listing->engine, status)) {
+        unit = record.unit;
+    }
+    if (unit.from >= listing->to || unit.to <= listing->marker->from) {
         return VV_OK;
     }
-    int64_t time = record.unit.from;
     return vv_stale_range(listing->stale, time, time + 1, INT64_MAX, listing->error);
 }
 

@@ -48,6 +48,14 @@ static void write_parked(const struct vv_engine_health *health, struct vv_buffer
     vv_buffer_text(body, "}");
 }
 
+/* What can't be sealed since something is damaged. */
+static void write_held_up(const struct vv_engine_health *health, struct vv_buffer *body)
+{
+    if (health->held_up > 0) {
+        vv_buffer_format(body, ",\"held_up\":%llu", (unsigned long long)health->held_up);
+    }
+}
+
 static void finish_health(struct vv_exchange *exchange)
 {
     struct vv_engine_health health;
@@ -60,6 +68,7 @@ static void finish_health(struct vv_exchange *exchange)
     vv_json_text(body, health.reason[0] ? vv_str_of(health.reason)
                                         : VV_STR_LITERAL("ready for queries and writes"));
     write_parked(&health, body);
+    write_held_up(&health, body);
     vv_buffer_text(body, ",\"version\":\"" VARVE_VERSION "\"}\n");
 }
 
@@ -88,6 +97,7 @@ static void finish_ready(struct vv_exchange *exchange)
         }
     }
     write_parked(&health, body);
+    write_held_up(&health, body);
     vv_buffer_text(body, "}\n");
     if (!ready) {
         vv_reply_header(&exchange->reply, MHD_HTTP_HEADER_RETRY_AFTER, "1");

@@ -59,11 +59,12 @@ static enum vv_status any_meets(read_times read, const void *context, size_t n, 
 }
 
 static enum vv_status part_meets(struct vv_str bytes, int64_t from, int64_t to, bool *has,
-                                 bool *covers)
+                                 bool *covers, bool *unreadable)
 {
     struct vv_unit_record record;
     struct vv_chunk chunk;
     struct vv_block block;
+    *unreadable = true;
     if (vv_unit_read(bytes, &record, NULL) != VV_OK) {
         return VV_OK;
     }
@@ -74,30 +75,35 @@ static enum vv_status part_meets(struct vv_str bytes, int64_t from, int64_t to, 
             return VV_OK;
         }
         *covers |= is_of_all;
+        *unreadable = false;
         return any_meets(chunk_times, &chunk, chunk.n_steps, chunk.step_ns, from, to, has);
     }
     if (vv_block_open((const uint8_t *)content->data, content->size, &block) != VV_BLOCK_OK) {
         return VV_OK;
     }
     *covers |= is_of_all;
+    *unreadable = false;
     return any_meets(block_times, &block, block.n_rows, 1, from, to, has);
 }
 
 enum vv_status vv_frozen_meets(struct vv_str bytes, int64_t from, int64_t to, bool *has_out)
 {
     bool covers = false;
+    bool is_unreadable;
     *has_out = false;
-    return part_meets(bytes, from, to, has_out, &covers);
+    return part_meets(bytes, from, to, has_out, &covers, &is_unreadable);
 }
 
 enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from, int64_t to,
-                              bool *has_out, bool *covers_out)
+                              struct vv_frozen_found *found_out)
 {
     enum vv_status status = VV_OK;
-    *has_out = false;
-    *covers_out = false;
-    for (size_t i = 0; i < records->parts.n && status == VV_OK && !*has_out; i++) {
-        status = part_meets(records->parts.items[i].bytes, from, to, has_out, covers_out);
+    *found_out = (struct vv_frozen_found){0};
+    for (size_t i = 0; i < records->parts.n && status == VV_OK && !found_out->has; i++) {
+        bool is_unreadable;
+        status = part_meets(records->parts.items[i].bytes, from, to, &found_out->has,
+                            &found_out->covers, &is_unreadable);
+        found_out->is_unreadable |= is_unreadable;
     }
     return status;
 }

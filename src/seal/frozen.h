@@ -24,10 +24,15 @@ struct vv_frozen {
 void vv_frozen_begin(struct vv_frozen *frozen);
 /* Takes a piece of the store, if it is part of a record; `records` as context. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_take(void *records, const struct vv_piece *piece);
-/* Whether a record has steps, or points, that meet [from, to), and whether one is of all of that.
- * One that can't be read has and is of none. VV_NO_MEMORY. */
+/* Of what meets a stretch. */
+struct vv_frozen_found {
+    bool has;           /* some record has steps, or points, there */
+    bool covers;        /* some record is of all of it */
+    bool is_unreadable; /* some record can't be read, and so has and is of none */
+};
+/* VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from,
-                                            int64_t to, bool *has_out, bool *covers_out);
+                                            int64_t to, struct vv_frozen_found *found_out);
 /* Whether a part of a record has steps, or points, that meet [from, to); not one that can't be
  * read. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_meets(struct vv_str bytes, int64_t from, int64_t to,

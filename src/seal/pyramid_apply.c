@@ -13,7 +13,9 @@ enum below {
     BELOW_WHOLE,
     BELOW_GONE,  /* some of it has expired */
     BELOW_WAITS, /* some of it is to be built first */
-    BELOW_LATER, /* some of it lacks a deletion, or can't be read */
+    BELOW_LATER, /* some of it lacks a deletion, and will be built again, as this will be behind it
+                  */
+    BELOW_UNREADABLE,
 };
 
 static enum below judge_records(const struct vv_build *build, const struct vv_pyramid_level *level,
@@ -21,8 +23,10 @@ static enum below judge_records(const struct vv_build *build, const struct vv_py
 {
     struct vv_unit_record record;
     struct vv_str bytes = level->records.items[stretch->tag].bytes;
-    bool is_good = vv_unit_read(bytes, &record, NULL) == VV_OK;
-    return is_good && !vv_build_lacks_any(build, &record) ? BELOW_WHOLE : BELOW_LATER;
+    if (vv_unit_read(bytes, &record, NULL) != VV_OK) {
+        return BELOW_UNREADABLE;
+    }
+    return vv_build_lacks_any(build, &record) ? BELOW_LATER : BELOW_WHOLE;
 }
 
 bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to)
@@ -51,7 +55,7 @@ static enum vv_status judge_below(struct vv_build *build, int above, int64_t fro
     enum vv_status status =
         vv_build_list_records(build, (enum vv_space)tier, from, to, &is_damaged);
     if (status == VV_OK && (is_damaged || vv_build_is_stale(level, from, to))) {
-        *below_out = is_damaged ? BELOW_LATER : BELOW_WAITS;
+        *below_out = is_damaged ? BELOW_UNREADABLE : BELOW_WAITS;
         return VV_OK;
     }
     int64_t whole_from = options->records_from ? options->records_from(options->whole_context,
@@ -100,6 +104,19 @@ static void tell_step(const struct applying *applying, int64_t start)
         VV_STR_ARG(source), VV_STR_ARG(measurement), VV_STR_ARG(tier), time);
 }
 
+/* Kept as it is the step would have what is deleted for good; so its unit stays stale. */
+static enum vv_status refuse_step(const struct applying *applying, int64_t start)
+{
+    struct vv_build *build = applying->build;
+    char time[VV_TIME_TEXT_SIZE];
+    vv_time_format(start, time);
+    return vv_error_set(build->error, VV_CORRUPT,
+                        "the step from %s on is deleted in part, and a finer record that it is to "
+                        "be built of is damaged, or newer than this program: reroll it, or start "
+                        "a newer one",
+                        time);
+}
+
 /* The step at `start` holds an end of what is deleted. */
 static enum vv_status decide_step(struct applying *applying, int64_t start)
 {
@@ -123,6 +140,8 @@ static enum vv_status decide_step(struct applying *applying, int64_t start)
     case BELOW_LATER:
         applying->is_left = true;
         break;
+    case BELOW_UNREADABLE:
+        return refuse_step(applying, start);
     }
     return VV_OK;
 }

@@ -61,13 +61,26 @@ static enum vv_status wait_for_finer(struct vv_build *build, int64_t from, int64
                         "what is left of what a unit is built of is not built yet");
 }
 
+/* Where nodes share the store, one of them may be newer, and has written it: built without it the
+ * unit would lose what it has. Alone, what a record that can't be read had is lost. */
+static enum vv_status check_readable(const struct vv_build *build,
+                                     const struct vv_frozen_found *found)
+{
+    bool may_have = found->is_unreadable && !found->has && !found->covers;
+    return may_have && build->pyramid->options.store->ops->shared
+               ? vv_error_set(build->error, VV_CORRUPT,
+                              "a record that has what has expired is damaged, or newer than this "
+                              "program: start a newer one")
+               : VV_OK;
+}
+
 /* Where a record covers all of it and has nothing, nothing was there: coarser steps, which are
  * longer, need not be asked. Finer records are left out where coarser ones have more: those would
  * be built of the late points alone. */
 enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64_t to)
 {
     struct vv_pyramid *pyramid = build->pyramid;
-    bool is_covered = false;
+    struct vv_frozen_found found = {0};
     enum vv_status status = VV_OK;
     to = to < build->whole_from ? to : build->whole_from;
     if (from >= to) {
@@ -75,14 +88,18 @@ enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64
     }
     status = wait_for_finer(build, from, to);
     for (int tier = (int)build->tier;
-         tier < VV_SPACES && !build->keeps && !is_covered && status == VV_OK; tier++) {
+         tier < VV_SPACES && !build->keeps && !found.covers && status == VV_OK; tier++) {
         struct vv_frozen_records *records = &pyramid->frozen.tiers[tier];
         if (build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
             continue;
         }
         status = read_records(build, (enum vv_space)tier, records);
         if (status == VV_OK) {
-            status = vv_frozen_look(records, from, to, &build->keeps, &is_covered);
+            status = vv_frozen_look(records, from, to, &found);
+            build->keeps = found.has;
+        }
+        if (status == VV_OK) {
+            status = check_readable(build, &found);
         }
     }
     return status == VV_NO_MEMORY

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sealer: groups of due spans, each merged once. */
+#include "base/log.h"
 #include "seal/seal_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A write to the store costs as much as sealing some hundred spans, so a group has many; but other
  * work waits for it. */
@@ -139,6 +141,29 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
     return status;
 }
 
+static void tell_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark,
+                         const struct vv_error *why)
+{
+    char source[600];
+    char measurement[600];
+    char message[2 * sizeof why->message];
+    char from[VV_TIME_TEXT_SIZE];
+    struct vv_registry *registry = sealer->options.registry;
+    uint32_t number = mark->key.partition.source;
+    struct vv_str id =
+        vv_cohort_is(number) ? VV_STR_LITERAL("several") : vv_registry_source_id(registry, number);
+    struct vv_str name = vv_registry_measurement_name(registry, mark->key.measurement);
+    const char *text = why && why->message[0] ? why->message : "something of it is damaged";
+    struct vv_str tier = sealer->kind == VV_SEAL_RAW
+                             ? VV_STR_LITERAL("raw")
+                             : vv_space_word((enum vv_space)(sealer->kind % VV_SPACES));
+    vv_time_format(mark->key.span_start, from);
+    vv_log(VV_LOG_ERROR, "seal_damaged", "source=%s measurement=%s tier=%.*s from=%s message=%s",
+           vv_log_quote(id.data, id.size, source, sizeof source),
+           vv_log_quote(name.data, name.size, measurement, sizeof measurement), VV_STR_ARG(tier),
+           from, vv_log_quote(text, strlen(text), message, sizeof message));
+}
+
 /* Whether the group goes on without a span. A damaged piece must not stop the sealing of everything
  * else: its span stays as it is, is still answered (with the error), and is looked at again after
  * the next restart. Nor must a part of the store that is away, a unit that waits for a finer one,
@@ -151,6 +176,7 @@ static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark
     if (is_bad && sealer->n_damaged < VV_SEAL_DAMAGED_MAX) {
         sealer->damaged[sealer->n_damaged++] = mark->key;
         sealer->figures.damaged++;
+        tell_damaged(sealer, mark, why);
         return true;
     }
     bool waits =

@@ -253,6 +253,113 @@ static void a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted(v
     end_with_new_unit();
 }
 
+/* ---- what can't be read ---- */
+
+static uint32_t number_of_source(struct node *node)
+{
+    struct vv_registry *registry = vv_engine_query_context(node->rig.engine)->registry;
+    uint32_t tenant;
+    uint32_t source;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(vv_registry_source_by_id(registry, tenant, VV_STR_LITERAL("id=x"), &source),
+                     VV_OK);
+    return source;
+}
+
+static struct vv_span_key unit_at(struct node *node, enum vv_space tier, int64_t time)
+{
+    struct vv_registry *registry = vv_engine_query_context(node->rig.engine)->registry;
+    uint32_t source = number_of_source(node);
+    uint32_t tenant = vv_registry_source_tenant(registry, source);
+    return vv_unit_key(tier, vv_registry_tiers(registry, tenant).spaces[tier], source, 0, time);
+}
+
+struct kept {
+    struct vv_piece piece; /* the record of a unit, of one part */
+    struct vv_buffer bytes;
+    size_t runs; /* that make it stale */
+};
+
+static enum vv_status keep_piece(void *context, const struct vv_piece *piece)
+{
+    struct kept *kept = context;
+    kept->runs += piece->kind == VV_PIECE_RUN;
+    if (piece->kind == VV_PIECE_BLOCK) {
+        kept->piece = *piece;
+        vv_buffer_clear(&kept->bytes);
+        vv_buffer_str(&kept->bytes, piece->bytes);
+    }
+    return VV_OK;
+}
+
+static void look_at_unit(struct node *node, const struct vv_span_key *key, struct kept *kept)
+{
+    struct vv_store *store = node->rig.engine->store;
+    const struct vv_store_read read = {
+        .partition = key->partition, .span_from = key->span_start, .span_to = key->span_start + 1};
+    kept->runs = 0;
+    assert_int_equal(store->ops->read(store, &read, keep_piece, kept, NULL), VV_OK);
+}
+
+/* As who seals it does. */
+static void put_record(struct node *node, const struct kept *kept, uint8_t version)
+{
+    struct vv_store *store = node->rig.engine->store;
+    struct vv_error error = {0};
+    struct vv_piece piece = kept->piece;
+    bool is_mine = false;
+    kept->bytes.data[2] = version;
+    piece.bytes = (struct vv_str){(const char *)kept->bytes.data, kept->bytes.size};
+    const struct vv_mark mark = {.key = piece.key, .span_ns = VV_HOUR};
+    assert_int_equal(store->ops->shared->begin_seal(store, &mark, 1, &is_mine, &error), VV_OK);
+    assert_true(is_mine);
+    if (store->ops->put_blocks(store, &piece, 1, &error) != VV_OK ||
+        store->ops->confirm(store, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+/* The minutes were written by a newer program, or are damaged. */
+static void an_hour_waits_for_minutes_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct kept minutes = {0};
+    struct kept hours = {0};
+    struct vv_engine_health health;
+    begin_with_minutes();
+    int64_t from = fill_minutes(&nodes[1]);
+    long long all = written;
+    outlive_points();
+    const struct vv_span_key minute = unit_at(&nodes[1], VV_SPACE_MINUTE, from);
+    const struct vv_span_key hour = unit_at(&nodes[1], VV_SPACE_HOUR, vv_time_floor(from, VV_DAY));
+    look_at_unit(&nodes[1], &minute, &minutes);
+    assert_true(minutes.bytes.size > 3);
+    uint8_t version = minutes.bytes.data[2];
+    delete_between(&nodes[0], from + VV_MINUTE, from + 2 * VV_MINUTE);
+    put_record(&nodes[1], &minutes, 200);
+    build_again();
+    look_at_unit(&nodes[1], &hour, &hours);
+    assert_true(hours.runs > 0);
+    vv_engine_read_health(nodes[1].rig.engine, &health);
+    assert_true(health.live && health.ready && health.held_up >= 2);
+    look_at_unit(&nodes[1], &minute, &minutes); /* as it was */
+    assert_true(minutes.bytes.size > 3 && minutes.bytes.data[2] == 200);
+    put_record(&nodes[1], &minutes, version);
+    kill_node(&nodes[1]);
+    bury_node(&nodes[1], 7);
+    rig_open(&nodes[1].rig);
+    build_again();
+    look_at_unit(&nodes[1], &hour, &hours);
+    assert_int_equal(hours.runs, 0);
+    vv_engine_read_health(nodes[1].rig.engine, &health);
+    assert_int_equal(health.held_up, 0);
+    assert_left(all - 60);
+    vv_buffer_deinit(&minutes.bytes);
+    vv_buffer_deinit(&hours.bytes);
+    end();
+}
+
 static enum vv_status count_run(void *context, const struct vv_piece *piece)
 {
     *(size_t *)context += piece->kind == VV_PIECE_RUN;
@@ -357,6 +464,7 @@ int main(void)
         cmocka_unit_test(days_wait_for_hours_that_are_away),
         cmocka_unit_test(a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted),
         cmocka_unit_test(a_day_without_a_record_is_stale_by_a_deletion_of_its_hours),
+        cmocka_unit_test(an_hour_waits_for_minutes_that_cannot_be_read),
         cmocka_unit_test(all_of_time_is_deleted),
         cmocka_unit_test(what_was_written_since_a_deletion_stays_when_more_is_deleted),
     };
