@@ -17,14 +17,19 @@ struct choice {
     struct vv_mark before_other; /* … and what came before the first of them */
 };
 
-bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark)
+bool vv_seal_has_damaged(const struct vv_sealer *sealer, const struct vv_span_key *key)
 {
     for (size_t i = 0; i < sealer->n_damaged; i++) {
-        if (vv_span_key_compare(&sealer->damaged[i], &mark->key) == 0) {
+        if (vv_span_key_compare(&sealer->damaged[i], key) == 0) {
             return true;
         }
     }
     return false;
+}
+
+bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    return vv_seal_has_damaged(sealer, &mark->key);
 }
 
 void vv_seal_put_off(struct vv_sealer *sealer, const struct vv_mark *mark,

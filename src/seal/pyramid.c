@@ -522,7 +522,6 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
     enum vv_status status = vv_build_begin(&build, pyramid, place, mark->key.partition.source,
                                            mark->key.measurement, error);
     build.is_expired = is_expired;
-    pyramid->waits = false;
     for (int64_t at = mark->key.span_start; at < to && build.plans.n > 0 && status == VV_OK;) {
         struct vv_unit unit = vv_unit_of(tier, build.plans.plans, build.plans.n, at);
         unit.from = at; /* as it was marked */

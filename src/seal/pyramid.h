@@ -57,8 +57,10 @@ VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
                                               struct vv_piece_list *blocks_out,
                                               struct vv_error *error);
 
-/* Whether the last build ended with VV_OVERLOAD since something finer is to be built before. */
-bool vv_pyramid_waits(const struct vv_pyramid *pyramid);
+/* For which finer unit of the series what was built since the span began waits, where it ended with
+ * VV_OVERLOAD; NULL: for something else. */
+void vv_pyramid_begin_span(struct vv_pyramid *pyramid);
+const struct vv_span_key *vv_pyramid_waits_for(const struct vv_pyramid *pyramid);
 
 /* The same of a unit of minutes whose rows the caller has in hand, all of them: begin, add chunk by
  * chunk, end, and no other unit in between. The key is the unit's, in the space of the minutes.

@@ -13,8 +13,7 @@ enum below {
     BELOW_WHOLE,
     BELOW_GONE,  /* some of it has expired */
     BELOW_WAITS, /* some of it is to be built first */
-    BELOW_LATER, /* some of it lacks a deletion, and will be built again, as this will be behind it
-                  */
+    BELOW_LATER, /* some of it lacks a deletion: it is built again, and then what is above */
     BELOW_UNREADABLE,
 };
 
@@ -38,6 +37,21 @@ bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64
     return is;
 }
 
+/* The first of them that has a record, too. */
+static void note_stale(struct vv_build *build, enum vv_space tier, int64_t from, int64_t to)
+{
+    const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
+    for (size_t i = 0; i < level->records.n; i++) {
+        struct vv_unit_record record;
+        if (vv_unit_read(level->records.items[i].bytes, &record, NULL) == VV_OK &&
+            record.unit.from < to && record.unit.to > from &&
+            vv_build_is_stale(level, record.unit.from, record.unit.to)) {
+            vv_build_wait_for(build, tier, record.unit.from);
+            return;
+        }
+    }
+}
+
 /* A stretch without a record of a tier that is whole there is empty, as far as the finer tiers do
  * not have it. */
 static enum vv_status judge_below(struct vv_build *build, int above, int64_t from, int64_t to,
@@ -54,8 +68,13 @@ static enum vv_status judge_below(struct vv_build *build, int above, int64_t fro
     bool is_damaged;
     enum vv_status status =
         vv_build_list_records(build, (enum vv_space)tier, from, to, &is_damaged);
-    if (status == VV_OK && (is_damaged || vv_build_is_stale(level, from, to))) {
-        *below_out = is_damaged ? BELOW_UNREADABLE : BELOW_WAITS;
+    if (status == VV_OK && is_damaged) {
+        *below_out = BELOW_UNREADABLE;
+        return VV_OK;
+    }
+    if (status == VV_OK && vv_build_is_stale(level, from, to)) {
+        note_stale(build, (enum vv_space)tier, from, to);
+        *below_out = BELOW_WAITS;
         return VV_OK;
     }
     int64_t whole_from = options->records_from ? options->records_from(options->whole_context,

@@ -23,7 +23,7 @@ static enum vv_status read_records(struct vv_build *build, enum vv_space tier,
 }
 
 /* Whether a stale record of a finer tier, as it was listed for what is built, has some of it. */
-static enum vv_status look_for_stale(const struct vv_build *build, enum vv_space tier, int64_t from,
+static enum vv_status look_for_stale(struct vv_build *build, enum vv_space tier, int64_t from,
                                      int64_t to, bool *has_out)
 {
     const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
@@ -38,6 +38,9 @@ static enum vv_status look_for_stale(const struct vv_build *build, enum vv_space
                      record.unit.to > from &&
                      vv_build_is_stale(level, record.unit.from, record.unit.to);
         status = is_it ? vv_frozen_meets(bytes, from, to, has_out) : VV_OK;
+        if (status == VV_OK && *has_out) {
+            vv_build_wait_for(build, tier, record.unit.from);
+        }
     }
     return status;
 }
@@ -56,7 +59,6 @@ static enum vv_status wait_for_finer(struct vv_build *build, int64_t from, int64
     if (status != VV_OK || !has) {
         return status;
     }
-    build->pyramid->waits = true;
     return vv_error_set(build->error, VV_OVERLOAD,
                         "what is left of what a unit is built of is not built yet");
 }
@@ -141,9 +143,21 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
     return vv_frozen_keep(records, made_from, blocks_out);
 }
 
-bool vv_pyramid_waits(const struct vv_pyramid *pyramid)
+void vv_build_wait_for(struct vv_build *build, enum vv_space tier, int64_t from)
 {
-    return pyramid->waits;
+    build->pyramid->waits = true;
+    build->pyramid->waits_for =
+        vv_unit_key(tier, build->tiers.spaces[tier], build->source, build->measurement, from);
+}
+
+void vv_pyramid_begin_span(struct vv_pyramid *pyramid)
+{
+    pyramid->waits = false;
+}
+
+const struct vv_span_key *vv_pyramid_waits_for(const struct vv_pyramid *pyramid)
+{
+    return pyramid->waits ? &pyramid->waits_for : NULL;
 }
 
 struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid)

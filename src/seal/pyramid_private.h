@@ -29,6 +29,7 @@ struct vv_pyramid {
     struct vv_frozen frozen; /* of the unit that is being built, and of those above it */
     struct vv_pyramid_kept kept;
     bool waits; /* the last unit: something finer is to be built before */
+    struct vv_span_key waits_for;
 };
 
 /* What is being built. */
@@ -71,6 +72,8 @@ VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum 
                                                    int64_t from, int64_t to, bool *damaged_out);
 /* Whether something of [from, to) is stale in a level that was listed. */
 bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to);
+/* The unit waits for a finer one of the series, which begins then. */
+void vv_build_wait_for(struct vv_build *build, enum vv_space tier, int64_t from);
 /* Adds what the cut leaves of a record's steps, and those that are made anew. */
 VV_MUST_CHECK enum vv_status vv_build_cut_steps(struct vv_build *build,
                                                 const struct vv_pyramid_cut *cut);

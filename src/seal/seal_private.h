@@ -76,6 +76,8 @@ static inline int64_t vv_seal_over_ns(const struct vv_sealer *sealer, int64_t no
     return sealer->options.store->ops->shared ? now_ns - VV_SEAL_CLOCKS_DIFFER_NS : now_ns;
 }
 
+/* Whether it is a span that can't be sealed as something is damaged. */
+bool vv_seal_has_damaged(const struct vv_sealer *sealer, const struct vv_span_key *key);
 /* A span is not tried again for some seconds. */
 void vv_seal_put_off(struct vv_sealer *sealer, const struct vv_mark *mark,
                      const struct vv_error *why);

@@ -166,22 +166,24 @@ static void tell_damaged(const struct vv_sealer *sealer, const struct vv_mark *m
 
 /* Whether the group goes on without a span. A damaged piece must not stop the sealing of everything
  * else: its span stays as it is, is still answered (with the error), and is looked at again after
- * the next restart. Nor must a part of the store that is away, a unit that waits for a finer one,
- * or one with more metrics than fit (of several nodes, each of which refuses what is too much for
- * itself). */
+ * the next restart; and so is a unit that waits for such a one. Nor must a part of the store that
+ * is away, a unit that waits for one that is yet to be built, or one with more metrics than fit (of
+ * several nodes, each of which refuses what is too much for itself). What is too much to be noted
+ * is tried again and again. */
 static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark,
                             enum vv_status status, const struct vv_error *why)
 {
-    bool is_bad = status == VV_CORRUPT || status == VV_NEWER || status == VV_TOO_LARGE;
+    const struct vv_span_key *finer =
+        status == VV_OVERLOAD ? vv_pyramid_waits_for(sealer->pyramid) : NULL;
+    bool is_bad = status == VV_CORRUPT || status == VV_NEWER || status == VV_TOO_LARGE ||
+                  (finer && vv_seal_has_damaged(sealer, finer));
     if (is_bad && sealer->n_damaged < VV_SEAL_DAMAGED_MAX) {
         sealer->damaged[sealer->n_damaged++] = mark->key;
         sealer->figures.damaged++;
         tell_damaged(sealer, mark, why);
         return true;
     }
-    bool waits =
-        status == VV_OVERLOAD && sealer->kind != VV_SEAL_RAW && vv_pyramid_waits(sealer->pyramid);
-    if (waits || vv_seal_is_away(sealer, status)) {
+    if (is_bad || finer || vv_seal_is_away(sealer, status)) {
         vv_seal_put_off(sealer, mark, why);
         return true;
     }
@@ -233,6 +235,7 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
         size_t blocks = sealer->blocks.n;
         size_t runs = sealer->runs.n;
         size_t settled = sealer->n_settled;
+        vv_pyramid_begin_span(sealer->pyramid);
         enum vv_status status = vv_seal_span(sealer, i, error);
         if (status != VV_OK && !goes_on_without(sealer, &sealer->marks[i], status, error)) {
             return status;
