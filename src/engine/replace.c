@@ -25,9 +25,10 @@
 
 #include <stdlib.h>
 
-#define VERSION    1
-#define NOTE_PIECE 'p'
-#define NOTE_WHOLE 'z'
+#define VERSION         1
+#define NOTE_PIECE      'p'
+#define NOTE_WHOLE      'z'
+#define MARKS_LOOKED_AT 100000
 
 static const struct vv_str whole_key = {(const char[]){NOTE_WHOLE}, 1};
 
@@ -210,6 +211,7 @@ struct replacing {
     int64_t day;
     uint64_t series;
     bool is_refused; /* the store is all right */
+    bool is_noting;  /* notes may be there, in part */
     struct vv_error *error;
 };
 
@@ -242,8 +244,55 @@ static enum vv_status check(struct replacing *replacing, uint32_t source, uint32
     return VV_OK;
 }
 
+struct looking {
+    const struct vv_engine *engine;
+    const struct vv_span_key *key;
+    size_t n;
+    bool is_found;
+};
+
+/* The mark is of the unit, or of one that was longer by other plans. */
+static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
+{
+    struct looking *looking = context;
+    const struct vv_span_key *key = looking->key;
+    looking->is_found = mark->key.partition.tenant == key->partition.tenant &&
+                        mark->key.partition.source == key->partition.source &&
+                        mark->key.measurement == key->measurement &&
+                        mark->key.span_start <= key->span_start &&
+                        mark->key.span_start + mark->span_ns > key->span_start &&
+                        !vv_sealer_is_damaged(looking->engine->sealer, mark);
+    return looking->is_found || ++looking->n == MARKS_LOOKED_AT ? VV_DONE : VV_OK;
+}
+
+/* Whether a stale unit will be built: not one that is held up by something damaged, or that was too
+ * large for a record and has no mark any more. Where very much is marked it is taken for granted.
+ */
+static bool will_be_built(struct vv_engine *engine, const struct vv_span_key *unit)
+{
+    struct looking looking = {.engine = engine, .key = unit};
+    struct vv_store *store = engine->store;
+    enum vv_status status =
+        store->ops->scan_marks(store, INT64_MAX, NULL, look_at_mark, &looking, NULL);
+    bool is_all = status == VV_OK && looking.n < MARKS_LOOKED_AT;
+    return looking.is_found || !is_all;
+}
+
+static enum vv_status judge_waiting(struct replacing *replacing, uint32_t source,
+                                    uint32_t measurement, const struct vv_span_key *unit)
+{
+    if (will_be_built(replacing->engine, unit)) {
+        return refuse(replacing, source, measurement, VV_OVERLOAD,
+                      "what tiers have of it waits to be built: try again later");
+    }
+    return refuse(replacing, source, measurement, VV_INVALID,
+                  "what tiers have of it is to be built again, and can't be: something of it is "
+                  "damaged, or it has more metrics or steps than a record (the log has "
+                  "seal_damaged, or tier_not_built); it can be replaced when that is mended");
+}
+
 static enum vv_status judge(struct replacing *replacing, const struct vv_replace *replace,
-                            enum vv_replace_verdict verdict)
+                            enum vv_replace_verdict verdict, const struct vv_span_key *waits_for)
 {
     uint32_t source = replace->source;
     uint32_t measurement = replace->measurement;
@@ -252,8 +301,7 @@ static enum vv_status judge(struct replacing *replacing, const struct vv_replace
         replacing->series++;
         return VV_OK;
     case VV_REPLACE_WAITS:
-        return refuse(replacing, source, measurement, VV_OVERLOAD,
-                      "what tiers have of it waits to be built: try again later");
+        return judge_waiting(replacing, source, measurement, waits_for);
     case VV_REPLACE_SHARED:
         return refuse(replacing, source, measurement, VV_INVALID,
                       "only 28 days together are kept there, and the last of them are not frozen "
@@ -345,6 +393,7 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
     struct replacing *replacing = context;
     struct vv_engine *engine = replacing->engine;
     enum vv_replace_verdict verdict;
+    struct vv_span_key waits_for;
     for (size_t i = 0; i < rows->n_columns; i++) {
         if (rows->columns[i].type == VV_HEAD_UNTYPED) {
             struct vv_metric_info info;
@@ -369,8 +418,8 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
     if (status == VV_OK && replacing->n_rows > 0) {
         status = vv_replace_day(replacing->reroll, &replace, &bounds,
                                 engine->clock->wall_ns(engine->clock), &replacing->records,
-                                &verdict, replacing->error);
-        status = status == VV_OK ? judge(replacing, &replace, verdict) : status;
+                                &verdict, &waits_for, replacing->error);
+        status = status == VV_OK ? judge(replacing, &replace, verdict, &waits_for) : status;
         if (status == VV_TOO_LARGE) {
             status = refuse(replacing, source, measurement, VV_INVALID,
                             "it has more metrics or steps than a tier's record can have");
@@ -422,6 +471,7 @@ static enum vv_status replace_day(struct replacing *replacing, struct vv_generat
     struct vv_piece_list *records = &replacing->records;
     if (status == VV_OK && records->n > 0) {
         qsort(records->items, records->n, sizeof *records->items, compare_pieces);
+        replacing->is_noting = true;
         status = put_notes(engine, records, replacing->error);
         if (status == VV_OK) {
             status = vv_replace_finish(engine, replacing->error);
@@ -497,7 +547,8 @@ static enum vv_status replace_batch(struct vv_engine *engine, const struct vv_ba
         vv_merge_destroy(replacing.merge);
     }
     vv_reroll_destroy(replacing.reroll);
-    *is_refused_out = replacing.is_refused || status == VV_NO_MEMORY;
+    /* What was noted in part is looked at when the store is opened again, before the next day. */
+    *is_refused_out = replacing.is_refused || (status == VV_NO_MEMORY && !replacing.is_noting);
     atomic_fetch_add(&engine->counters.days_replaced, status == VV_OK ? replacing.series : 0);
     return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory: send again later")
                                   : status;

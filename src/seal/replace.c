@@ -16,6 +16,7 @@ struct replacing {
     struct vv_piece_list *records_out;
     bool has_finer; /* a finer tier keeps the day */
     enum vv_replace_verdict verdict;
+    struct vv_span_key waits_for; /* with VV_REPLACE_WAITS */
 };
 
 /* What the tier that is looked at has of a unit. */
@@ -275,6 +276,8 @@ static enum vv_status replace_unit(struct replacing *replacing, enum vv_space ti
     bool is_whole = unit->to - unit->from <= VV_DAY || is_empty(replacing, tier, unit);
     if (found.is_stale && !replacing->has_finer) {
         replacing->verdict = VV_REPLACE_WAITS;
+        replacing->waits_for = vv_unit_key(tier, look->tiers.spaces[tier], look->source,
+                                           look->measurement, unit->from);
         return VV_OK;
     }
     if (found.has_record || (!found.is_stale && !is_open && is_whole)) {
@@ -308,7 +311,8 @@ static enum vv_status replace_tier(struct replacing *replacing, enum vv_space ti
 enum vv_status vv_replace_day(struct vv_reroll *reroll, const struct vv_replace *replace,
                               const struct vv_reroll_bounds *bounds, int64_t now_ns,
                               struct vv_piece_list *records_out,
-                              enum vv_replace_verdict *verdict_out, struct vv_error *error)
+                              enum vv_replace_verdict *verdict_out,
+                              struct vv_span_key *waits_for_out, struct vv_error *error)
 {
     struct replacing replacing = {
         .look = vv_look_of(reroll, replace->source, replace->measurement, bounds, error),
@@ -334,6 +338,7 @@ enum vv_status vv_replace_day(struct vv_reroll *reroll, const struct vv_replace 
         status = VV_OK;
     }
     *verdict_out = replacing.verdict;
+    *waits_for_out = replacing.waits_for;
     vv_piece_list_truncate(&reroll->stored, 0);
     free(replacing.metrics);
     return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory: try again later")

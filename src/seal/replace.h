@@ -34,12 +34,14 @@ enum vv_replace_verdict {
 
 /* Appends the records that tiers have then, and puts what makes others stale that are built of
  * them, to be durable before the records are written. Errors of the store; VV_TOO_LARGE: more
- * metrics or steps than a record has; VV_NO_MEMORY. */
+ * metrics or steps than a record has; VV_NO_MEMORY. *waits_for_out: with VV_REPLACE_WAITS, the unit
+ * that is to be built again. */
 VV_MUST_CHECK enum vv_status vv_replace_day(struct vv_reroll *reroll,
                                             const struct vv_replace *replace,
                                             const struct vv_reroll_bounds *bounds, int64_t now_ns,
                                             struct vv_piece_list *records_out,
                                             enum vv_replace_verdict *verdict_out,
+                                            struct vv_span_key *waits_for_out,
                                             struct vv_error *error);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "steps_rig.h"
 
+#include "tier/unit.h"
+
 static enum vv_status try_replace(struct place *place, struct vv_str text, struct vv_error *error)
 {
     struct vv_staging staging;
@@ -267,6 +269,73 @@ static void blocks_that_are_put_in_part_are_put_again_at_the_start(void **state)
     end(&place);
 }
 
+/* Of what it had noted nothing is carried out with another day. */
+static void memory_that_runs_out_leaves_a_day_as_it_was_or_replaced(void **state)
+{
+    (void)state;
+    struct place place;
+    int n_failed = 0;
+    bool is_done = false;
+    begin_frozen(&place);
+    for (uint32_t wait = 0; !is_done; wait++) {
+        vv_store_memory_fail_later(place.store, VV_NO_MEMORY, wait, 1);
+        is_done = replace_day(&place, "m,h=a", 1, 5) == VV_OK;
+        vv_store_memory_fail(place.store, VV_OK, 0);
+        n_failed += !is_done;
+        vv_sim_clock_advance(&place.clock, VV_HOUR);
+        seal_all(&place); /* opens the store again, where it has to be */
+        assert_int_equal(replace_day(&place, "m,h=a", 2, EACH), VV_OK);
+        (void)assert_whole(&place);
+        put_back(&place);
+    }
+    assert_true(n_failed > 20);
+    end(&place);
+}
+
+/* Something makes the first hour of the second day stale. */
+static void make_stale(struct place *place, bool is_marked)
+{
+    struct vv_registry *registry = vv_engine_query_context(place->engine)->registry;
+    struct vv_store *store = place->store;
+    struct vv_buffer bytes = {0};
+    uint32_t tenant;
+    uint32_t source;
+    const struct vv_unit unit = {start + VV_DAY, start + VV_DAY + VV_HOUR};
+    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
+    assert_int_equal(vv_registry_source_by_id(registry, tenant, VV_STR_LITERAL("h=a"), &source),
+                     VV_OK);
+    uint32_t space = vv_registry_tiers(registry, tenant).spaces[VV_SPACE_MINUTE];
+    vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
+    const struct vv_piece run = {.kind = VV_PIECE_RUN,
+                                 .key = vv_unit_key(VV_SPACE_MINUTE, space, source, 0, unit.from),
+                                 .run = 7,
+                                 .bytes = {(char *)bytes.data, bytes.size}};
+    const struct vv_mark mark = {
+        .due_ns = unit.to, .key = run.key, .span_ns = VV_HOUR, .run = run.run};
+    assert_int_equal(store->ops->put_run(store, &run, NULL), VV_OK);
+    if (is_marked) {
+        assert_int_equal(store->ops->put_mark(store, &mark, NULL), VV_OK);
+    }
+    assert_int_equal(store->ops->confirm(store, NULL), VV_OK);
+    vv_buffer_deinit(&bytes);
+}
+
+static void what_will_be_built_is_waited_for_and_what_will_not_is_an_error(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_frozen(&place);
+    make_stale(&place, false);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_INVALID);
+    make_stale(&place, true);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OVERLOAD);
+    seal_all(&place);
+    assert_day_has(&place, EACH);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OK);
+    assert_day_has(&place, 5);
+    end(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +345,8 @@ int main(void)
         cmocka_unit_test(a_request_is_of_one_day_and_not_of_too_many_series),
         cmocka_unit_test(a_deletion_that_is_not_swept_is_waited_for),
         cmocka_unit_test(a_crash_at_any_write_leaves_a_day_as_it_was_or_replaced),
+        cmocka_unit_test(memory_that_runs_out_leaves_a_day_as_it_was_or_replaced),
+        cmocka_unit_test(what_will_be_built_is_waited_for_and_what_will_not_is_an_error),
         cmocka_unit_test(blocks_that_are_put_in_part_are_put_again_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
