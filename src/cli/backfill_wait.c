@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/interrupt.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <time.h>
 
@@ -91,7 +92,9 @@ static enum vv_status flush(struct waiting *waiting, struct vv_error *error)
 
 /* ---- what is left ---- */
 
-static enum vv_status make_path(const struct vv_backfill *backfill, struct vv_buffer *path)
+/* `after`: where a server goes on that does not look at all at once; 0: from the beginning. */
+static enum vv_status make_path(const struct vv_backfill *backfill, uint64_t after,
+                                struct vv_buffer *path)
 {
     char time[VV_TIME_TEXT_SIZE];
     struct vv_buffer form = {0};
@@ -102,54 +105,81 @@ static enum vv_status make_path(const struct vv_backfill *backfill, struct vv_bu
     vv_form_add(&form, "from", vv_str_of(time));
     vv_time_format(last < INT64_MAX ? last + 1 : last, time);
     vv_form_add(&form, "to", vv_str_of(time));
+    vv_buffer_clear(path);
     vv_buffer_text(path, "/api/v1/sealing?");
     vv_buffer_append(path, form.data, form.size);
+    if (after > 0) {
+        vv_buffer_format(path, "&after=%" PRIu64, after);
+    }
     vv_buffer_u8(path, 0);
     bool good = vv_buffer_status(path) == VV_OK && vv_buffer_status(&form) == VV_OK;
     vv_buffer_deinit(&form);
     return good ? VV_OK : VV_NO_MEMORY;
 }
 
+/* Adds to what was counted so far; *after_out: where to go on, or 0. */
 static enum vv_status read_left(struct vv_backfill *backfill, const struct vv_response *response,
-                                uint64_t *left_out, struct vv_error *error)
+                                uint64_t *left, uint64_t *after_out, struct vv_error *error)
 {
     json_t *root = json_loadb((const char *)response->body.data, response->body.size, 0, NULL);
     json_t *due = json_object_get(root, "due");
     json_int_t waiting = json_integer_value(json_object_get(root, "waiting"));
     bool good = json_is_integer(due);
-    *left_out = (uint64_t)json_integer_value(due);
-    backfill->later = (uint64_t)(waiting - json_integer_value(due));
-    backfill->open = (uint64_t)json_integer_value(json_object_get(root, "open"));
-    backfill->damaged = (uint64_t)json_integer_value(json_object_get(root, "damaged"));
+    *left += (uint64_t)json_integer_value(due);
+    *after_out = (uint64_t)json_integer_value(json_object_get(root, "next"));
+    backfill->later += (uint64_t)(waiting - json_integer_value(due));
+    backfill->open += (uint64_t)json_integer_value(json_object_get(root, "open"));
+    backfill->damaged += (uint64_t)json_integer_value(json_object_get(root, "damaged"));
     json_decref(root);
     return good ? VV_OK
                 : vv_error_set(error, VV_INVALID, "the answer of the server cannot be read");
 }
 
-/* *left_out: what is due to be sealed. */
-static enum vv_status ask(struct waiting *waiting, const char *path, uint64_t *left_out,
-                          struct vv_error *error)
+/* A part of it; *after: which, and where to go on. */
+static enum vv_status ask_part(struct waiting *waiting, uint64_t *after, uint64_t *left,
+                               struct vv_error *error)
 {
     struct vv_response response = {0};
-    enum vv_status status = call(waiting, "GET", path, &response, error);
+    struct vv_buffer path = {0};
+    enum vv_status status = make_path(waiting->backfill, *after, &path);
+    if (status == VV_OK) {
+        status = call(waiting, "GET", (const char *)path.data, &response, error);
+    }
     if (status == VV_OK && response.code != 200) {
         vv_response_message(&response, error);
         status = VV_INVALID;
     } else if (status == VV_OK) {
-        status = read_left(waiting->backfill, &response, left_out, error);
+        status = read_left(waiting->backfill, &response, left, after, error);
     }
     vv_response_deinit(&response);
+    vv_buffer_deinit(&path);
+    return status;
+}
+
+/* *left_out: what is due to be sealed. */
+static enum vv_status ask(struct waiting *waiting, uint64_t *left_out, struct vv_error *error)
+{
+    struct vv_backfill *backfill = waiting->backfill;
+    uint64_t after = 0;
+    enum vv_status status;
+    *left_out = 0;
+    backfill->later = 0;
+    backfill->open = 0;
+    backfill->damaged = 0;
+    do {
+        status = ask_part(waiting, &after, left_out, error);
+        status = status == VV_OK && after > 0 && vv_interrupted() ? VV_CANCELLED : status;
+    } while (status == VV_OK && after > 0);
     return status;
 }
 
 static enum vv_status wait_sealed(struct waiting *waiting, struct vv_error *error)
 {
-    struct vv_buffer path = {0};
-    enum vv_status status = make_path(waiting->backfill, &path);
+    enum vv_status status = VV_OK;
     uint64_t left = 1;
     while (status == VV_OK && left > 0) {
         int64_t begun = vv_load_now_ns();
-        status = ask(waiting, (const char *)path.data, &left, error);
+        status = ask(waiting, &left, error);
         if (status == VV_OK && left > 0) { /* asking is to take a tenth of the time at most */
             int64_t pause = 10 * (vv_load_now_ns() - begun);
             draw(waiting, left, "");
@@ -157,7 +187,6 @@ static enum vv_status wait_sealed(struct waiting *waiting, struct vv_error *erro
             status = vv_interrupted() ? VV_CANCELLED : VV_OK;
         }
     }
-    vv_buffer_deinit(&path);
     return status;
 }
 

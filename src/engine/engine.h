@@ -212,9 +212,12 @@ struct vv_sealing {
 /* Counts those that meet [from, to), as the store has them: what is in memory is there after a
  * flush. When all but `open` is 0 then, tiers equal the points. Where several nodes share a store,
  * of all of them, but for what they have in memory or parked; `damaged` is what this one found.
- * VV_NOT_FOUND; VV_OVERLOAD while a part of the store is away. Reads as many marks as there are. */
+ * Where nodes share a store, from *part on (0: the first), until so many marks were read, at least
+ * one; *part is then where to go on, counts to be added up, or VV_MARKS_END. Alone it reads as many
+ * as there are. VV_NOT_FOUND; VV_OVERLOAD while a part of the store is away. */
 VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant,
-                                                    int64_t from, int64_t to,
+                                                    int64_t from, int64_t to, uint32_t *part,
+                                                    uint64_t marks_max,
                                                     struct vv_sealing *sealing_out,
                                                     struct vv_error *error);
 

@@ -51,8 +51,8 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
 }
 
 enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
-                                      int64_t to, struct vv_sealing *sealing_out,
-                                      struct vv_error *error)
+                                      int64_t to, uint32_t *part, uint64_t marks_max,
+                                      struct vv_sealing *sealing_out, struct vv_error *error)
 {
     struct vv_store *store = engine->store;
     struct counting counting = {.engine = engine,
@@ -74,7 +74,9 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
     memcpy(counting.damaged, engine->damaged, engine->n_damaged * sizeof engine->damaged[0]);
     pthread_mutex_unlock(&engine->lock);
     const struct vv_shared_ops *shared = store->ops->shared;
-    return shared && shared->look_at_marks /* nothing is due before it is over */
-               ? shared->look_at_marks(store, from, count_mark, &counting, error)
-               : store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &counting, error);
+    if (shared && shared->look_at_marks) { /* nothing is due before it is over */
+        return shared->look_at_marks(store, from, part, marks_max, count_mark, &counting, error);
+    }
+    *part = VV_MARKS_END;
+    return store->ops->scan_marks(store, INT64_MAX, NULL, count_mark, &counting, error);
 }

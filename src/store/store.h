@@ -76,6 +76,7 @@ struct vv_value_removal {
  * function then returns VV_OK), anything else to stop and have it returned. */
 typedef enum vv_status (*vv_piece_visit)(void *context, const struct vv_piece *piece);
 typedef enum vv_status (*vv_mark_visit)(void *context, const struct vv_mark *mark);
+#define VV_MARKS_END UINT32_MAX /* behind the last part of the marks of all nodes */
 typedef enum vv_status (*vv_meta_visit)(void *context, struct vv_str key, struct vv_str value);
 
 /* Which pieces to read: one measurement of one partition, spans that start in
@@ -220,11 +221,14 @@ struct vv_shared_ops {
      * that. Any thread. NULL: scan_marks knows all marks; likewise below. */
     enum vv_status (*is_marked)(struct vv_store *, const struct vv_mark *mark, bool *is_marked_out,
                                 struct vv_error *);
-    /* All marks of all nodes that are due at due_from or later, each once, in any order, perhaps
-     * some of the hour before; one may have been retired a moment ago. Marks that are parked, or of
-     * names that this node has not learnt, are missing. Any thread. */
-    enum vv_status (*look_at_marks)(struct vv_store *, int64_t due_from, vv_mark_visit,
-                                    void *context, struct vv_error *);
+    /* Marks of all nodes that are due at due_from or later, each once, in any order, perhaps some
+     * of the hour before; one may have been retired a moment ago. Marks that are parked, or of
+     * names that this node has not learnt, are missing. They lie in parts: those of *part (0: the
+     * first) and of as many after it as it takes to see marks_max of them; *part is then the next
+     * one, or VV_MARKS_END. A part is in memory at a time. Any thread. */
+    enum vv_status (*look_at_marks)(struct vv_store *, int64_t due_from, uint32_t *part,
+                                    uint64_t marks_max, vv_mark_visit, void *context,
+                                    struct vv_error *);
     /*
      * What cannot be delivered since the part of the store that it belongs to is away, while others
      * are there, is parked: kept with this node, durable with confirm() and read by it, delivered

@@ -311,7 +311,10 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
 static size_t count_marks(struct contract *c, int64_t due_from)
 {
     size_t n = 0;
-    assert_ok(c->store->ops->shared->look_at_marks(c->store, due_from, count_mark, &n, NULL));
+    uint32_t part = 0;
+    assert_ok(c->store->ops->shared->look_at_marks(c->store, due_from, &part, UINT64_MAX,
+                                                   count_mark, &n, NULL));
+    assert_int_equal(part, VV_MARKS_END);
     return n;
 }
 
@@ -346,6 +349,33 @@ static void any_node_sees_what_all_have_marked(void **state)
     confirm(b);
     assert_int_equal(count_marks(pair.a, INT64_MIN), 1);
     assert_false(is_marked(pair.a, &other, START));
+    end(&pair);
+}
+
+#define MARKS 24
+
+/* Not all at once, if less is asked for; in parts it is the same. */
+static void a_look_at_all_marks_is_bounded(void **state)
+{
+    struct pair pair;
+    begin(&pair, state);
+    const struct vv_store_ops *ops = pair.a->store->ops;
+    for (int i = 0; i < MARKS; i++) {
+        struct vv_span_key key = span_of(TENANT, 1 + (uint32_t)i % 8, DAY + i / 8, 3);
+        put_mark(pair.a, &key, START + 5 * VV_HOUR, 7);
+    }
+    confirm(pair.a);
+    assert_int_equal(count_marks(pair.a, INT64_MIN), MARKS);
+    size_t n = 0;
+    int calls = 0;
+    for (uint32_t part = 0; part != VV_MARKS_END; calls++) {
+        size_t so_far = n;
+        assert_ok(
+            ops->shared->look_at_marks(pair.a->store, INT64_MIN, &part, 1, count_mark, &n, NULL));
+        assert_true(n > so_far || part == VV_MARKS_END);
+    }
+    assert_int_equal(n, MARKS);
+    assert_true(calls > 1);
     end(&pair);
 }
 
@@ -385,6 +415,7 @@ static void a_shard_can_be_taken_from_who_seals(void **state)
 
 const struct contract_case turn_cases[] = {
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, any_node_sees_what_all_have_marked),
+    CONTRACT_CASE_NEEDS(KEEPS_ROWS, a_look_at_all_marks_is_bounded),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, a_shard_can_be_taken_from_who_seals),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, another_node_finds_what_is_sealed_after_a_change_of_the_class),
     CONTRACT_CASE_NEEDS(KEEPS_ROWS, each_node_waits_for_itself),

@@ -32,6 +32,7 @@ struct looking {
     uint8_t shard;
     struct places places; /* of the shard, that are looked at */
     struct marks marks;   /* of these */
+    uint64_t left;        /* so many marks are still to be seen */
     struct vv_error *error;
 };
 
@@ -198,45 +199,56 @@ static enum vv_status give_marks(struct looking *looking, vv_mark_visit visit, v
             status = visit(context, &marks->items[i]);
         }
     }
+    looking->left -= looking->left < marks->n ? looking->left : marks->n;
     return status;
 }
 
-static enum vv_status look_at_shards(struct looking *looking, uint32_t first, int64_t from_ms,
+static enum vv_status look_at_shard(struct looking *looking, uint32_t shard,
+                                    struct vvcql_result *slots, int64_t from_ms,
+                                    vv_mark_visit visit, void *context)
+{
+    enum vv_status status = list_places(looking, (uint8_t)shard, slots, from_ms);
+    if (status == VV_OK) {
+        status = read_places(looking);
+    }
+    return status == VV_OK ? give_marks(looking, visit, context) : status;
+}
+
+/* Of some shards, until all is seen that is to be; *shard: the first, and then the next one. */
+static enum vv_status look_at_shards(struct looking *looking, uint32_t *shard, int64_t from_ms,
                                      vv_mark_visit visit, void *context)
 {
+    const uint32_t first = *shard;
+    const uint32_t rest = VV_CASSANDRA_SHARDS - first;
+    const uint32_t n = rest < ASK_AT_ONCE ? rest : ASK_AT_ONCE;
     struct vvcql_statement *statements[ASK_AT_ONCE] = {NULL};
     struct vvcql_result *results[ASK_AT_ONCE];
-    for (uint32_t i = 0; i < ASK_AT_ONCE; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         statements[i] = vv_ledger_slots_question(looking->store, (uint8_t)(first + i));
     }
-    enum vv_status asked =
-        vv_cassandra_ask(looking->store, statements, ASK_AT_ONCE, results, looking->error);
+    enum vv_status asked = vv_cassandra_ask(looking->store, statements, n, results, looking->error);
     enum vv_status status = asked;
-    for (uint32_t i = 0; i < ASK_AT_ONCE && asked == VV_OK; i++) {
-        if (status == VV_OK) {
-            status = list_places(looking, (uint8_t)(first + i), results[i], from_ms);
-        }
-        if (status == VV_OK) {
-            status = read_places(looking);
-        }
-        if (status == VV_OK) {
-            status = give_marks(looking, visit, context);
+    for (uint32_t i = 0; i < n && asked == VV_OK; i++) {
+        if (status == VV_OK && looking->left > 0) {
+            status = look_at_shard(looking, first + i, results[i], from_ms, visit, context);
+            *shard = first + i + 1;
         }
         vvcql_result_destroy(results[i]);
     }
     return status;
 }
 
-enum vv_status vv_shared_look_at_marks(struct vv_store *base, int64_t due_from, vv_mark_visit visit,
-                                       void *context, struct vv_error *error)
+enum vv_status vv_shared_look_at_marks(struct vv_store *base, int64_t due_from, uint32_t *part,
+                                       uint64_t marks_max, vv_mark_visit visit, void *context,
+                                       struct vv_error *error)
 {
-    _Static_assert(VV_CASSANDRA_SHARDS % ASK_AT_ONCE == 0, "all shards are asked for");
-    struct looking looking = {.store = vv_cassandra_of(base), .error = error};
+    struct looking looking = {.store = vv_cassandra_of(base), .left = marks_max, .error = error};
     int64_t from_ms = vv_ledger_slot_ms(due_from);
     enum vv_status status = VV_OK;
-    for (uint32_t first = 0; first < VV_CASSANDRA_SHARDS && status == VV_OK; first += ASK_AT_ONCE) {
-        status = look_at_shards(&looking, first, from_ms, visit, context);
+    while (*part < VV_CASSANDRA_SHARDS && looking.left > 0 && status == VV_OK) {
+        status = look_at_shards(&looking, part, from_ms, visit, context);
     }
+    *part = *part < VV_CASSANDRA_SHARDS ? *part : VV_MARKS_END;
     looking_deinit(&looking);
     return status == VV_DONE ? VV_OK : vv_cassandra_put_off(status);
 }

@@ -299,6 +299,7 @@ struct vvcql_statement *vv_ledger_slots_question(const struct vv_cassandra *stor
 /* ---- ledger_look.c: any thread ---- */
 
 VV_MUST_CHECK enum vv_status vv_shared_look_at_marks(struct vv_store *base, int64_t due_from,
+                                                     uint32_t *part, uint64_t marks_max,
                                                      vv_mark_visit visit, void *context,
                                                      struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_shared_is_marked(struct vv_store *base, const struct vv_mark *mark,

@@ -342,6 +342,7 @@ static void what_waits_and_what_is_rolled_again_is_of_all_classes(void **state)
     static const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), SIM}};
     struct rig rig;
     struct vv_error error = {0};
+    uint32_t part = 0;
     struct vv_sealing sealing;
     struct vv_request *request;
     struct vv_rerolled rerolled;
@@ -353,8 +354,9 @@ static void what_waits_and_what_is_rolled_again_is_of_all_classes(void **state)
     write_now(&rig, "debug1");
     rig.clock.wall_ns += 2 * VV_DAY;
     step(&rig, VV_TASK_FLUSH);
-    assert_int_equal(
-        vv_engine_read_sealing(rig.engine, SIM, VV_TIME_MIN, VV_TIME_MAX, &sealing, &error), VV_OK);
+    assert_int_equal(vv_engine_read_sealing(rig.engine, SIM, VV_TIME_MIN, VV_TIME_MAX, &part, 1,
+                                            &sealing, &error),
+                     VV_OK);
     assert_int_equal(sealing.spans, 2);
     assert_int_equal(sealing.units[VV_SPACE_HOUR], 1);
     step(&rig, VV_TASK_EXPIRE); /* notes what is whole */

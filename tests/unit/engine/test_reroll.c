@@ -466,8 +466,9 @@ static void test_a_reroll_can_be_ended(void **state)
 static struct vv_sealing sealing_of(struct place *place, int64_t from, int64_t to)
 {
     struct vv_sealing sealing;
-    assert_int_equal(vv_engine_read_sealing(place->engine, TENANT, from, to, &sealing, NULL),
-                     VV_OK);
+    uint32_t part = 0;
+    assert_int_equal(
+        vv_engine_read_sealing(place->engine, TENANT, from, to, &part, 1, &sealing, NULL), VV_OK);
     assert_int_equal(sealing.damaged, 0);
     return sealing;
 }
@@ -477,6 +478,7 @@ static void test_what_waits_to_be_sealed_and_built_is_counted(void **state)
     struct place place;
     (void)state;
     begin_unsealed(&place);
+    uint32_t part = 0;
     struct vv_sealing sealing = sealing_of(&place, VV_TIME_MIN, INT64_MAX);
     assert_int_equal(sealing.spans, 4 * 24 * DAYS);
     assert_int_equal(sealing.units[VV_SPACE_MINUTE], 4 * 24 * DAYS);
@@ -495,9 +497,9 @@ static void test_what_waits_to_be_sealed_and_built_is_counted(void **state)
     for (int tier = 0; tier < VV_SPACES; tier++) {
         assert_int_equal(sealing.units[tier], 0);
     }
-    assert_int_equal(
-        vv_engine_read_sealing(place.engine, VV_STR_LITERAL("nobody"), 0, 1, &sealing, NULL),
-        VV_NOT_FOUND);
+    assert_int_equal(vv_engine_read_sealing(place.engine, VV_STR_LITERAL("nobody"), 0, 1, &part, 1,
+                                            &sealing, NULL),
+                     VV_NOT_FOUND);
     end(&place);
 }
 

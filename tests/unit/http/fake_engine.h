@@ -533,9 +533,10 @@ struct vv_str vv_engine_metric(struct vv_engine *engine, uint32_t metric)
 }
 
 enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
-                                      int64_t to, struct vv_sealing *sealing_out,
-                                      struct vv_error *error)
+                                      int64_t to, uint32_t *part, uint64_t marks_max,
+                                      struct vv_sealing *sealing_out, struct vv_error *error)
 {
+    *part = *part + marks_max < 256 ? *part + (uint32_t)marks_max : VV_MARKS_END;
     enum vv_status outcome = (enum vv_status)atomic_load(&engine->admin_outcome);
     bool is_asked = vv_str_equal(tenant, VV_STR_LITERAL("plant")) && from == VV_SECOND;
     *sealing_out = (struct vv_sealing){0};

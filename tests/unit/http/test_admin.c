@@ -511,6 +511,18 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
     response = ask(door, "GET", "/api/v1/sealing", "", NULL, 200);
     assert_contains(response.body, "\"sealed\":true,\"waiting\":0");
     response_free(&response);
+    response = ask(door, "GET", "/api/v1/sealing?limit=100", "", NULL, 200);
+    assert_contains(response.body, "{\"sealed\":false,\"waiting\":0");
+    assert_contains(response.body, ",\"next\":100}");
+    response_free(&response);
+    response = ask(door, "GET", "/api/v1/sealing?limit=100&after=200", "", NULL, 200);
+    assert_contains(response.body, "{\"sealed\":false,\"waiting\":0");
+    assert_null(strstr(response.body, "next"));
+    response_free(&response);
+    expect(door, "GET", "/api/v1/sealing?limit=0", "", NULL, 400);
+    expect(door, "GET", "/api/v1/sealing?limit=all", "", NULL, 400);
+    expect(door, "GET", "/api/v1/sealing?limit=99999999999999999999", "", NULL, 400);
+    expect(door, "GET", "/api/v1/sealing?after=", "", NULL, 400);
     expect(door, "GET", "/api/v1/sealing?from=yesterday", "", NULL, 400);
     expect(door, "GET", "/api/v1/sealing?from=1970-01-02&to=1970-01-01", "", NULL, 400);
     expect(door, "POST", "/api/v1/sealing", "", NULL, 405);
