@@ -132,10 +132,6 @@ struct vv_fleet_figures {
     uint64_t refused; /* visited and left out */
     uint64_t unkept;  /* objects learnt that are not in the metadata yet */
 };
-/* Whether sources that others told of were left out since the start, as there are too many, or they
- * can't be understood: of the tenant by this name, or of one that can't be told any more. Any
- * thread. */
-bool vv_fleet_lacks_sources(struct vv_fleet *fleet, struct vv_str tenant);
 void vv_fleet_read_figures(struct vv_fleet *fleet, struct vv_fleet_figures *figures_out);
 
 #endif

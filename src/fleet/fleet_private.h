@@ -101,8 +101,6 @@ struct vv_fleet_move {
     bool is_growth; /* not agreed, but others have told what follows it */
 };
 
-#define VV_FLEET_LACKING_MAX 64
-
 struct vv_fleet {
     struct vv_registry *registry;
     struct vv_deletions *deletions;
@@ -120,8 +118,6 @@ struct vv_fleet {
     size_t n_learnt;
     size_t learnt_capacity;
     uint32_t refusals_logged; /* by status */
-    uint64_t lacking[VV_FLEET_LACKING_MAX]; /* hashes of tenants' names: sources were left out */
-    size_t n_lacking;                       /* more than that: of any */
     bool has_failed;          /* since the last learning that succeeded */
     uint64_t learnings;       /* that succeeded */
     struct vv_fleet_class *classes;

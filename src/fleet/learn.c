@@ -7,7 +7,6 @@
 #include "fleet/fleet_private.h"
 
 #include "base/log.h"
-#include "base/random.h"
 
 /* What is being taken. Large: one at a time. */
 struct taking {
@@ -437,50 +436,10 @@ static enum vv_status take(struct taking *taking)
     return VV_OK;
 }
 
-static uint64_t hash_of(struct vv_str name)
-{
-    struct vv_random random = {name.size};
-    for (size_t i = 0; i < name.size; i++) {
-        random.state = random.state * 31 + (uint8_t)name.data[i];
-    }
-    return vv_random_next(&random);
-}
-
-/* While learning. */
-static bool is_lacking(const struct vv_fleet *fleet, uint64_t hash)
-{
-    bool is = fleet->n_lacking > VV_FLEET_LACKING_MAX;
-    for (size_t i = 0; i < fleet->n_lacking && !is; i++) {
-        is = fleet->lacking[i] == hash;
-    }
-    return is;
-}
-
-/* Its cohorts can't be built here. */
-static void note_lacking(struct vv_fleet *fleet, const struct vv_told *told)
-{
-    uint64_t hash = hash_of(told->tenant);
-    if (told->kind == VV_TOLD_SOURCE && !is_lacking(fleet, hash)) {
-        if (fleet->n_lacking < VV_FLEET_LACKING_MAX) {
-            fleet->lacking[fleet->n_lacking] = hash;
-        }
-        fleet->n_lacking++;
-    }
-}
-
-bool vv_fleet_lacks_sources(struct vv_fleet *fleet, struct vv_str tenant)
-{
-    pthread_mutex_lock(&fleet->learning);
-    bool lacks = is_lacking(fleet, hash_of(tenant));
-    pthread_mutex_unlock(&fleet->learning);
-    return lacks;
-}
-
 static void note_refused(struct vv_fleet *fleet, enum vv_status status, const struct vv_told *told,
                          const struct vv_error *error)
 {
     atomic_fetch_add_explicit(&fleet->refused, 1, memory_order_relaxed);
-    note_lacking(fleet, told);
     uint32_t bit = 1u << (unsigned)status;
     if (!(fleet->refusals_logged & bit)) {
         char text[600];

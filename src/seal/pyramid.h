@@ -10,7 +10,6 @@
 #define VV_SEAL_PYRAMID_H
 
 #include "deletion/deletions.h"
-#include "fleet/members.h"
 #include "registry/registry.h"
 #include "seal/pieces.h"
 #include "tier/rollup.h"
@@ -22,7 +21,6 @@ struct vv_pyramid_options {
     struct vv_registry *registry;
     struct vv_store *store;
     struct vv_deletions *deletions; /* NULL: there are none */
-    struct vv_members *members;     /* as of vv_sealer_options */
     int zstd_level;
     size_t block_bytes_max;  /* of rows that are kept in place of steps, before encoding */
     double percentile_error; /* relative, of sketches */

@@ -311,32 +311,14 @@ enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tie
                                      const struct vv_span_key *key, int64_t to,
                                      struct vv_error *error)
 {
-    struct vv_stale_options options = vv_reroll_stale_options(reroll);
+    const struct vv_stale_options options = vv_reroll_stale_options(reroll);
     const struct vv_stale_unit unit = {
         .key = *key, .to = to, .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0)};
     struct vv_stale_unit cohort;
-    options.is_whole = true;
-    enum vv_status status = vv_stale_cohort(&options, tier, &unit, &cohort);
-    if (status != VV_OK) {
-        return status == VV_DONE ? VV_OK : status;
+    if (!vv_stale_cohort(&options, tier, &unit, &cohort)) {
+        return VV_OK;
     }
-    const struct vv_stale_list one = {.items = &cohort, .n = 1};
-    status = vv_stale_check_held(&options, &one, INT64_MAX, error);
-    return status == VV_OK ? vv_stale_put(&options, &cohort, error) : status;
-}
-
-/* Beside other nodes one of them may have built the cohort's unit of the old record meanwhile. */
-static enum vv_status tell_cohort_again(struct vv_reroll *reroll, enum vv_space tier,
-                                        int64_t now_ns, const struct vv_reroll_result *result,
-                                        struct vv_error *error)
-{
-    struct vv_store *store = reroll->options.store;
-    enum vv_status status = store->ops->confirm(store, error);
-    if (status == VV_OK) {
-        status = vv_reroll_tell_cohort(reroll, tier, now_ns + VV_MICROSECOND,
-                                       &reroll->built.items[0].key, result->unit.to, error);
-    }
-    return status == VV_OK ? store->ops->confirm(store, error) : status;
+    return vv_stale_put(&options, &cohort, error);
 }
 
 static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
@@ -358,9 +340,6 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     if (status == VV_OK && reroll->runs.n > 0) {
         status = store->ops->remove_runs(store, reroll->runs.items, reroll->runs.n, error);
         status = status == VV_OK ? store->ops->confirm(store, error) : status;
-    }
-    if (status == VV_OK && store->ops->shared && vv_tier_has_cohorts(tier)) {
-        status = tell_cohort_again(reroll, tier, now_ns, result, error);
     }
     result->is_repaired = status == VV_OK;
     return status;

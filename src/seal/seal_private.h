@@ -54,8 +54,7 @@ struct vv_sealer {
     int kind;           /* of the group's spans: a tier's, its cohorts', or VV_SEAL_RAW */
     vv_stamp stale_run; /* the last one of stale_run() */
     size_t alone;       /* so many next groups have one span: it can't be told which one failed */
-    struct vv_stale_list later; /* units to be made stale, beside other nodes … */
-    struct vv_stale_list told;  /* … and cohorts' behind the records that are written */
+    struct vv_stale_list later; /* units to be made stale, beside other nodes */
     struct vv_tier_seen *tiers_seen;
     size_t n_tiers_seen;
 };

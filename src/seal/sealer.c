@@ -24,7 +24,6 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
     struct vv_pyramid_options pyramid_options = {.registry = options->registry,
                                                  .store = options->store,
                                                  .deletions = options->deletions,
-                                                 .members = options->members,
                                                  .zstd_level = options->zstd_level,
                                                  .block_bytes_max = options->block_bytes_max,
                                                  .percentile_error = options->percentile_error,
@@ -47,8 +46,7 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
                                               .store = options->store,
                                               .ledger = options->ledger,
                                               .confirm = options->confirm,
-                                              .confirm_context = options->confirm_context,
-                                              .is_whole = true};
+                                              .confirm_context = options->confirm_context};
     /* Without statistics of columns: whoever reads a column's block decodes the column. */
     sealer->encoder.options = (struct vv_block_options){.zstd_level = options->zstd_level};
     sealer->encoder.rows_max = BLOCK_ROWS_MAX;
@@ -65,7 +63,6 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     vv_piece_list_deinit(&sealer->blocks);
     vv_piece_list_deinit(&sealer->runs);
     vv_stale_list_deinit(&sealer->later);
-    vv_stale_list_deinit(&sealer->told);
     free(sealer->tiers_seen);
     free(sealer->marks);
     free(sealer->settled);
@@ -91,13 +88,6 @@ static int compare_pieces(const void *a, const void *b)
     return x->part < y->part ? -1 : x->part > y->part;
 }
 
-static enum vv_status confirm(struct vv_sealer *sealer, struct vv_error *error)
-{
-    struct vv_store *store = sealer->options.store;
-    return sealer->options.confirm ? sealer->options.confirm(sealer->options.confirm_context, error)
-                                   : store->ops->confirm(store, error);
-}
-
 /* Beside other nodes: what is open now has been built by nobody, and who builds it will read the
  * blocks that follow. */
 static enum vv_status put_stale(struct vv_sealer *sealer, struct vv_error *error)
@@ -106,18 +96,12 @@ static enum vv_status put_stale(struct vv_sealer *sealer, struct vv_error *error
     int64_t now = clock->wall_ns(clock);
     int64_t over_at = now > sealer->latest_ns ? now : sealer->latest_ns;
     enum vv_status status = vv_stale_put_list(&sealer->stale, &sealer->later, over_at, error);
-    return status == VV_OK ? confirm(sealer, error) : status;
-}
-
-/* Beside other nodes cohorts' units are made stale when the records that they are built of have
- * landed: who builds one before does it again. Until then the sources' marks stay. */
-static enum vv_status tell_cohorts(struct vv_sealer *sealer, struct vv_error *error)
-{
-    enum vv_status status = confirm(sealer, error);
-    if (status == VV_OK) {
-        status = vv_stale_put_list(&sealer->stale, &sealer->told, INT64_MAX, error);
+    if (status != VV_OK) {
+        return status;
     }
-    return status == VV_OK ? confirm(sealer, error) : status;
+    return sealer->options.confirm
+               ? sealer->options.confirm(sealer->options.confirm_context, error)
+               : sealer->options.store->ops->confirm(sealer->options.store, error);
 }
 
 /* What units of a store of one node waited for may be built now. */
@@ -130,16 +114,14 @@ static void try_waiting_again(struct vv_sealer *sealer)
     }
 }
 
-/* What was made stale, then blocks, durably; then the runs; then the marks. Where some of what is
- * made stale would be parked with this node, nothing is written: if the node was lost, nothing else
- * would tell of it. An embedded store keeps
+/* What was made stale, then blocks, durably; then the runs; then the marks. An embedded store keeps
  * the order of what is not durable yet, so that what is stale cannot be lost before the runs are.
  */
 static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *error)
 {
     struct vv_store *store = sealer->options.store;
-    enum vv_status status = vv_stale_check_held(&sealer->stale, &sealer->told, INT64_MAX, error);
-    if (status == VV_OK && sealer->later.n > 0) {
+    enum vv_status status = VV_OK;
+    if (sealer->later.n > 0) {
         status = put_stale(sealer, error);
     }
     if (status == VV_OK && sealer->blocks.n > 0) {
@@ -148,9 +130,6 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
     }
     if (status == VV_OK && sealer->runs.n > 0) {
         status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);
-    }
-    if (status == VV_OK && sealer->told.n > 0) {
-        status = tell_cohorts(sealer, error);
     }
     if (status == VV_OK) {
         status = store->ops->retire_marks(store, sealer->settled, sealer->n_settled, error);
@@ -305,7 +284,6 @@ static enum vv_status seal_marks(struct vv_sealer *sealer, struct vv_error *erro
     vv_piece_list_truncate(&sealer->blocks, 0);
     vv_piece_list_truncate(&sealer->runs, 0);
     sealer->later.n = 0;
-    sealer->told.n = 0;
     return status;
 }
 

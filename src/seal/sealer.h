@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "deletion/deletions.h"
-#include "fleet/members.h"
 #include "registry/registry.h"
 #include "seal/ledger.h"
 #include "store/store.h"
@@ -28,11 +27,6 @@ struct vv_sealer_options {
      * of it is deleted has told of that before. NULL: nothing is told. */
     enum vv_status (*learn)(void *learn_context, struct vv_error *);
     void *learn_context;
-    /* For a shared store with cohorts: learns, and says whether all sources of the tenant are known
-     * that others had told of before the call; VV_OVERLOAD: that can't be told now. */
-    enum vv_status (*learn_sources)(void *learn_context, uint32_t tenant, bool *all_out,
-                                    struct vv_error *);
-    struct vv_members *members; /* likewise; NULL: no cohorts are built */
     struct vv_ledger_rule ledger;
     size_t block_bytes_max; /* of a block's rows before encoding */
     int zstd_level;

@@ -255,16 +255,10 @@ static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark
     const struct vv_stale_unit unit = {
         .key = mark->key, .to = mark->key.span_start + mark->span_ns, .run = mark->run};
     struct vv_stale_unit cohort;
-    enum vv_status status =
-        vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort);
-    if (status != VV_OK) {
-        return status == VV_DONE ? VV_OK : status;
+    if (!vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort)) {
+        return VV_OK;
     }
-    if (!sealer->options.store->ops->shared) {
-        return vv_stale_put(&sealer->stale, &cohort, error);
-    }
-    cohort.run = stale_run(sealer, mark);
-    return vv_stale_list_add(&sealer->told, &cohort, error);
+    return vv_stale_put(&sealer->stale, &cohort, error);
 }
 
 /* A unit with more metrics or steps than a record can have. Its runs stay, so that it stays stale
@@ -284,25 +278,6 @@ static void leave_too_large(struct vv_sealer *sealer, const struct vv_mark *mark
     }
 }
 
-/* Beside other nodes the sources must be known that made the unit stale: what was read says that
- * they have told of themselves before. Where some can't be known here there is no record. */
-static enum vv_status build_cohort(struct vv_sealer *sealer, const struct vv_mark *mark,
-                                   const struct reading *reading)
-{
-    const struct vv_sealer_options *options = &sealer->options;
-    bool is_shared = options->store->ops->shared != NULL;
-    bool all = !is_shared || (options->learn_sources && options->members);
-    enum vv_status status = VV_OK;
-    if (is_shared && all) {
-        uint32_t tenant = vv_registry_owner(options->registry, mark->key.partition.tenant);
-        status = options->learn_sources(options->learn_context, tenant, &all, reading->error);
-    }
-    return status == VV_OK
-               ? vv_cohorts_build(sealer->cohorts, mark, reading->made_from,
-                                  !reading->keep_bytes || !all, &sealer->blocks, reading->error)
-               : status;
-}
-
 /* A tier's unit. One that has expired, too: what is coarser must not be built of it. */
 static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark *mark,
                                  const struct reading *reading, size_t runs_before)
@@ -311,7 +286,8 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
     size_t blocks_before = sealer->blocks.n;
     enum vv_status status;
     if (sealer->kind >= VV_SEAL_COHORTS) {
-        status = build_cohort(sealer, mark, reading);
+        status =
+            vv_cohorts_build(sealer->cohorts, mark, is_expired, &sealer->blocks, reading->error);
     } else {
         int64_t marked = mark->key.span_start + mark->span_ns;
         int64_t to = reading->last > marked ? reading->last : marked;
@@ -338,9 +314,7 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
 {
     struct vv_registry *registry = sealer->options.registry;
     uint32_t source = key->partition.source;
-    bool is_cohort = vv_cohort_is(source);
-    uint32_t tenant = is_cohort ? vv_registry_owner(registry, key->partition.tenant)
-                                : vv_registry_source_tenant(registry, source);
+    uint32_t tenant = vv_registry_source_tenant(registry, source);
     uint32_t unsettled[VV_SPACES_ALL + 1];
     if (!sealer->options.store->ops->shared) {
         return VV_OK;
@@ -349,7 +323,7 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
     bool lacks_place = vv_registry_place(registry, key->measurement) != place ||
                        vv_registry_owner(registry, place) != tenant;
     bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, place).any;
-    bool lacks_plans = has_tiers && !is_cohort && vv_registry_source_plans(registry, source).n == 0;
+    bool lacks_plans = has_tiers && vv_registry_source_plans(registry, source).n == 0;
     size_t n = vv_registry_unsettled(registry, place, unsettled);
     bool lacks_tiers = n > 0 && unsettled[0] != place; /* which comes last */
     return lacks_place || lacks_plans || lacks_tiers
@@ -370,11 +344,11 @@ static enum vv_status check_delivered(const struct vv_sealer *sealer, const stru
 }
 
 /* Beside other nodes a unit that was open then was only marked (stale.h), and nothing tells whether
- * it was built since; a cohort's never was without a run. */
+ * it was built since. */
 static bool is_only_marked(const struct vv_sealer *sealer, const struct reading *reading)
 {
-    return reading->is_unit && sealer->kind < VV_SEAL_COHORTS &&
-           sealer->options.store->ops->shared && (reading->keep_bytes || reading->had_block);
+    return reading->is_unit && sealer->options.store->ops->shared &&
+           (reading->keep_bytes || reading->had_block);
 }
 
 enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error *error)

@@ -26,7 +26,6 @@ struct delivering {
     struct vv_delivery delivery; /* of the kind that is sent now */
     struct vv_mark_out *marks;   /* of its items, where these are marks */
     size_t delivered;
-    int64_t version; /* of runs of cohorts that go with those of their sources */
     uint32_t tries;
     bool is_unreachable; /* no host at all, as it seems */
     struct vv_error *error;
@@ -363,11 +362,6 @@ static enum vv_status add_run(void *context, struct vv_str key, struct vv_str va
         add_rows(delivering, &run);
     } else if (vv_cassandra_run_statement(delivering->store, &run, false, &statement, NULL) ==
                VV_OK) {
-        struct vvcql_statement *cohort =
-            vv_parked_cohort_run(delivering->store, &run, delivering->version);
-        if (cohort) {
-            (void)!vv_delivery_add(delivery, cohort);
-        }
         (void)!vv_delivery_add(delivery, statement);
     } else {
         vv_delivery_give_up(delivery);
@@ -401,10 +395,9 @@ static enum vv_status add_partition(struct delivering *delivering, const uint8_t
 static enum vv_status deliver_runs(struct delivering *delivering)
 {
     struct vv_parking *parking = &delivering->store->parking;
+    enum vv_status status = VV_OK;
     size_t steps = 0;
     begin(delivering, VV_PARKED_RUN);
-    enum vv_status status =
-        vv_cassandra_write_us(delivering->store, &delivering->version, delivering->error);
     for (size_t looked = 0; status == VV_OK && steps < parking->capacity &&
                             looked < PARTITIONS_MAX && !is_full(&delivering->delivery);
          steps++) {

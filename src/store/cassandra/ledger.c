@@ -369,40 +369,18 @@ static enum vv_status unpark_older(struct vv_cassandra *store, const struct vv_m
                : VV_OK;
 }
 
-bool vv_ledger_is_away(struct vv_cassandra *store, const struct vv_mark *mark)
-{
-    struct vv_mark_out out = {.mark = *mark, .slot_ms = vv_ledger_slot_ms(mark->due_ns)};
-    const struct vv_partition *partition = &mark->key.partition;
-    return vv_dead_any(&store->dead) &&
-           vv_cassandra_source_id(store, partition->tenant, partition->source, out.source, NULL) ==
-               VV_OK &&
-           is_slot_away(store, &out);
-}
-
-/* Its run comes first. Of a cohort's unit there is another one at once (park() in write.c), for
- * which somebody has to build it even if this node is lost. */
-static enum vv_status park_mark(struct vv_cassandra *store, const struct vv_mark *mark,
-                                bool *puts_now_out, struct vv_error *error)
-{
-    *puts_now_out = vv_park_puts_now(store, &mark->key.partition);
-    return vv_park_mark(store, mark, error);
-}
-
 enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
                              struct vv_error *error)
 {
     struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_partition *partition = &mark->key.partition;
     int64_t put_us;
-    bool puts_now = true;
     enum vv_status status = vv_parked_has_span(store, &mark->key, error);
-    if (status == VV_OK) {
-        status = park_mark(store, mark, &puts_now, error);
-    } else if (status == VV_NOT_FOUND) {
-        status = unpark_older(store, mark, error);
+    if (status == VV_OK) { /* its run comes first */
+        return vv_park_mark(store, mark, error);
     }
-    if (status != VV_OK || !puts_now) {
-        return status;
+    if (status == VV_NOT_FOUND) {
+        status = unpark_older(store, mark, error);
     }
     if (status == VV_OK && shared->n_marks == VV_MARKS_OUT_MAX) {
         status = send_marks(store, error);
@@ -506,7 +484,7 @@ static enum vv_status visit_mark(void *context, const struct vv_mark *mark)
         }
         return VV_OK;
     }
-    if (vv_shared_is_away(store, mark, number) || vv_parked_above_is_away(store, mark)) {
+    if (vv_shared_is_away(store, mark, number)) {
         return VV_OK; /* it waits until the set is back */
     }
     bool is_left = shard->leave_until_ns > scanning->now_ns &&

@@ -133,11 +133,6 @@ void vv_shared_forget_told(struct vv_cassandra_shared *shared);
 /* What put_blocks wrote last is not to be added to any more. */
 void vv_shared_forget_put(struct vv_cassandra_shared *shared);
 
-/* names.c: vv_shared_ops.cohort_of; VV_INVALID, too: a number has no name. */
-VV_MUST_CHECK enum vv_status vv_shared_cohort_of(struct vv_store *base, uint32_t tenant,
-                                                 uint32_t source, uint32_t *cohort_out,
-                                                 uint64_t *id_out);
-
 /* ---- join.c ---- */
 
 /* Finds this node's number, or takes one. VV_IO. */
@@ -230,8 +225,6 @@ VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
 
 VV_MUST_CHECK enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
                                            struct vv_error *error);
-/* Whether the part of the ledger that the mark belongs to is away. */
-bool vv_ledger_is_away(struct vv_cassandra *store, const struct vv_mark *mark);
 /* Waits for runs; then marks, and then the slots that they are in, to Cassandra. */
 VV_MUST_CHECK enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_ledger_retire(struct vv_cassandra *store,

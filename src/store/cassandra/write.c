@@ -6,7 +6,6 @@
 #include "store/cassandra/rows.h"
 
 #include "store/keys.h"
-#include "tier/cohort.h"
 
 #include <stdlib.h>
 
@@ -136,22 +135,6 @@ static enum vv_status put_whole(struct vv_cassandra *store, const struct vv_piec
     return vv_cassandra_failed(store, vv_flight_gather(&store->flight, statement, 1, error));
 }
 
-/* What makes a cohort's unit stale is put now, too, as one more part, and its mark (ledger.c): of
- * some of its sources all may have landed, and be told of by this run alone. What is parked comes
- * behind what the others wait for. Where it can't be put it is said beside. */
-static enum vv_status park(struct vv_cassandra *store, const struct vv_piece *run,
-                           struct vv_error *error)
-{
-    struct vv_piece now = *run;
-    enum vv_status status = vv_park_run(store, run, error);
-    if (status != VV_OK || !vv_cohort_is(run->key.partition.source)) {
-        return status;
-    }
-    now.part++;
-    bool is_there = vv_park_puts_now(store, &run->key.partition) || vv_park_doubts(store, &now);
-    return is_there ? put_whole(store, &now, error) : VV_OK;
-}
-
 enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
                                     struct vv_error *error)
 {
@@ -171,7 +154,7 @@ enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece
         status = vv_shared_send_told(store, error);
     }
     if (status == VV_OK && vv_park_wants_run(store, &run->key.partition)) {
-        return vv_cassandra_failed(store, park(store, run, error));
+        return vv_cassandra_failed(store, vv_park_run(store, run, error));
     }
     if (status != VV_OK) {
         return status;

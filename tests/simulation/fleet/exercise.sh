@@ -101,10 +101,4 @@ try "late points expire before they are folded" 2 $cassandra/retention.c \
   's.replace("return ttl_for(store, key, vv_cassandra_fold_wait(store, key->partition.tenant), now_ns);", "return ttl_for(store, key, 0, now_ns);")'
 try "units are built without late points" 2 src/seal/pyramid.c \
   's.replace("if (status == VV_OK && build->late != VV_REGISTRY_NONE) {", "if (false) {")'
-try "a cohort's record is built although a source's is stale" 2 src/seal/cohorts.c \
-  's.replace("    if (piece->kind == VV_PIECE_RUN) {\n        build->is_whole = false;\n        return VV_DONE;", "    if (piece->kind == VV_PIECE_RUN) {\n        return VV_OK;")'
-try "what a source has without a record is not looked for" 2 src/seal/cohorts.c \
-  's.replace("    build->is_whole = false;\n    return VV_DONE;\n}\n\n/* Looks whether", "    (void)build;\n    return VV_DONE;\n}\n\n/* Looks whether")'
-try "what comes late makes its source's units stale, but not its cohort's" 2 src/seal/stale.c \
-  's.replace("    if (has_sources(list)) {", "    bool has = has_sources(list);\n    if (false) {").replace("    if (status == VV_OK) {\n        status = put_cohorts(", "    if (status == VV_OK && !has) {\n        status = put_cohorts(")'
 exit $survived

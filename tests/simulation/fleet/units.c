@@ -109,7 +109,7 @@ void fleet_check_units(struct fleet_node *node)
         series.number = i / per_source;
         series.first_field = i % per_source;
         series.end_field = world->has_classes ? series.first_field + 1 : TRUTH_FIELDS;
-        snprintf(id, sizeof id, "host=s%zu", TRUTH_SOURCE_NAMES[series.number]);
+        snprintf(id, sizeof id, "host=s%zu", series.number);
         fleet_measurement(world, series.number, series.first_field, name);
         if (vv_registry_source_by_id(registry, tenant, vv_str_of(id), &series.source) == VV_OK &&
             vv_registry_measurement(registry, tenant, vv_str_of(name), false, &series.measurement,

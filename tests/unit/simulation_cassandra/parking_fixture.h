@@ -51,14 +51,13 @@ static struct node b;
 /* ---- names ---- */
 
 static char source_names[SOURCES][8];
-#define TENANTS      12
+#define TENANTS      11
 #define SPACES       4 /* the tiers of TENANT from this number on */
 #define CLASS        7 /* of TENANT */
 #define CLASS_SPACES 8 /* the tiers of that */
-#define LATE         11 /* late points of TENANT, where they are kept apart */
 static const char *const tenant_names[TENANTS] = {"t0",           "t1",         "t2",       "t3",
                                                   "t1/minute",    "t1/hour",    "t1/day",   "t1/@c",
-                                                  "t1/@c/minute", "t1/@c/hour", "t1/@c/day", "t1/late"};
+                                                  "t1/@c/minute", "t1/@c/hour", "t1/@c/day"};
 
 static inline struct vv_str tenant_name(void *context, uint32_t tenant)
 {

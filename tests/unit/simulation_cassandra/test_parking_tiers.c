@@ -2,8 +2,6 @@
 /* Tiers above what is parked: what makes a unit stale comes after what it is built of. */
 #include "parking_fixture.h"
 
-#include "store/keys.h"
-#include "tier/cohort.h"
 #include "tier/unit.h"
 
 static enum vv_status ignore(void *context, const struct vv_told *told)
@@ -172,44 +170,6 @@ static void what_is_not_above_it_does_not_wait(void **state)
     assert_int_equal(stale_at(&b), SOURCES);
 }
 
-/* Parks a run as it is, and says whether runs of a cohort wait for it. */
-static bool waits_for(struct vv_piece piece)
-{
-    struct vv_cassandra *store = (struct vv_cassandra *)(void *)a.store;
-    const struct vv_span_key cohort = unit_of(VV_SPACE_HOUR, VV_COHORT_NUMBER | 3);
-    const struct vv_span_key other = unit_of(VV_SPACE_HOUR, 2);
-    uint8_t key[VV_KEY_RUN_SIZE];
-    assert_false(vv_parked_below(store, &cohort.partition));
-    piece.kind = VV_PIECE_RUN;
-    piece.run = 100;
-    piece.bytes = VV_STR_LITERAL("run");
-    assert_int_equal(vv_park_run(store, &piece, NULL), VV_OK);
-    bool waits = vv_parked_below(store, &cohort.partition);
-    assert_false(vv_parked_below(store, &other.partition));
-    piece.run = vv_cassandra_own(store, piece.run);
-    vv_key_from_run(&piece, key);
-    assert_int_equal(
-        vv_unpark(store, VV_PARKED_RUN, (struct vv_str){(char *)key, sizeof key}, NULL), VV_OK);
-    return waits;
-}
-
-static void what_makes_a_cohort_stale_waits_for_any_of_its_tenant(void **state)
-{
-    (void)state;
-    struct vv_piece raw = {.key = span_of(1, 0)};
-    struct vv_piece late = raw;
-    struct vv_piece beside = raw;
-    late.key.partition.tenant = LATE;
-    beside.key.partition.tenant = TENANT + 1;
-    assert_true(waits_for(raw));
-    assert_true(waits_for(late));
-    assert_true(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_MINUTE, 1)}));
-    assert_true(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_HOUR, 1)}));
-    assert_false(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_DAY, 1)}));
-    assert_false(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_HOUR, VV_COHORT_NUMBER)}));
-    assert_false(waits_for(beside));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,8 +179,6 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(its_own_node_sees_at_once_what_is_stale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beats_wait_for_units_to_be_stale, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_makes_a_cohort_stale_waits_for_any_of_its_tenant,
-                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_above_it_does_not_wait, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
