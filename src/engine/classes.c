@@ -6,65 +6,20 @@
  *
  * A new class is journaled before it takes any measurement, its spaces before it, and what it takes
  * at last: wherever the journal ends, a class that is there has the retentions that were asked for
- * with it, and no measurement is in one that is not there. Where nodes share a store, it takes some
- * when all of them know it (fleet/classes.c).
+ * with it, and no measurement is in one that is not there.
  */
 #include "base/log.h"
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
-/* Each region would agree on places by itself, and what one has could not be read in another. */
-static bool has_regions(const struct vv_engine *engine)
+static enum vv_status check_store(const struct vv_engine *engine, struct vv_error *error)
 {
-    const struct vv_shared_ops *shared = engine->store->ops->shared;
-    struct vv_region regions[VV_REGIONS_MAX];
-    return shared && shared->regions && shared->regions(engine->store, regions) > 1;
-}
-
-static enum vv_status check_regions(const struct vv_engine *engine, struct vv_error *error)
-{
-    return has_regions(engine)
+    return engine->store->ops->shared
                ? vv_error_set(error, VV_INVALID,
-                              "where there are several regions, measurements can't be kept for "
-                              "times of their own (classes): give them a tenant of their own")
+                              "retentions and tiers by measurement (classes) are kept by the "
+                              "embedded store only, for now: on Cassandra give such measurements "
+                              "a tenant of their own")
                : VV_OK;
-}
-
-enum vv_status vv_engine_check_classes(const struct vv_engine *engine, struct vv_error *error)
-{
-    uint32_t n = has_regions(engine) ? vv_registry_tenant_count(engine->registry) : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        struct vv_str name = vv_registry_tenant_name(engine->registry, i);
-        struct vv_str class_name = vv_space_class_name(name);
-        if (class_name.size > 0) {
-            struct vv_str tenant = vv_space_tenant_name(name);
-            return vv_error_set(error, VV_INVALID,
-                                "the tenant %.*s has the class %.*s, and nodes of several regions "
-                                "(cassandra.regions) can't share classes: keep the one region, or "
-                                "move such measurements to a tenant of their own in a new keyspace",
-                                VV_STR_ARG(tenant), VV_STR_ARG(class_name));
-        }
-    }
-    return VV_OK;
-}
-
-/* What is kept for a retention lies in the table of its class of cassandra.classes. */
-static enum vv_status check_table(const struct vv_engine *engine, const struct vv_class_wish *wish,
-                                  struct vv_error *error)
-{
-    int64_t classes_ns[VV_SETTINGS_CLASSES_MAX];
-    int64_t kept_ns = wish->retentions.raw_ns;
-    size_t n = 0;
-    enum vv_status status =
-        engine->fleet ? vv_settings_classes(&engine->settings, classes_ns, &n, error) : VV_OK;
-    if (status != VV_OK || kept_ns <= 0 || n == 0 || kept_ns <= classes_ns[n - 1]) {
-        return status;
-    }
-    return vv_error_set(error, VV_INVALID,
-                        "the class would be kept for %d days, and no class of cassandra.classes "
-                        "is as long: add one on all nodes and run 'varve schema --apply', keep "
-                        "it for less, or for ever",
-                        (int)(kept_ns / VV_DAY));
 }
 
 static bool has_pattern(struct vv_str patterns, struct vv_str wanted)
@@ -161,16 +116,6 @@ static enum vv_status journal_class(struct vv_engine *engine, uint32_t tenant, u
 }
 
 /* One that is not settled is not used by anybody: what was tried with it before is overwritten. */
-static enum vv_status check_room(struct vv_engine *engine, uint32_t tenant, struct vv_error *error)
-{
-    uint32_t known[VV_CLASSES_OF_TENANT_MAX];
-    return vv_registry_classes(engine->registry, tenant, known) < VV_CLASSES_SET_MAX
-               ? VV_OK
-               : vv_error_set(error, VV_TOO_LARGE,
-                              "a tenant has %d classes at most: give one of them more measurements",
-                              VV_CLASSES_SET_MAX);
-}
-
 static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
                                    struct vv_class_wish *wish, uint32_t *class_out,
                                    struct vv_error *error)
@@ -181,11 +126,8 @@ static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
         return VV_OK; /* it was settled once, and has retentions of its own since */
     }
     complete(engine, tenant, &wish->retentions);
-    enum vv_status status = check_room(engine, tenant, error);
-    if (status == VV_OK) {
-        status = vv_engine_check_retentions(engine, &wish->retentions,
-                                            vv_registry_late(registry, tenant), error);
-    }
+    enum vv_status status = vv_engine_check_retentions(engine, &wish->retentions,
+                                                       vv_registry_late(registry, tenant), error);
     if (status == VV_OK) {
         status = vv_registry_make_class(registry, tenant, wish->name, wish->retentions.raw_ns,
                                         class_out, error);
@@ -257,10 +199,7 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     struct vv_class_wish completed = *wish;
     *effect_out = (struct vv_class_effect){0};
     pthread_mutex_lock(&engine->retentions_lock);
-    enum vv_status status = check_regions(engine, error);
-    if (status == VV_OK) {
-        status = check_table(engine, wish, error);
-    }
+    enum vv_status status = check_store(engine, error);
     if (status == VV_OK) {
         status = vv_engine_create_tenant(engine, tenant, error);
     }

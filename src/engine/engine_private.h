@@ -340,12 +340,6 @@ void vv_acks_look_again(struct vv_engine *engine);
 /* When the committer and the storage thread have ended: answers all. */
 void vv_acks_end(struct vv_engine *engine);
 
-/* ---- classes.c ---- */
-/* At start, when the metadata has been applied. VV_INVALID: there are classes and several regions.
- */
-VV_MUST_CHECK enum vv_status vv_engine_check_classes(const struct vv_engine *engine,
-                                                     struct vv_error *error);
-
 /* ---- retentions.c: under retentions_lock ---- */
 /* As vv_engine_set_retentions, of a place that there is. */
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,

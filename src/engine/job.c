@@ -148,9 +148,6 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
 enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error)
 {
     enum vv_status status = store_definitions(engine, job, error);
-    if (status == VV_OK && engine->fleet) {
-        status = vv_fleet_place(engine->fleet, error);
-    }
     if (status == VV_OK) {
         status = tell_definitions(engine, job, error);
     }

@@ -68,11 +68,6 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
     if (status == VV_OK && news) {
         status = vv_engine_confirm(engine, error);
     }
-    if (status == VV_OK && learnt == VV_OK) { /* behind all that is kept and told by now */
-        told = vv_fleet_tell_heard(engine->fleet, error);
-        status = told == VV_OK ? vv_engine_confirm(engine, error) : told;
-        status = status == VV_DONE ? VV_OK : status;
-    }
     *failed_out = status != VV_OK;
     if (status == VV_OK && vv_fleet_has_told_moves(engine->fleet)) {
         bool is_current =

@@ -64,30 +64,13 @@ struct marking {
 static const struct vv_outage sweep_outage = {"sweep_waits", "sweep_again",
                                               "what is deleted can be swept everywhere"};
 
-/* Where the points of what is being swept lie; single values lie in all places of the tenant. */
+/* Where the points of what is being swept lie. Single values are only in stores that are shared,
+ * which have no classes. */
 static uint32_t place_of(const struct vv_engine *engine)
 {
     const struct vv_sweep *sweep = &engine->sweep;
     return sweep->in_values ? vv_registry_source_tenant(engine->registry, sweep->source)
                             : vv_registry_place(engine->registry, sweep->measurement);
-}
-
-/* All of them, with those of late points; returns how many. */
-static size_t places_of(const struct vv_engine *engine, uint32_t places_out[2 * VV_PLACES_MAX])
-{
-    uint32_t place = place_of(engine);
-    size_t n = 1;
-    places_out[0] = place;
-    if (engine->sweep.in_values) {
-        n = vv_registry_places(engine->registry, place, places_out);
-    }
-    for (size_t i = n; i-- > 0;) {
-        uint32_t late = vv_registry_late_space(engine->registry, places_out[i]);
-        if (late != VV_REGISTRY_NONE) {
-            places_out[n++] = late;
-        }
-    }
-    return n;
 }
 
 /* Before this time what the marker deletes of the source is frozen. In a store of its own this node
@@ -245,9 +228,8 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
     return status;
 }
 
-static enum vv_status clear_place(struct vv_engine *engine, uint32_t place,
-                                  const struct vv_bucket *bucket, size_t *reads,
-                                  struct vv_error *error)
+static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
+                                   size_t *reads, struct vv_error *error)
 {
     const struct vv_sweep *sweep = &engine->sweep;
     const struct vv_marker *marker = &sweep->markers[sweep->at];
@@ -258,7 +240,7 @@ static enum vv_status clear_place(struct vv_engine *engine, uint32_t place,
         vv_registry_metric_info(engine->registry, marker->number, &info);
     }
     struct vv_value_removal removal = {
-        .partition = {.tenant = place,
+        .partition = {.tenant = vv_registry_source_tenant(engine->registry, sweep->source),
                       .source = sweep->source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns},
@@ -273,18 +255,6 @@ static enum vv_status clear_place(struct vv_engine *engine, uint32_t place,
         removal.partition.split = split;
         status = engine->store->ops->remove_values(engine->store, &removal, error);
         *reads += 1;
-    }
-    return status;
-}
-
-static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
-                                   size_t *reads, struct vv_error *error)
-{
-    uint32_t places[2 * VV_PLACES_MAX];
-    size_t n = places_of(engine, places);
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = clear_place(engine, places[i], bucket, reads, error);
     }
     return status;
 }
@@ -317,16 +287,16 @@ static bool may_hold(const struct vv_engine *engine, int64_t from)
             from <= last);
 }
 
-/* The first bucket from `from` on that has something, of the places and of their late points;
+/* The first bucket from `from` on that has something, of a place and of its late points;
  * INT64_MAX: there is none. Where damage hides which one that is, it may be that at `from`. */
 static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_t *start_out,
                                   struct vv_error *error)
 {
     struct vv_store *store = engine->store;
-    uint32_t places[2 * VV_PLACES_MAX];
-    size_t n = places_of(engine, places);
+    uint32_t place = place_of(engine);
+    const uint32_t places[] = {place, vv_registry_late_space(engine->registry, place)};
     *start_out = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < 2 && places[i] != VV_REGISTRY_NONE; i++) {
         int64_t start;
         enum vv_status status = store->ops->nearest(store, 0, places[i], engine->sweep.source, from,
                                                     true, &start, error);

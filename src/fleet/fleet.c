@@ -65,7 +65,6 @@ void vv_fleet_destroy(struct vv_fleet *fleet)
         free(fleet->moves);
         free(fleet->told_moves);
         free(fleet->asking);
-        vv_fleet_free_classes(fleet);
         free(fleet);
     }
 }
@@ -262,9 +261,6 @@ enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *erro
     enum vv_status status = VV_OK;
     size_t n = fleet->n_unconfirmed;
     fleet->n_pending = 0; /* whoever wanted them asks again */
-    pthread_mutex_lock(&fleet->learning);
-    vv_fleet_classes_lost(fleet);
-    pthread_mutex_unlock(&fleet->learning);
     for (size_t i = 0; i < n; i++) {
         const struct vv_fleet_object *object = &fleet->unconfirmed[i];
         if (object->kind == VV_META_DELETION) {
@@ -355,7 +351,6 @@ enum vv_status vv_fleet_learn(struct vv_fleet *fleet, struct vv_error *error)
     enum vv_status status = vv_fleet_ops(fleet)->learn(fleet->store, vv_fleet_take, fleet, error);
     if (status == VV_OK) {
         note_learning(fleet, begun ? begun : 1, begun_wall);
-        fleet->learnings++;
     }
     fleet->has_failed = status != VV_OK;
     pthread_mutex_unlock(&fleet->learning);
@@ -510,21 +505,12 @@ static bool note_owner(struct vv_fleet *fleet, enum vv_registry_kind kind, uint3
                          is_far);
 }
 
-static uint32_t owner_of_class(struct vv_fleet *fleet, uint32_t number)
-{
-    struct vv_str name = vv_registry_tenant_name(fleet->registry, number);
-    uint32_t tenant = VV_REGISTRY_NONE;
-    bool has = vv_space_class_name(name).size > 0 &&
-               vv_registry_tenant(fleet->registry, vv_space_tenant_name(name), false, &tenant,
-                                  NULL) == VV_OK;
-    return has ? tenant : VV_REGISTRY_NONE;
-}
-
 /* Whom an object belongs to may be in the journal only, which is read after the metadata. */
 static bool add_owners(struct vv_fleet *fleet)
 {
     bool added = true;
-    for (size_t i = 0; i < fleet->n_learnt && added; i++) { /* theirs, too */
+    size_t n = fleet->n_learnt;
+    for (size_t i = 0; i < n && added; i++) {
         struct vv_fleet_object object = fleet->learnt[i];
         struct vv_metric_info info;
         uint32_t tenant = VV_REGISTRY_NONE;
@@ -534,10 +520,6 @@ static bool add_owners(struct vv_fleet *fleet)
             added = note_owner(fleet, VV_REGISTRY_MEASUREMENT, info.measurement, object.is_far);
         } else if (object.kind == VV_REGISTRY_MEASUREMENT) {
             tenant = vv_registry_measurement_tenant(fleet->registry, object.number);
-            added = note_owner(fleet, VV_REGISTRY_TENANT,
-                               vv_registry_place(fleet->registry, object.number), object.is_far);
-        } else if (object.kind == VV_REGISTRY_TENANT) {
-            tenant = owner_of_class(fleet, object.number);
         } else if (object.kind == VV_REGISTRY_SOURCE) {
             tenant = vv_registry_source_tenant(fleet->registry, object.number);
         }
@@ -577,7 +559,6 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
     }
     fleet->n_learnt = 0;
     fleet->n_unconfirmed = 0;
-    vv_fleet_classes_confirmed(fleet);
     atomic_store_explicit(&fleet->unkept, 0, memory_order_release);
     return VV_OK;
 }

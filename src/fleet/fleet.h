@@ -115,17 +115,6 @@ bool vv_fleet_has_learnt(struct vv_fleet *fleet);
  * Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_confirm(struct vv_fleet *fleet, struct vv_error *error);
 
-/*
- * Classes (classes.c). A measurement on whose place is not agreed is placed before anything of it
- * is stored: where its tenant has no class, in its tenant; else as the nodes agree. Confirms what
- * it has placed, which is told then. Storage thread; a failure of the store places no more of them.
- */
-VV_MUST_CHECK enum vv_status vv_fleet_place(struct vv_fleet *fleet, struct vv_error *error);
-/* Tells that this node knows the classes that it has learnt; VV_DONE: there is nothing to tell.
- * After a learning that succeeded, durable with the next confirm. Notes, too, which classes all
- * nodes know. Storage thread. */
-VV_MUST_CHECK enum vv_status vv_fleet_tell_heard(struct vv_fleet *fleet, struct vv_error *error);
-
 struct vv_fleet_figures {
     uint64_t told;    /* since start */
     uint64_t learnt;  /* visited and taken, also what was known already */

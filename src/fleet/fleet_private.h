@@ -57,8 +57,6 @@ struct vv_terms {
     struct vv_late late;
     vv_stamp late_stamp;
     struct vv_whole whole;
-    struct vv_str patterns; /* of a class */
-    vv_stamp patterns_stamp;
 };
 /* As they are now. */
 struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant);
@@ -80,18 +78,6 @@ struct vv_fleet_object {
 struct vv_fleet_rest {
     uint8_t kind; /* 0: nothing */
     uint32_t number;
-};
-
-/* A class, and who has said that it knows it. */
-struct vv_fleet_class {
-    uint32_t number;
-    uint64_t learnt_in; /* `learnings` when it was taken last, or seen */
-    bool is_told;       /* that this node knows it … */
-    bool is_confirmed;  /* … and that is in the store … */
-    uint64_t told_in;   /* … since when there were so many `learnings` */
-    uint32_t *heard;    /* nodes */
-    size_t n_heard;
-    size_t capacity;
 };
 
 /* A tentative plan that has been agreed, perhaps as another one. */
@@ -119,10 +105,7 @@ struct vv_fleet {
     size_t learnt_capacity;
     uint32_t refusals_logged; /* by status */
     bool has_failed;          /* since the last learning that succeeded */
-    uint64_t learnings;       /* that succeeded */
-    struct vv_fleet_class *classes;
-    size_t n_classes;
-    int64_t held_until_ns; /* monotonic: before it nothing counts as heard; 0: now it does */
+    int64_t held_until_ns;    /* monotonic: before it nothing counts as heard; 0: now it does */
     _Atomic size_t unkept;
     _Atomic bool has_far;             /* there is something that only other regions have told */
     _Atomic int64_t reader_learnt_ns; /* monotonic; 0: never */
@@ -197,18 +180,6 @@ VV_MUST_CHECK enum vv_status vv_fleet_begin_told_growth(struct vv_fleet *fleet, 
                                                         struct vv_error *error);
 /* The store has confirmed them: they hold from now on. */
 VV_MUST_CHECK enum vv_status vv_fleet_take_pending(struct vv_fleet *fleet, struct vv_error *error);
-
-/* ---- classes.c: under `learning` ---- */
-
-/* Something was learnt of this class. VV_NO_MEMORY. */
-VV_MUST_CHECK enum vv_status vv_fleet_note_class(struct vv_fleet *fleet, uint32_t number);
-/* A node knows the class. VV_NO_MEMORY. */
-VV_MUST_CHECK enum vv_status vv_fleet_note_heard(struct vv_fleet *fleet, uint32_t number,
-                                                 uint32_t node);
-/* The store has confirmed what was told; or it may be gone. */
-void vv_fleet_classes_confirmed(struct vv_fleet *fleet);
-void vv_fleet_classes_lost(struct vv_fleet *fleet);
-void vv_fleet_free_classes(struct vv_fleet *fleet);
 
 /* ---- learn.c: for shared->learn; under `learning` ---- */
 enum vv_status vv_fleet_take(void *fleet, const struct vv_told *told);

@@ -72,23 +72,20 @@ struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant)
     vv_registry_stamped_retention(registry, tenant, &terms.retention_ns, &terms.retention_stamp);
     vv_registry_stamped_late(registry, tenant, &terms.late, &terms.late_stamp);
     terms.whole = vv_registry_whole(registry, tenant);
-    terms.patterns = vv_registry_stamped_patterns(registry, tenant, &terms.patterns_stamp);
     return terms;
 }
 
 struct vv_terms vv_terms_told(const struct vv_told_content *content)
 {
-    return (struct vv_terms){content->retention_ns,  content->retention_stamp, content->late,
-                             content->late_stamp,    content->whole,           content->patterns,
-                             content->patterns_stamp};
+    return (struct vv_terms){content->retention_ns, content->retention_stamp, content->late,
+                             content->late_stamp, content->whole};
 }
 
 uint64_t vv_known_terms(struct vv_terms terms)
 {
     const uint64_t words[] = {(uint64_t)terms.retention_ns, terms.retention_stamp,
                               vv_late_pack(terms.late),     terms.late_stamp,
-                              (uint64_t)terms.whole.from,   (uint64_t)terms.whole.kept_ns,
-                              terms.patterns_stamp,         vv_known_hash(terms.patterns, 0)};
+                              (uint64_t)terms.whole.from,   (uint64_t)terms.whole.kept_ns};
     return vv_known_hash((struct vv_str){(const char *)words, sizeof words}, 0);
 }
 

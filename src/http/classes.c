@@ -32,9 +32,6 @@ void vv_write_classes(struct vv_registry *registry, uint32_t tenant, struct vv_b
         write_measurements(registry, classes[i], body);
         vv_write_retention(body, vv_registry_retention(registry, classes[i]));
         vv_write_tiers(registry, classes[i], body);
-        if (!vv_registry_class_is_ready(registry, classes[i])) {
-            vv_buffer_text(body, ",\"ready\":false");
-        }
         vv_buffer_text(body, i == 0 ? "}}" : "}");
     }
 }
@@ -189,7 +186,6 @@ enum vv_status vv_check_classes(struct vv_registry *registry, struct vv_str tena
     bool is_known = vv_registry_tenant(registry, tenant, false, &number, &ignored) == VV_OK;
     number = is_known ? number : VV_REGISTRY_NONE;
     size_t n = is_known ? vv_registry_classes(registry, number, known) : 0;
-    size_t n_new = 0;
     const char *name = NULL;
     json_t *object = NULL;
     json_object_foreach(classes, name, object)
@@ -200,14 +196,14 @@ enum vv_status vv_check_classes(struct vv_registry *registry, struct vv_str tena
         if (status != VV_OK) {
             return refuse(class, 0, status, error);
         }
-        n_new += is_new;
+        n += is_new;
     }
-    return n_new == 0 || n + n_new <= VV_CLASSES_SET_MAX
+    return n <= VV_CLASSES_OF_TENANT_MAX
                ? VV_OK
                : vv_error_set(error, VV_TOO_LARGE,
                               "a tenant has %d classes at most, and with these it would have %zu: "
                               "give some of them more measurements",
-                              VV_CLASSES_SET_MAX, n + n_new);
+                              VV_CLASSES_OF_TENANT_MAX, n);
 }
 
 enum vv_status vv_apply_classes(struct vv_engine *engine, struct vv_str tenant, json_t *classes,

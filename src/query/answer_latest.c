@@ -160,7 +160,7 @@ static enum vv_status begin_look(struct vv_result *result, struct vv_error *erro
     }
     bool certain = answer->n_found == answer->n;
     struct vv_scan_options options = {
-        .place = metrics[answer->first].place,
+        .place = vv_result_place(result, &metrics[answer->first]),
         .source = selection->sources[answer->source],
         .measurement = metrics[answer->first].measurement,
         .metrics = answer->metrics + answer->first,

@@ -63,7 +63,11 @@ enum vv_status vv_scan_open(const struct vv_query_context *context,
         return VV_NO_MEMORY;
     }
     scan->left = clip_to_source(context, options);
-    vv_scan_begin_lanes(scan, options->place);
+    scan->n_lanes = vv_registry_plan_regions(context->registry);
+    for (uint8_t region = 0; region < scan->n_lanes; region++) {
+        scan->lanes[region].tenant = options->place;
+        scan->lanes[region].region = region;
+    }
     scan->width =
         options->few ? 1 : VV_SCAN_WIDTH_MAX; /* rounded up to a span where one is known */
     *scan_out = scan;

@@ -79,7 +79,8 @@ enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t ten
         return status;
     }
     if (vv_registry_classes(registry, tenant, known) == VV_CLASSES_OF_TENANT_MAX) {
-        return vv_error_set(error, VV_TOO_LARGE, "a tenant has %d classes at most",
+        return vv_error_set(error, VV_TOO_LARGE,
+                            "a tenant has %d classes at most: give one of them more measurements",
                             VV_CLASSES_OF_TENANT_MAX);
     }
     struct vv_str full = place_name(vv_registry_tenant_name(registry, tenant), name, room);
@@ -154,28 +155,14 @@ static size_t fit_of(struct vv_str pattern, struct vv_str name)
     return fits ? said + 1 : 0;
 }
 
-bool vv_registry_class_is_ready(struct vv_registry *registry, uint32_t number)
-{
-    struct vv_tenant *place = vv_tenant_at(registry, number);
-    return !vv_registry_is_shared(registry) ||
-           (place && atomic_load_explicit(&place->is_ready, memory_order_acquire));
-}
-
-void vv_registry_set_class_ready(struct vv_registry *registry, uint32_t number)
-{
-    atomic_store_explicit(&vv_tenant_at(registry, number)->is_ready, true, memory_order_release);
-}
-
-static uint32_t match(struct vv_registry *registry, uint32_t tenant, struct vv_str name,
-                      bool only_ready)
+uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name)
 {
     uint32_t best = tenant;
     size_t best_fit = 0;
     uint32_t next = first_of(vv_tenant_at(registry, tenant));
     while (next > 0) {
         struct vv_tenant *place = vv_tenant_at(registry, next - 1);
-        bool counts = !only_ready || vv_registry_class_is_ready(registry, next - 1);
-        struct vv_str patterns = counts ? patterns_of(place) : (struct vv_str){"", 0};
+        struct vv_str patterns = patterns_of(place);
         struct vv_str pattern;
         while (vv_class_next_pattern(&patterns, &pattern)) {
             size_t fit = fit_of(pattern, name);
@@ -185,17 +172,6 @@ static uint32_t match(struct vv_registry *registry, uint32_t tenant, struct vv_s
         next = place->class_next;
     }
     return best;
-}
-
-uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name)
-{
-    return match(registry, tenant, name, false);
-}
-
-uint32_t vv_registry_match_ready_class(struct vv_registry *registry, uint32_t tenant,
-                                       struct vv_str name)
-{
-    return match(registry, tenant, name, true);
 }
 
 enum vv_status vv_class_keep_patterns(struct vv_registry *registry, uint32_t number,
@@ -210,19 +186,6 @@ enum vv_status vv_class_keep_patterns(struct vv_registry *registry, uint32_t num
     return VV_OK;
 }
 
-/* Under the tenants' lock. */
-static enum vv_status set_patterns(struct vv_registry *registry, uint32_t number,
-                                   struct vv_str patterns, vv_stamp stamp)
-{
-    struct vv_tenant *place = vv_tenant_at(registry, number);
-    enum vv_status status = vv_class_keep_patterns(registry, number, patterns);
-    if (status == VV_OK) {
-        place->patterns_stamp = stamp;
-        vv_state_change(&place->state);
-    }
-    return status;
-}
-
 enum vv_status vv_registry_set_class_patterns(struct vv_registry *registry, uint32_t number,
                                               struct vv_str patterns, struct vv_error *error)
 {
@@ -235,95 +198,20 @@ enum vv_status vv_registry_set_class_patterns(struct vv_registry *registry, uint
         return status;
     }
     pthread_mutex_lock(&registry->tenants.lock);
-    status = set_patterns(registry, number, patterns,
-                          vv_registry_stamp_above(registry, place->patterns_stamp));
+    status = vv_class_keep_patterns(registry, number, patterns);
+    if (status == VV_OK) {
+        vv_state_change(&place->state);
+    }
     pthread_mutex_unlock(&registry->tenants.lock);
     return status == VV_OK ? VV_OK : vv_error_set(error, status, "out of memory: try again later");
-}
-
-struct vv_str vv_registry_stamped_patterns(struct vv_registry *registry, uint32_t number,
-                                           vv_stamp *stamp_out)
-{
-    struct vv_tenant *place = vv_tenant_at(registry, number);
-    struct vv_str patterns = {"", 0};
-    *stamp_out = 0;
-    if (place) {
-        pthread_mutex_lock(&registry->tenants.lock);
-        patterns = patterns_of(place);
-        *stamp_out = place->patterns_stamp;
-        pthread_mutex_unlock(&registry->tenants.lock);
-    }
-    return patterns;
-}
-
-static bool is_later(struct vv_str a, struct vv_str b)
-{
-    size_t shorter = a.size < b.size ? a.size : b.size;
-    int order = shorter > 0 ? memcmp(a.data, b.data, shorter) : 0;
-    return order != 0 ? order > 0 : a.size > b.size;
-}
-
-enum vv_status vv_registry_learn_patterns(struct vv_registry *registry, uint32_t number,
-                                          struct vv_str patterns, vv_stamp stamp,
-                                          struct vv_error *error)
-{
-    struct vv_tenant *place = vv_tenant_at(registry, number);
-    if (!place || !vv_class_patterns_are_good(patterns)) {
-        return vv_error_set(error, VV_INVALID, "what a class takes is damaged");
-    }
-    enum vv_status status = vv_registry_check_room(registry, error);
-    pthread_mutex_lock(&registry->tenants.lock);
-    bool is_newer = stamp > place->patterns_stamp ||
-                    (stamp == place->patterns_stamp && is_later(patterns, patterns_of(place)));
-    if (is_newer && status == VV_OK) {
-        status = set_patterns(registry, number, patterns, stamp);
-    }
-    pthread_mutex_unlock(&registry->tenants.lock);
-    return is_newer ? status : VV_OK;
 }
 
 /* ---- places ---- */
 
 uint32_t vv_registry_place(struct vv_registry *registry, uint32_t number)
 {
-    struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    return measurement ? atomic_load_explicit(&measurement->place, memory_order_acquire)
-                       : VV_REGISTRY_NONE;
-}
-
-bool vv_registry_is_placed(struct vv_registry *registry, uint32_t number)
-{
-    struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    return measurement && atomic_load_explicit(&measurement->is_placed, memory_order_acquire);
-}
-
-bool vv_registry_set_place(struct vv_registry *registry, uint32_t number, uint32_t place)
-{
-    struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    if (!measurement) {
-        return true;
-    }
-    pthread_mutex_lock(&registry->metrics.lock);
-    bool is_new = !atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
-    if (is_new) {
-        vv_measurement_place(registry, measurement, place, true);
-        vv_state_change(&measurement->state);
-    }
-    bool agrees = vv_registry_place(registry, number) == place;
-    pthread_mutex_unlock(&registry->metrics.lock);
-    return agrees;
-}
-
-uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from)
-{
-    bool has_any = atomic_load_explicit(&registry->n_unplaced, memory_order_relaxed) > 0;
-    uint32_t end = has_any ? vv_registry_measurement_count(registry) : 0;
-    for (uint32_t i = from; i < end; i++) {
-        if (vv_measurement_at(registry, i) && !vv_registry_is_placed(registry, i)) {
-            return i;
-        }
-    }
-    return VV_REGISTRY_NONE;
+    const struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement ? measurement->place : VV_REGISTRY_NONE;
 }
 
 uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name)

@@ -90,8 +90,6 @@ struct vv_tenant {
     _Atomic uint32_t class_first;           /* of a tenant: the number of a class + 1, 0: none */
     uint32_t class_next; /* of a class: the next one, likewise; set before it is linked */
     _Atomic(const struct vv_text *) patterns; /* of a class; NULL: "" */
-    vv_stamp patterns_stamp;                  /* 0: none; under the tenants' lock */
-    _Atomic bool is_ready;                    /* a class that all nodes know */
     struct vv_index index;
 };
 
@@ -99,8 +97,7 @@ struct vv_measurement {
     _Atomic(const struct vv_text *) name;
     vv_object_state state;
     uint32_t tenant;
-    _Atomic uint32_t place; /* of its points: the tenant, or a class of it */
-    _Atomic bool is_placed; /* all nodes have agreed on that; set after it */
+    uint32_t place; /* of its points: the tenant, or a class of it */
     _Atomic(uint32_t) n_metrics;
 };
 
@@ -170,8 +167,6 @@ struct vv_registry {
     _Atomic size_t history_bytes;
     _Atomic uint64_t tag_values;
     _Atomic uint64_t tag_changes;
-
-    _Atomic uint32_t n_unplaced; /* measurements */
 
     struct vv_objects tenants;
     struct vv_objects measurements;
@@ -250,11 +245,8 @@ bool vv_class_patterns_are_good(struct vv_str patterns);
 VV_MUST_CHECK enum vv_status vv_class_keep_patterns(struct vv_registry *registry, uint32_t number,
                                                     struct vv_str patterns);
 VV_MUST_CHECK enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number,
-                                                uint32_t tenant, uint32_t place, bool is_placed,
-                                                struct vv_str name, uint64_t state);
-/* Takes a place, under the kind's lock; the version stays: that is the caller's. */
-void vv_measurement_place(struct vv_registry *registry, struct vv_measurement *measurement,
-                          uint32_t place, bool is_placed);
+                                                uint32_t tenant, uint32_t place, struct vv_str name,
+                                                uint64_t state);
 VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number,
                                            uint32_t measurement, struct vv_str field,
                                            enum vv_value_type type, uint64_t state,

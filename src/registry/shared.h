@@ -42,27 +42,6 @@ VV_MUST_CHECK enum vv_status vv_registry_learn_late(struct vv_registry *registry
                                                     struct vv_late late, vv_stamp stamp,
                                                     struct vv_error *error);
 
-/* What a class takes, and when that was set, as with the retention; of equal stamps the text that
- * comes later counts. */
-struct vv_str vv_registry_stamped_patterns(struct vv_registry *registry, uint32_t number,
-                                           vv_stamp *stamp_out);
-VV_MUST_CHECK enum vv_status vv_registry_learn_patterns(struct vv_registry *registry,
-                                                        uint32_t number, struct vv_str patterns,
-                                                        vv_stamp stamp, struct vv_error *error);
-
-/* All nodes know the class, so that new measurements may go there, from now on. */
-void vv_registry_set_class_ready(struct vv_registry *registry, uint32_t number);
-
-/* Whether all nodes have agreed on the place of a measurement: before that nothing of it is stored,
- * and vv_registry_place is a guess. A registry that is not shared places them as it makes them. */
-bool vv_registry_is_placed(struct vv_registry *registry, uint32_t measurement);
-/* It was agreed on: makes a new, unsettled version. False: another one was before, and stays. */
-VV_MUST_CHECK bool vv_registry_set_place(struct vv_registry *registry, uint32_t measurement,
-                                         uint32_t place);
-/* The first from this number on that has no place yet; VV_REGISTRY_NONE: there is none. Cheap then.
- */
-uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from);
-
 /* From when on all that was written lives as long as the retention says: what is older may have
  * been put when that was a shorter one, or the tier was off. */
 struct vv_whole {

@@ -306,9 +306,8 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
     return status;
 }
 
-/* Another node's mark may be seen before all is learnt that the node has told: where the
- * measurement lies, which tiers are above, and the source's plans, which say where units end and
- * where raw data lies. */
+/* Another node's mark may be seen before all is learnt that the node has told: which tiers are
+ * above, and the source's plans, which say where units end and where raw data lies. */
 static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct vv_span_key *key,
                                    struct vv_error *error)
 {
@@ -319,14 +318,11 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
     if (!sealer->options.store->ops->shared) {
         return VV_OK;
     }
-    uint32_t place = vv_registry_place_of(registry, key->partition.tenant);
-    bool lacks_place = vv_registry_place(registry, key->measurement) != place ||
-                       vv_registry_owner(registry, place) != tenant;
-    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, place).any;
+    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, tenant).any;
     bool lacks_plans = has_tiers && vv_registry_source_plans(registry, source).n == 0;
-    size_t n = vv_registry_unsettled(registry, place, unsettled);
-    bool lacks_tiers = n > 0 && unsettled[0] != place; /* which comes last */
-    return lacks_place || lacks_plans || lacks_tiers
+    size_t n = vv_registry_unsettled(registry, tenant, unsettled);
+    bool lacks_tiers = n > 0 && unsettled[0] != tenant; /* which comes last */
+    return lacks_plans || lacks_tiers
                ? vv_error_set(error, VV_OVERLOAD, "what another node told is not learnt yet")
                : VV_OK;
 }

@@ -111,7 +111,7 @@ try "take the tenant's tiers for those of a class" src/seal/stale.c \
 try "sweep the tenant for what is deleted of a class" src/engine/sweep.c \
   's.replace("return sweep->in_values ?", "return true ?")'
 try "forget a measurement's class at a restart" src/registry/records.c \
-  's.replace(": place != measurement->tenant ? FORM_PLACED", ": false ? FORM_PLACED")'
+  's.replace("is_placed = measurement->place != measurement->tenant;", "is_placed = false;")'
 
 # Cohorts.
 try "forget the cohort of what is stale" src/seal/stale.c \

@@ -51,7 +51,6 @@ struct fake_node {
     uint32_t plans_at_first_run; /* that it had told and confirmed by then */
     uint32_t runs;
     uint32_t confirms;
-    uint64_t parked_told;
     bool plans_away;  /* nobody can be asked for first plans */
     uint32_t damaged; /* what is parked of this source, and one; 0: nothing */
     struct fake_tentative tentative;
@@ -71,11 +70,6 @@ struct fake_plan {
     struct vv_plan plan;
 };
 
-struct fake_measurement {
-    char name[128]; /* tenant and measurement */
-    char class_name[VV_CLASS_NAME_MAX + 1];
-};
-
 struct fake_fleet {
     pthread_mutex_t lock;
     struct fake_node nodes[FAKE_NODES + 1]; /* by node number, from 1 */
@@ -83,9 +77,6 @@ struct fake_fleet {
     size_t n;
     struct fake_plan *plans;
     size_t n_plans;
-    struct fake_measurement places[64];
-    size_t n_places;
-    bool has_peers; /* nodes see each other */
     uint64_t sequence;
     struct vv_random random;
 };
@@ -272,32 +263,6 @@ static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_
     return status;
 }
 
-static inline enum vv_status fake_agree_places(struct vv_store *store, struct vv_place_wish *wishes,
-                                               size_t n, struct vv_error *error)
-{
-    pthread_mutex_lock(&hub.lock);
-    struct fake_node *node = &hub.nodes[fake_number(store)];
-    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
-        char name[128];
-        size_t at = 0;
-        snprintf(name, sizeof name, "%.*s/%.*s", VV_STR_ARG(wishes[i].tenant),
-                 VV_STR_ARG(wishes[i].measurement));
-        while (at < hub.n_places && strcmp(hub.places[at].name, name) != 0) {
-            at++;
-        }
-        if (at == hub.n_places) {
-            vv_invariant(at < sizeof hub.places / sizeof *hub.places);
-            memcpy(hub.places[at].name, name, sizeof name);
-            memcpy(hub.places[at].class_name, wishes[i].class_name, sizeof wishes[i].class_name);
-            hub.n_places++;
-        }
-        memcpy(wishes[i].class_name, hub.places[at].class_name, sizeof wishes[i].class_name);
-    }
-    pthread_mutex_unlock(&hub.lock);
-    return status;
-}
-
 /* What a node has told and not confirmed is gone. */
 static inline void fake_lose(uint32_t number)
 {
@@ -370,18 +335,10 @@ static inline enum vv_status fake_beat(struct vv_store *store, int64_t until_ns,
 
 static inline size_t fake_peers(struct vv_store *store, struct vv_peer *peers_out, size_t max)
 {
-    uint32_t own = fake_number(store);
-    size_t n = 0;
-    for (uint32_t i = 1; i <= FAKE_NODES && hub.has_peers; i++) {
-        if (i != own && hub.nodes[i].store) {
-            if (n < max) {
-                peers_out[n] = (struct vv_peer){
-                    .node = i, .region = hub.nodes[i].region != hub.nodes[own].region};
-            }
-            n++;
-        }
-    }
-    return n;
+    (void)store;
+    (void)peers_out;
+    (void)max;
+    return 0;
 }
 
 static inline enum vv_status fake_begin_seal(struct vv_store *store, const struct vv_mark *marks,
@@ -413,7 +370,8 @@ static inline bool fake_has_parked_below(struct vv_store *store,
 
 static inline void fake_parked(struct vv_store *store, struct vv_parked *parked_out)
 {
-    *parked_out = (struct vv_parked){.n_told = hub.nodes[fake_number(store)].parked_told};
+    (void)store;
+    *parked_out = (struct vv_parked){0};
 }
 
 static inline size_t fake_tentative(struct vv_store *store, struct vv_first_plan *plans_out,
@@ -512,7 +470,6 @@ static const struct vv_shared_ops hub_shared = {
     .tell = fake_tell,
     .learn = fake_learn,
     .agree_plans = fake_agree,
-    .agree_places = fake_agree_places,
     .beat = fake_beat,
     .peers = fake_peers,
     .begin_seal = fake_begin_seal,

@@ -49,7 +49,7 @@ bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *part
     if (atomic_load(&store->parking.n_runs) == 0 || !vv_space_of_name(name, &tier)) {
         return false;
     }
-    struct vv_str owner = vv_space_place_name(name);
+    struct vv_str owner = vv_space_tenant_name(name);
     bool found = is_named(store, owner, &number) && has_source(store, number, partition->source);
     found = found || (vv_cassandra_late_space(store, partition->tenant, &number) &&
                       has_source(store, number, partition->source));

@@ -9,10 +9,9 @@
 
 #define AGREEMENT_TIMEOUT_MS 60000
 
-/* Tables that are new are made like all that are missing; 2: of late points, 3: of places. */
+/* 2: tables of late points, which are made like all that are missing. */
 static const char *const step_2[] = {NULL};
-static const char *const step_3[] = {NULL};
-static const struct vv_schema_step all_steps[] = {{2, step_2}, {3, step_3}};
+static const struct vv_schema_step all_steps[] = {{2, step_2}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */

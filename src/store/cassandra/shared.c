@@ -17,7 +17,6 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .tell = vv_shared_tell,
     .learn = vv_shared_learn,
     .agree_plans = vv_shared_agree_plans,
-    .agree_places = vv_shared_agree_places,
     .beat = vv_shared_beat,
     .peers = vv_shared_peers,
     .regions = vv_shared_regions,
@@ -143,15 +142,8 @@ static bool prepare_tables(struct vv_cassandra *store)
                              "SELECT valid_from, bucket_ns, span_ns, splits FROM @ WHERE "
                              "region = ? AND tenant = ? AND source = ?",
                              "plans");
-    shared->put_place = vv_cassandra_prepare(store,
-                                             "INSERT INTO @ (region, tenant, measurement, class) "
-                                             "VALUES (?, ?, ?, ?) IF NOT EXISTS",
-                                             "places");
-    shared->read_place = vv_cassandra_prepare(
-        store, "SELECT class FROM @ WHERE region = ? AND tenant = ? AND measurement = ?", "places");
-    return shared->put_place && shared->read_place && shared->join && shared->put_beat &&
-           shared->say_slot && shared->put_definition && shared->put_change && shared->put_plan &&
-           shared->read_plan && shared->read_plans;
+    return shared->join && shared->put_beat && shared->say_slot && shared->put_definition &&
+           shared->put_change && shared->put_plan && shared->read_plan && shared->read_plans;
 }
 
 static bool prepare_ledger(struct vv_cassandra *store)

@@ -21,9 +21,8 @@ void fleet_set_tiers(struct fleet_node *node)
     struct fleet_world *world = node->world;
     int64_t retention_ns[VV_SPACES];
     struct vv_error error = {0};
-    bool keeps_them = world->has_classes && world->begins_with_tiers;
-    if (!node->engine || !fleet_is_free(node) || keeps_them) {
-        return; /* what is built of tiers that are kept for longer is looked at without classes */
+    if (!node->engine || !fleet_is_free(node)) {
+        return;
     }
     for (int tier = 0; tier < VV_SPACES; tier++) { /* those that are on stay so */
         retention_ns[tier] = vv_random_below(&world->random, 3) ? 0 : VV_RETENTION_AS_IS;
@@ -185,9 +184,8 @@ static void note_answered(const struct question *question, const struct row *row
 static void see_row(const struct question *question, const char *line, struct answered *answered)
 {
     struct row row;
-    if (sscanf(line, "host=s%zu,%*[a-z0-9].f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf", &row.source,
-               &row.field, &row.time, &row.count, &row.sum, &row.min, &row.max, &row.first,
-               &row.last) != 9 ||
+    if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf", &row.source, &row.field,
+               &row.time, &row.count, &row.sum, &row.min, &row.max, &row.first, &row.last) != 9 ||
         row.source >= TRUTH_SOURCES || row.field >= TRUTH_FIELDS) {
         fleet_fail(question->node->world, "cannot read the answer's line: %s", line);
         return;
@@ -256,16 +254,9 @@ static bool can_be_asked(const struct question *question)
     if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) != VV_OK) {
         return false;
     }
-    uint32_t places[VV_PLACES_MAX];
-    size_t n = vv_registry_places(registry, tenant, places);
+    struct vv_tiers tiers = vv_registry_tiers(registry, tenant);
     size_t tier = question->wish - 2;
-    for (size_t i = 0; i < n && question->wish >= 2; i++) {
-        struct vv_tiers tiers = vv_registry_tiers(registry, places[i]);
-        if (tiers.spaces[tier] == VV_REGISTRY_NONE || tier > question->step) {
-            return false;
-        }
-    }
-    return true;
+    return question->wish < 2 || (tiers.spaces[tier] != VV_REGISTRY_NONE && tier <= question->step);
 }
 
 static enum vv_status ask(const struct question *question, struct vv_buffer *answer,
@@ -275,7 +266,7 @@ static enum vv_status ask(const struct question *question, struct vv_buffer *ans
     bool descending = vv_random_below(&node->world->random, 2);
     struct vv_parameter parameters[8] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
-        {VV_STR_LITERAL("metric"), fleet_metrics(node->world)},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count,sum,min,max,first,last")},
         {VV_STR_LITERAL("to"), VV_STR_LITERAL("2100-01-01T00:00:00Z")},

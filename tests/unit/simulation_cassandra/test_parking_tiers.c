@@ -15,8 +15,7 @@ static struct vv_span_key unit_of(enum vv_space tier, uint32_t source)
 {
     const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_DAY, 1};
     struct vv_unit unit = vv_unit_of(tier, &plan, 1, START);
-    uint32_t spaces = raw_tenant == CLASS ? CLASS_SPACES : SPACES;
-    return vv_unit_key(tier, spaces + (uint32_t)tier, source, 1, unit.from);
+    return vv_unit_key(tier, SPACES + (uint32_t)tier, source, 1, unit.from);
 }
 
 /* As the flush does it when raw data has landed or is parked, without what it waits for. */
@@ -127,13 +126,6 @@ static void what_makes_units_stale_waits_for_what_is_parked(void **state)
     assert_int_equal(b.store->ops->shared->learn(b.store, ignore, NULL, NULL), VV_OK);
 }
 
-/* As any place has its raw data and its tiers. */
-static void nor_is_a_unit_of_a_class_stale_before_what_is_below(void **state)
-{
-    raw_tenant = CLASS;
-    what_makes_units_stale_waits_for_what_is_parked(state);
-}
-
 static void its_own_node_sees_at_once_what_is_stale(void **state)
 {
     (void)state;
@@ -174,8 +166,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_makes_units_stale_waits_for_what_is_parked, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(nor_is_a_unit_of_a_class_stale_before_what_is_below, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(its_own_node_sees_at_once_what_is_stale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beats_wait_for_units_to_be_stale, set_up, tear_down),
