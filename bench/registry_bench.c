@@ -98,7 +98,7 @@ static void measure_texts(struct bench *bench)
 
 static void make_all(struct bench *bench, const char *what)
 {
-    const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1};
+    const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0};
     struct vv_error error = {0};
     int64_t start_ns = now_ns();
     for (uint32_t i = 0; i < bench->sources; i++) {

@@ -185,6 +185,7 @@ struct vv_plan_wish {
     int64_t bucket_ns;
     int64_t span_ns;
     uint16_t splits;
+    bool is_alone; /* its runs are shared no more: it sends much */
 };
 /* Gives a source another plan from the earliest date that is safe: *plan_out tells it; the present
  * one when nothing changes. VV_NOT_FOUND, also for a source that has no plan yet; VV_INVALID;

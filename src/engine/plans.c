@@ -72,6 +72,10 @@ static enum vv_status complete(struct vv_engine *engine, uint32_t source,
         .span_ns = wish->span_ns ? wish->span_ns : present->span_ns,
         .splits = wish->splits ? wish->splits : present->splits,
     };
+    if (!wish->is_alone && plan.splits == 1 &&
+        plan.bucket_ns <= present->bucket_ns) { /* it holds no more */
+        plan.share_bits = present->share_bits;
+    }
     if (wish->span_ns == 0 && plan.bucket_ns % plan.span_ns != 0) {
         plan.span_ns = plan.bucket_ns % VV_HOUR == 0 ? VV_HOUR : plan.bucket_ns;
     }
@@ -260,7 +264,7 @@ static bool wants_change(struct vv_engine *engine, const struct vv_load_source *
     if (engine->settings.splits > 1) {
         plan.splits = (uint16_t)engine->settings.splits;
     }
-    *wish_out = (struct vv_plan_wish){plan.bucket_ns, plan.span_ns, plan.splits};
+    *wish_out = (struct vv_plan_wish){plan.bucket_ns, plan.span_ns, plan.splits, true};
     return 2 * vv_plan_load(&plan, seen->load, seen->range_ns) <=
            vv_plan_load(present, seen->load, seen->range_ns);
 }

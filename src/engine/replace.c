@@ -466,7 +466,7 @@ static enum vv_status replace_day(struct replacing *replacing, struct vv_generat
     struct vv_engine *engine = replacing->engine;
     enum vv_status status = check_series(replacing, generation);
     if (status == VV_OK) {
-        status = vv_generation_walk(generation, replace_series, replacing);
+        status = vv_generation_walk(generation, NULL, replace_series, replacing);
     }
     struct vv_piece_list *records = &replacing->records;
     if (status == VV_OK && records->n > 0) {

@@ -214,7 +214,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
                                   .is_late = number != place_of(engine),
                                   .frozen = sweep->frozen,
                                   .error = error};
-        read.partition.split = split;
+        read.partition.split = vv_split_name(bucket, split);
         status = engine->store->ops->read(engine->store, &read, mark_span, &marking, error);
         *reads += 1;
     }
@@ -252,7 +252,7 @@ static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_buc
     };
     enum vv_status status = VV_OK;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
-        removal.partition.split = split;
+        removal.partition.split = vv_split_name(bucket, split);
         status = engine->store->ops->remove_values(engine->store, &removal, error);
         *reads += 1;
     }

@@ -15,7 +15,7 @@
  *   source       u8 flags: 1 when the id is the whole tag set
  *   tags         their number; for each: key, value
  *   plan         u8 flags as of a source, number of plans (this one and all before it); for each:
- *                from in ns (signed), bucket in ns, span in ns, splits; the last is from `item`
+ *                from in ns (signed), bucket in ns, span in ns, division; the last is from `item`
  *   markers      u8 flags as of a source, number of markers; for each: u8 scope, u8 flags (1:
  * swept), from in ns (signed), to in ns (signed), u64 stamp, of a measurement or a metric the
  *                measurement's name, of a metric its field and u8 type
@@ -51,7 +51,7 @@ static void encode_plans(const struct vv_told_content *content, struct vv_buffer
         vv_buffer_zigzag(buffer, content->plans[i].from_ns);
         vv_buffer_varint(buffer, (uint64_t)content->plans[i].bucket_ns);
         vv_buffer_varint(buffer, (uint64_t)content->plans[i].span_ns);
-        vv_buffer_varint(buffer, content->plans[i].splits);
+        vv_buffer_varint(buffer, vv_plan_division(&content->plans[i]));
     }
 }
 
@@ -196,9 +196,8 @@ static bool read_plans(struct vv_reader *reader, int64_t item, struct vv_told_co
         out->plans[i] = (struct vv_plan){.from_ns = vv_reader_zigzag(reader)};
         out->plans[i].bucket_ns = (int64_t)vv_reader_varint(reader);
         out->plans[i].span_ns = (int64_t)vv_reader_varint(reader);
-        uint64_t splits = vv_reader_varint(reader);
-        out->plans[i].splits = (uint16_t)splits;
-        good = splits <= VV_SPLITS_MAX && out->plans[i].from_ns <= VV_TIME_MAX;
+        good = vv_plan_divide(&out->plans[i], vv_reader_varint(reader)) &&
+               out->plans[i].from_ns <= VV_TIME_MAX;
     }
     out->n = good ? (size_t)n : 0;
     return good && out->plans[n - 1].from_ns == item;

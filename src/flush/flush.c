@@ -35,14 +35,19 @@ struct flush {
 
 /* ---- plans ---- */
 
+/* May be longer than an int64 tells. */
+static int64_t length_of(int64_t low, int64_t high)
+{
+    uint64_t range = (uint64_t)high - (uint64_t)low;
+    return range < INT64_MAX ? (int64_t)range : INT64_MAX;
+}
+
 struct vv_plan vv_flush_choose_plan(const struct vv_flush_options *options, uint32_t source,
                                     uint64_t rows, int64_t low, int64_t high)
 {
     uint32_t tenant = vv_registry_source_tenant(options->registry, source);
-    uint64_t range = (uint64_t)high - (uint64_t)low; /* may be longer than an int64 */
-    int64_t range_ns = range < INT64_MAX ? (int64_t)range : INT64_MAX;
-    struct vv_plan plan =
-        vv_plan_choose(rows, range_ns, vv_registry_bucket_max(options->registry, tenant));
+    struct vv_plan plan = vv_plan_choose(rows, length_of(low, high),
+                                         vv_registry_bucket_max(options->registry, tenant));
     struct vv_plan wanted = plan;
     wanted.bucket_ns = options->bucket_ns ? options->bucket_ns : plan.bucket_ns;
     wanted.span_ns = options->span_ns ? options->span_ns : plan.span_ns;
@@ -97,6 +102,14 @@ static enum vv_status agree(struct agreeing *agreeing)
     return status;
 }
 
+/* Single values are not shared. */
+static bool shares_runs(const struct flush *flush, uint32_t tenant)
+{
+    struct vv_store *store = flush->options->store;
+    return store->ops->shared->order &&
+           !(store->ops->values_max && store->ops->values_max(store, tenant) > 0);
+}
+
 static enum vv_status look_at_series(void *context, uint32_t source, uint64_t rows, int64_t first,
                                      int64_t last)
 {
@@ -107,11 +120,17 @@ static enum vv_status look_at_series(void *context, uint32_t source, uint64_t ro
         return VV_OK;
     }
     agreeing->source = source;
-    agreeing->plans[agreeing->n++] = (struct vv_first_plan){
+    struct vv_first_plan *chosen = &agreeing->plans[agreeing->n++];
+    *chosen = (struct vv_first_plan){
         .tenant = vv_registry_source_tenant(registry, source),
         .source = source,
         .plan = vv_flush_choose_plan(agreeing->flush->options, source, rows, first, last),
     };
+    if (shares_runs(agreeing->flush, chosen->tenant)) {
+        uint64_t sources = vv_registry_tenant_sources(registry, chosen->tenant);
+        chosen->plan.share_bits =
+            vv_plan_choose_share(&chosen->plan, sources, rows, length_of(first, last));
+    }
     return agreeing->n == PLANS_AT_ONCE ? agree(agreeing) : VV_OK;
 }
 
@@ -250,7 +269,7 @@ static uint32_t next_part(struct flush *flush, const struct vv_span_key *key)
         flush->span = *key;
         flush->span_open = true;
     }
-    return flush->parts[key->partition.split]++;
+    return flush->parts[vv_split_index(key->partition.split)]++;
 }
 
 /* The same whenever the flush is repeated. */
@@ -516,6 +535,22 @@ static int64_t over_at(const struct flush *flush)
     return now_ns > run_ns ? now_ns : run_ns;
 }
 
+static uint64_t order_of(void *context, uint32_t source)
+{
+    const struct flush *flush = context;
+    struct vv_store *store = flush->options->store;
+    return store->ops->shared->order(
+        store, vv_registry_source_tenant(flush->options->registry, source), source);
+}
+
+static enum vv_status walk(struct flush *flush, struct vv_generation *generation)
+{
+    const struct vv_shared_ops *shared = flush->options->store->ops->shared;
+    const struct vv_head_order order = {order_of, flush};
+    bool is_ordered = flush->options->fleet && shared && shared->order;
+    return vv_generation_walk(generation, is_ordered ? &order : NULL, flush_series, flush);
+}
+
 static enum vv_status confirm_fleet(void *context, struct vv_error *error)
 {
     return vv_fleet_confirm(context, error);
@@ -552,7 +587,7 @@ enum vv_status vv_flush_generation(const struct vv_flush_options *options,
     flush.encoder.bytes_max = RUN_BYTES_MAX;
     enum vv_status status = agree_on_plans(&flush, generation);
     if (status == VV_OK) {
-        status = vv_generation_walk(generation, flush_series, &flush);
+        status = walk(&flush, generation);
     }
     if (status == VV_OK && flush.later.n > 0) {
         status = make_stale(&flush);

@@ -113,6 +113,7 @@ void vv_load_add(struct vv_load *load, const struct vv_load_rows *rows)
     slot->first_ns = rows->first_ns < slot->first_ns ? rows->first_ns : slot->first_ns;
     slot->last_ns = rows->last_ns > slot->last_ns ? rows->last_ns : slot->last_ns;
     uint64_t most = (uint64_t)VV_SPLIT_LOAD_MAX * rows->bucket.splits;
+    most = rows->bucket.share_bits > 0 ? 2 * VV_SHARED_LOAD_MAX : most;
     const struct vv_plan plan = {.bucket_ns = rows->bucket.bucket_ns, .splits = 1};
     bool is_too_much =
         slot->load > most ||

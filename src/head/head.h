@@ -40,14 +40,23 @@ void vv_head_forget(struct vv_head *head);
 VV_MUST_CHECK enum vv_status vv_head_cut(struct vv_head *head,
                                          struct vv_generation **generation_out);
 
-/* Calls visit for each series of a cut generation, ascending by source, then measurement; rows are
- * all its rows, in the order of application, with columns ascending by metric; the type of a column
- * is VV_HEAD_UNTYPED unless its batches said it (then the caller's registry knows). rows belong to
- * the head, valid during the call. Anything but VV_OK stops and is returned. Storage thread. */
+/* In which order series are walked: by a number of their sources, then by source and measurement.
+ */
+struct vv_head_order {
+    uint64_t (*number)(void *context, uint32_t source);
+    void *context;
+};
+
+/* Calls visit for each series of a cut generation, ascending by source, then measurement, unless
+ * another order is wanted (NULL: none is): series of one source come together. rows are all its
+ * rows, in the order of application, with columns ascending by metric; the type of a column is
+ * VV_HEAD_UNTYPED unless its batches said it (then the caller's registry knows). rows belong to the
+ * head, valid during the call. Anything but VV_OK stops and is returned. Storage thread. */
 #define VV_HEAD_UNTYPED ((enum vv_value_type)2)
 typedef enum vv_status (*vv_head_visit)(void *context, uint32_t source, uint32_t measurement,
                                         struct vv_rows *rows);
 VV_MUST_CHECK enum vv_status vv_generation_walk(struct vv_generation *generation,
+                                                const struct vv_head_order *order,
                                                 vv_head_visit visit, void *context);
 /* The same series without their rows: how many, and their first and last time. */
 typedef enum vv_status (*vv_head_glance)(void *context, uint32_t source, uint64_t rows,

@@ -12,31 +12,44 @@ struct walker {
     size_t columns_capacity;
 };
 
-static int compare_series(const void *a, const void *b)
+struct entry {
+    uint64_t order;
+    struct vv_head_series *series;
+};
+
+static int compare_entries(const void *a, const void *b)
 {
-    const struct vv_head_series *x = *(struct vv_head_series *const *)a;
-    const struct vv_head_series *y = *(struct vv_head_series *const *)b;
+    const struct entry *left = a;
+    const struct entry *right = b;
+    if (left->order != right->order) {
+        return left->order < right->order ? -1 : 1;
+    }
+    const struct vv_head_series *x = left->series;
+    const struct vv_head_series *y = right->series;
     if (x->source != y->source) {
         return x->source < y->source ? -1 : 1;
     }
     return x->measurement < y->measurement ? -1 : x->measurement > y->measurement;
 }
 
-static struct vv_head_series **list_series(struct vv_generation *generation, size_t *n_out)
+static struct entry *list_series(struct vv_generation *generation,
+                                 const struct vv_head_order *order, size_t *n_out)
 {
     size_t n = 0;
     size_t total = atomic_load(&generation->series);
-    struct vv_head_series **list = malloc((total ? total : 1) * sizeof *list);
+    struct entry *list = malloc((total ? total : 1) * sizeof *list);
     for (size_t i = 0; list && i < VV_HEAD_SHARDS; i++) {
         const struct vv_head_shard *shard = &generation->shards[i];
         for (size_t slot = 0; slot < shard->n_slots; slot++) {
-            if (shard->slots[slot] && shard->slots[slot]->published) {
-                list[n++] = shard->slots[slot];
+            struct vv_head_series *series = shard->slots[slot];
+            if (series && series->published) {
+                list[n++] = (struct entry){
+                    order ? order->number(order->context, series->source) : 0, series};
             }
         }
     }
     if (list) {
-        qsort(list, n, sizeof *list, compare_series);
+        qsort(list, n, sizeof *list, compare_entries);
     }
     *n_out = n;
     return list;
@@ -166,17 +179,19 @@ static enum vv_status gather(struct walker *walker, const struct vv_head_series 
     return VV_OK;
 }
 
-enum vv_status vv_generation_walk(struct vv_generation *generation, vv_head_visit visit,
+enum vv_status vv_generation_walk(struct vv_generation *generation,
+                                  const struct vv_head_order *order, vv_head_visit visit,
                                   void *context)
 {
     size_t n;
-    struct vv_head_series **list = list_series(generation, &n);
+    struct entry *list = list_series(generation, order, &n);
     struct walker walker = {0};
     enum vv_status status = list ? VV_OK : VV_NO_MEMORY;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = gather(&walker, list[i]);
+        const struct vv_head_series *series = list[i].series;
+        status = gather(&walker, series);
         if (status == VV_OK) {
-            status = visit(context, list[i]->source, list[i]->measurement, &walker.rows);
+            status = visit(context, series->source, series->measurement, &walker.rows);
         }
     }
     walker.rows.n_columns = walker.columns_capacity;
@@ -189,11 +204,12 @@ enum vv_status vv_generation_glance(struct vv_generation *generation, vv_head_gl
                                     void *context)
 {
     size_t n;
-    struct vv_head_series **list = list_series(generation, &n);
+    struct entry *list = list_series(generation, NULL, &n);
     enum vv_status status = list ? VV_OK : VV_NO_MEMORY;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = visit(context, list[i]->source, list[i]->published, list[i]->time_min,
-                       list[i]->time_max);
+        const struct vv_head_series *series = list[i].series;
+        status =
+            visit(context, series->source, series->published, series->time_min, series->time_max);
     }
     free(list);
     return status;

@@ -44,6 +44,12 @@ enum vv_status vv_plan_check(const struct vv_plan *plan, struct vv_error *error)
         return vv_error_set(error, VV_INVALID, "a bucket must have between 1 and %d splits",
                             VV_SPLITS_MAX);
     }
+    struct vv_plan same;
+    if (!vv_plan_divide(&same, vv_plan_division(plan))) {
+        return vv_error_set(error, VV_INVALID,
+                            "runs are shared by sources without splits only, by %d to %d bits",
+                            VV_SHARE_BITS_MIN, VV_SHARE_BITS_MAX);
+    }
     return VV_OK;
 }
 
@@ -80,6 +86,7 @@ struct vv_bucket vv_bucket_of(const struct vv_plan *plans, size_t n, int64_t tim
         .bucket_ns = plan->bucket_ns,
         .span_ns = plan->span_ns,
         .splits = plan->splits,
+        .share_bits = plan->share_bits,
     };
 }
 
@@ -114,14 +121,14 @@ uint16_t vv_split_of(const struct vv_bucket *bucket, int64_t time)
 {
     vv_invariant(time >= bucket->start && time - bucket->start < bucket->bucket_ns);
     if (bucket->splits <= 1) {
-        return 0;
+        return vv_split_name(bucket, 0);
     }
     uint64_t slice_ns = (uint64_t)bucket->bucket_ns / (SLICES_PER_SPLIT * (uint64_t)bucket->splits);
     uint64_t slice = (uint64_t)(time - bucket->start) / slice_ns;
     uint64_t round = slice / bucket->splits;
     struct vv_random hash = {.state = (uint64_t)bucket->start ^ (round << 56)};
     uint64_t first = vv_random_below(&hash, bucket->splits);
-    return (uint16_t)((first + slice) % bucket->splits);
+    return vv_split_name(bucket, (uint16_t)((first + slice) % bucket->splits));
 }
 
 static int compare_i64(int64_t a, int64_t b)
@@ -200,6 +207,21 @@ struct vv_plan vv_plan_choose(uint64_t rows, int64_t range_ns, int64_t bucket_ns
 uint64_t vv_plan_load(const struct vv_plan *plan, uint64_t load, int64_t range_ns)
 {
     return rows_expected(load, range_ns > 0 ? range_ns : 1, plan->bucket_ns) / plan->splits;
+}
+
+uint8_t vv_plan_choose_share(const struct vv_plan *plan, uint64_t sources, uint64_t load,
+                             int64_t range_ns)
+{
+    uint8_t bits = VV_SHARE_BITS_MIN;
+    int64_t range = range_ns > CHOOSE_RANGE_MIN ? range_ns : CHOOSE_RANGE_MIN;
+    bool is_known = load >= CHOOSE_ROWS_MIN;
+    if (plan->splits > 1 || (is_known && vv_plan_load(plan, load, range) > VV_SHARED_LOAD_MAX)) {
+        return 0;
+    }
+    while (bits < VV_SHARE_BITS_MAX && sources >> bits >= VV_SHARERS) {
+        bits++;
+    }
+    return bits;
 }
 
 int64_t vv_plan_begin(int64_t bucket_ns, int64_t time)

@@ -201,7 +201,7 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch, const struct c
                       .source = source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns,
-                      .split = (uint16_t)cursor->split,
+                      .split = vv_split_name(bucket, (uint16_t)cursor->split),
                       .region = cursor->region},
         .measurement = cursor->measurement,
         .span_from = vv_span_of(bucket, from),
@@ -249,7 +249,7 @@ static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
                               .source = index,
                               .measurement = read->measurement,
                               .bucket = bucket,
-                              .split = read->partition.split,
+                              .split = vv_split_index(read->partition.split),
                               .ahead = cursor->ahead};
     return true;
 }

@@ -260,7 +260,7 @@ static void count_partition(struct vv_scan *scan, struct vv_lane *lane,
         lane->counted_ns = partition->bucket_ns;
         lane->counted_splits = 0;
     }
-    uint64_t bit = UINT64_C(1) << partition->split;
+    uint64_t bit = UINT64_C(1) << vv_split_index(partition->split);
     scan->facts->partitions_read += (lane->counted_splits & bit) == 0;
     lane->counted_splits |= bit;
 }
@@ -339,7 +339,7 @@ static enum vv_status add_bucket(struct vv_scan *scan, struct vv_lane *lane,
     };
     struct adding adding = {scan, lane, error};
     for (uint16_t split = 0; split < bucket->splits; split++) {
-        read.partition.split = split;
+        read.partition.split = vv_split_name(bucket, split);
         enum vv_status status = vv_fetch_read(scan->context, &read, add_piece, &adding, error);
         if (status != VV_OK && !is_left_out(scan, lane, status, range, error)) {
             return name_region(scan, lane, status, error);

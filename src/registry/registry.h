@@ -265,6 +265,8 @@ VV_MUST_CHECK enum vv_status vv_registry_source(struct vv_registry *registry, ui
 VV_MUST_CHECK enum vv_status vv_registry_source_by_id(struct vv_registry *registry, uint32_t tenant,
                                                       struct vv_str id, uint32_t *source_out);
 uint32_t vv_registry_source_count(struct vv_registry *registry);
+/* Of one tenant. */
+uint64_t vv_registry_tenant_sources(struct vv_registry *registry, uint32_t tenant);
 uint32_t vv_registry_source_tenant(struct vv_registry *registry, uint32_t source);
 struct vv_str vv_registry_source_id(struct vv_registry *registry, uint32_t source);
 /* The tag whose value the id is, which is not among the source's tags; data NULL where the tags

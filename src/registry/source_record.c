@@ -9,7 +9,7 @@
  *     number of tags in all versions together; for each: key, value
  *     number of versions, at least 1, oldest first; for each: from in ns (signed, ascending),
  *     number of tags, for each (ascending by key): its place in the list above
- *   number of plans; for each: from in ns (signed), bucket in ns, span in ns, splits
+ *   number of plans; for each: from in ns (signed), bucket in ns, span in ns, division
  */
 #include "registry/registry_private.h"
 #include "registry/text.h"
@@ -110,7 +110,7 @@ static void encode_plans(struct vv_plans plans, struct vv_buffer *buffer)
         vv_buffer_zigzag(buffer, plans.plans[i].from_ns);
         vv_buffer_varint(buffer, (uint64_t)plans.plans[i].bucket_ns);
         vv_buffer_varint(buffer, (uint64_t)plans.plans[i].span_ns);
-        vv_buffer_varint(buffer, plans.plans[i].splits);
+        vv_buffer_varint(buffer, vv_plan_division(&plans.plans[i]));
     }
 }
 
@@ -232,9 +232,7 @@ static enum vv_status read_plans(struct vv_reader *reader, struct vv_plan plans_
         plans_out[i] = (struct vv_plan){.from_ns = vv_reader_zigzag(reader)};
         plans_out[i].bucket_ns = (int64_t)vv_reader_varint(reader);
         plans_out[i].span_ns = (int64_t)vv_reader_varint(reader);
-        uint64_t splits = vv_reader_varint(reader);
-        plans_out[i].splits = (uint16_t)splits;
-        good = splits <= VV_SPLITS_MAX;
+        good = vv_plan_divide(&plans_out[i], vv_reader_varint(reader));
     }
     *n_out = good ? (size_t)n : 0;
     good = good && !reader->failed && vv_reader_left(reader) == 0 &&

@@ -256,6 +256,18 @@ enum vv_status vv_registry_source_by_id(struct vv_registry *registry, uint32_t t
     return *source_out == VV_REGISTRY_NONE ? VV_NOT_FOUND : VV_OK;
 }
 
+uint64_t vv_registry_tenant_sources(struct vv_registry *registry, uint32_t tenant_number)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, tenant_number);
+    if (!tenant) {
+        return 0;
+    }
+    pthread_rwlock_rdlock(&tenant->index.lock);
+    uint64_t n = roaring_bitmap_get_cardinality(tenant->index.sources);
+    pthread_rwlock_unlock(&tenant->index.lock);
+    return n;
+}
+
 uint32_t vv_registry_source_count(struct vv_registry *registry)
 {
     return vv_objects_end(&registry->sources);

@@ -184,8 +184,9 @@ static enum vv_status look_at_points(struct build *build, uint32_t number, uint3
                                      .span_from = vv_span_of(&bucket, at),
                                      .span_to = build->unit.to,
                                      .span_ns = bucket.span_ns};
-        for (; read.partition.split < bucket.splits && build->is_whole && status == VV_OK;
-             read.partition.split++) {
+        for (uint16_t split = 0; split < bucket.splits && build->is_whole && status == VV_OK;
+             split++) {
+            read.partition.split = vv_split_name(&bucket, split);
             status = look(build, &read);
         }
         at = bucket.end;

@@ -30,7 +30,7 @@ static bool is_all(const struct vv_sealer *sealer, const struct vv_mark *mark,
     struct vv_bucket bucket = vv_bucket_of(plans->plans, plans->n, mark->key.span_start);
     return bucket.start == partition->bucket_start && bucket.bucket_ns == partition->bucket_ns &&
            bucket.splits == 1 && bucket.span_ns == mark->span_ns &&
-           mark->key.span_start >= bucket.start &&
+           partition->split == vv_split_name(&bucket, 0) && mark->key.span_start >= bucket.start &&
            mark->key.span_start + mark->span_ns <= bucket.end;
 }
 

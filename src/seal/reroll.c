@@ -99,7 +99,7 @@ static enum vv_status prove_points(struct vv_look *look, uint32_t number, int64_
                               .source = look->source,
                               .bucket_start = bucket.start,
                               .bucket_ns = bucket.bucket_ns,
-                              .split = split},
+                              .split = vv_split_name(&bucket, split)},
                 .measurement = look->measurement,
                 .span_from = vv_span_of(&bucket, from),
                 .span_to = to < bucket.end ? to : bucket.end,

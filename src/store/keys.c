@@ -125,6 +125,10 @@ enum vv_status vv_key_check(const struct vv_span_key *key, struct vv_error *erro
                             "a bucket of %lld ns from %lld is outside of the times that are stored",
                             (long long)partition->bucket_ns, (long long)partition->bucket_start);
     }
+    if (!vv_split_is_name(partition->split)) {
+        return vv_error_set(error, VV_INVALID, "%u is no name of a split",
+                            (unsigned)partition->split);
+    }
     return VV_OK;
 }
 

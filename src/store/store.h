@@ -242,6 +242,9 @@ struct vv_shared_ops {
      * be delivered. */
     enum vv_status (*settle_plan)(struct vv_store *, uint32_t tenant, uint32_t source,
                                   const struct vv_plan *plans, size_t n, struct vv_error *);
+    /* Runs of sources that are near each other in the order of these numbers can be written
+     * together. Any thread. NULL: in no order. */
+    uint64_t (*order)(struct vv_store *, uint32_t tenant, uint32_t source);
     /* Delivers some of what is parked, if it is time; *more_out says whether to go on at once. */
     enum vv_status (*deliver)(struct vv_store *, bool *more_out, struct vv_error *);
 };

@@ -31,7 +31,7 @@ class Expiry(ClusterTest):
     SETTINGS = {"cassandra.slack": "1h", "partition.bucket": "5m", "partition.span": "5m",
                 "seal.lateness": "1s", "seal.quiet": "0s", "seal.spread": "1s",
                 "seal.interval": "200ms"}
-    EXPIRING = ("runs", "blocks_1h", "rows_1h")
+    EXPIRING = ("shared_runs", "blocks_1h", "rows_1h")
 
     @classmethod
     def setUpClass(cls):
@@ -141,7 +141,7 @@ class Expiry(ClusterTest):
         self.pass_until(begins[1] + BUCKET + LIFE + GRACE + MINUTE)
         self.write(server, self.now())
         self.settle(server)
-        self.wait_gone("runs", after[3]["runs"], {})
+        self.wait_gone("shared_runs", after[3]["shared_runs"], {})
         for table in ("blocks_1h", "rows_1h"):
             self.wait_gone(table, after[1][table], self.newer(after[3][table], after[1][table]))
         self.check_answers(server, 6, 1)

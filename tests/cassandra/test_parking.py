@@ -20,7 +20,7 @@ BUSY = {
     "ack.timeout": "3s",
 }
 KEYS = "tenant, source, bucket, bucket_s, split"
-KEYS_OF = {"runs": f"token(region, {KEYS})", "rows_forever": f"token({KEYS})"}
+KEYS_OF = {"shared_runs": "token(region, tenant, share, bucket, bucket_s)", "rows_forever": f"token({KEYS})"}
 TENANTS = ("t0", "t1")  # blocks, rows
 CALM = tuple(f"calm{n}" for n in range(8))
 SOURCES = 24            # of each tenant, before the outage; as many come during it
@@ -162,13 +162,13 @@ class Outage:
 
     def see_growth(self, threads):
         """What lives is delivered, nothing stays in head and journal."""
-        before = self.living("runs"), self.living("rows_forever")
+        before = self.living("shared_runs"), self.living("rows_forever")
         failures = self.metric("varve_flush_failures_total")
         recoveries = self.metric("varve_store_recoveries_total")
         self.wait_for(threads, 150)
         flushes = self.metric("varve_flushes_total")
         threads.wait_until(lambda: self.metric("varve_flushes_total") >= flushes + 5, "5 flushes")
-        after = self.living("runs"), self.living("rows_forever")
+        after = self.living("shared_runs"), self.living("rows_forever")
         self.expect(after[0] > before[0] and after[1] > before[1],
                     f"nothing was delivered: {before} {after}")
         self.notes["failed meanwhile"] = (

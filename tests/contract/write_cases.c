@@ -349,7 +349,7 @@ static void extreme_keys_are_kept_apart(void **state)
         {{0, 0, VV_TIME_MIN - VV_DAY, VV_DAY, 0, 0}, 0, VV_TIME_MIN - VV_DAY},
         {{0, 0, -VV_DAY, VV_DAY, 0, 0}, 0, -VV_DAY},
         {{0, 0, 0, VV_BUCKET_NS_MIN, 0, 0}, 0, 0},
-        {{UINT32_MAX, UINT32_MAX, VV_TIME_MAX, VV_BUCKET_NS_MAX, UINT16_MAX, 0},
+        {{UINT32_MAX, UINT32_MAX, VV_TIME_MAX, VV_BUCKET_NS_MAX, VV_SHARE_BITS_MAX << 8, 0},
          UINT32_MAX,
          VV_TIME_MAX},
     };

@@ -189,7 +189,7 @@ static inline struct pieces pipeline_pieces(struct pipeline *p, uint32_t source,
                                                    .source = source,
                                                    .bucket_start = bucket.start,
                                                    .bucket_ns = bucket.bucket_ns,
-                                                   .split = split},
+                                                   .split = vv_split_name(&bucket, split)},
                                      .measurement = p->measurement,
                                      .span_from = vv_span_of(&bucket, time),
                                      .span_to = vv_span_of(&bucket, time) + 1};

@@ -27,7 +27,10 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
 {
     const struct vv_store_read *read = &answer->read;
     struct vvcql_statement *statement = vvcql_statement_prepared(prepared);
-    *status_out = vv_cassandra_add_partition(answer->store, statement, &read->partition, error);
+    *status_out =
+        prepared == vv_cassandra_read_runs(answer)
+            ? vv_cassandra_add_runs_partition(answer->store, statement, &read->partition, error)
+            : vv_cassandra_add_partition(answer->store, statement, &read->partition, error);
     vv_cassandra_add_str(statement, vv_cassandra_measurement(answer->store, read->measurement));
     vvcql_add_timestamp(statement, from_ms);
     vvcql_add_timestamp(statement, vv_cassandra_ms_from(read->span_to));
@@ -40,6 +43,12 @@ const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answ
                                                       uint8_t class)
 {
     return answer->is_late ? answer->view->read_late[class] : answer->view->read_blocks[class];
+}
+
+const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer *answer)
+{
+    return vv_split_share_bits(answer->read.partition.split) > 0 ? answer->view->read_shared_runs
+                                                                 : answer->view->read_runs;
 }
 
 /* ---- answers, in the session's thread ---- */
@@ -146,7 +155,7 @@ static enum vv_status ask_runs(struct vv_store_answer *answer, struct vv_error *
     }
     enum vv_status status;
     struct vvcql_statement *statement = vv_cassandra_question(
-        answer, answer->view->read_runs, vv_cassandra_ms_from(answer->read.span_from),
+        answer, vv_cassandra_read_runs(answer), vv_cassandra_ms_from(answer->read.span_from),
         VV_CASSANDRA_RUNS_OF_A_PAGE, &status, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);

@@ -49,6 +49,8 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
 /* What asks for the blocks of a class (an index). */
 const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answer *answer,
                                                       uint8_t class);
+/* What asks for the runs. */
+const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer *answer);
 /* Until all first pages are there; the failure of any. */
 VV_MUST_CHECK enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer,
                                                       struct vv_error *error);

@@ -49,6 +49,17 @@ static enum vv_status add_span(struct vv_cassandra *store, struct vvcql_statemen
     return status;
 }
 
+/* The same in the table of its runs. */
+static enum vv_status add_runs_span(struct vv_cassandra *store, struct vvcql_statement *statement,
+                                    const struct vv_span_key *key, struct vv_error *error)
+{
+    enum vv_status status =
+        vv_cassandra_add_runs_partition(store, statement, &key->partition, error);
+    vv_cassandra_add_str(statement, vv_cassandra_measurement(store, key->measurement));
+    vvcql_add_timestamp(statement, vv_cassandra_ms(key->span_start));
+    return status;
+}
+
 /* ---- what was there before ---- */
 
 static enum vv_status ask_seals(struct vv_cassandra *store, struct replaced *spans, size_t n,
@@ -95,8 +106,9 @@ static struct vvcql_statement *cover_question(struct vv_cassandra *store,
                                               const struct vv_span_key *key, int64_t seal,
                                               enum vv_status *status_out, struct vv_error *error)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->read_cover);
-    *status_out = add_span(store, statement, key, error);
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(vv_cassandra_runs_of(store, &key->partition)->read_cover);
+    *status_out = add_runs_span(store, statement, key, error);
     vvcql_add_bigint(statement, vv_cassandra_from_stamp(VV_CASSANDRA_COVERS));
     vvcql_add_bigint(statement, seal);
     vvcql_set_idempotent(statement, true);
@@ -169,9 +181,10 @@ static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span
     if (status != VV_OK) {
         return status;
     }
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->put_run);
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(vv_cassandra_runs_of(store, &key->partition)->put);
     int64_t now = store->clock->wall_ns(store->clock);
-    status = add_span(store, statement, key, error);
+    status = add_runs_span(store, statement, key, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
         return status;

@@ -65,6 +65,12 @@ struct vv_local_change {
     char bytes[]; /* key, value */
 };
 
+/* Of the table of runs that have partitions of their own, or of the one of those that share. */
+struct vv_run_statements {
+    const struct vvcql_prepared *put; /* a run or a cover */
+    const struct vvcql_prepared *read_cover;
+};
+
 struct vv_block_statements {
     const struct vvcql_prepared *put;
     const struct vvcql_prepared *newest_seal;
@@ -85,8 +91,8 @@ struct vv_class {
 struct vv_region_view {
     char name[VV_REGION_NAME_SIZE];
     char keyspace[64];
-    const struct vvcql_prepared *read_runs, *bucket_after, *bucket_before, *read_nodes,
-        *read_definitions, *read_changes;
+    const struct vvcql_prepared *read_runs, *read_shared_runs, *bucket_after, *bucket_before,
+        *read_nodes, *read_definitions, *read_changes;
     const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1]; /* by class */
     const struct vvcql_prepared *read_late[VV_CASSANDRA_CLASSES_MAX + 1];
     const struct vvcql_prepared *read_values[VV_CASSANDRA_CLASSES_MAX + 1];
@@ -136,6 +142,22 @@ struct vv_turn {
     int64_t at_ns; /* monotonic; 0: others have not been told yet */
 };
 
+/* Runs or rows of one partition that are not sent yet: gather.c. */
+struct vv_open_batch {
+    struct vvcql_statement *statement; /* NULL: free */
+    uint32_t n;                        /* statements in it */
+    uint8_t partition[26]; /* its key (store/keys.h); of one that is shared with what its
+                              sources have in common as their number */
+    uint64_t used;         /* when something was added, by `uses` */
+};
+
+#define VV_OPEN_BATCHES 64 /* of 16 KiB */
+struct vv_open_batches {
+    struct vv_open_batch open[VV_OPEN_BATCHES];
+    uint32_t last; /* that was used */
+    uint64_t uses;
+};
+
 struct vv_cassandra {
     struct vv_store base;
     struct vvcql_session *session;
@@ -155,18 +177,17 @@ struct vv_cassandra {
     bool has_checked;                                      /* the schema, since then */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;
-    const struct vvcql_prepared *put_run, *read_cover, *put_bucket;
+    struct vv_run_statements runs, shared_runs;
+    const struct vvcql_prepared *put_bucket;
     struct vv_cassandra_shared shared;
     struct vv_dead dead;
     struct vv_parking parking;
 
     /* The storage thread's. */
     struct vv_flight flight;
-    struct vvcql_statement *batch; /* runs or rows of one partition that are not sent yet */
-    struct vv_delivery *delivery;  /* NULL: batches go to the flight */
-    uint8_t batch_partition[26];   /* its key (store/keys.h) */
-    uint32_t batch_size;           /* statements */
-    struct vv_noted noted;         /* buckets that need not be noted with each run */
+    struct vv_open_batches batches;
+    struct vv_delivery *delivery; /* NULL: batches go to the flight */
+    struct vv_noted noted;        /* buckets that need not be noted with each run */
 
     struct vv_turn *turns;
     size_t n_turns;
@@ -242,6 +263,10 @@ const struct vvcql_prepared *vv_cassandra_prepare_in(struct vv_cassandra *store,
 #define VV_ROWS_ARE          "tenant = ? AND source = ? AND bucket = ? AND bucket_s = ? AND split = ?"
 #define VV_PARTITION_COLUMNS "region, " VV_ROWS_COLUMNS
 #define VV_PARTITION_IS      "region = ? AND " VV_ROWS_ARE
+/* Of one source's runs in a partition that several share. */
+#define VV_SHARED_COLUMNS "region, tenant, share, bucket, bucket_s, source"
+#define VV_SHARED_IS                                                                               \
+    "region = ? AND tenant = ? AND share = ? AND bucket = ? AND bucket_s = ? AND source = ?"
 
 /* ---- regions.c ---- */
 
@@ -279,6 +304,8 @@ static inline uint8_t vv_cassandra_shard_of(const uint8_t source[16])
 {
     return source[0];
 }
+/* As vv_shared_ops.order: sources that share runs come together. */
+uint64_t vv_shared_order(struct vv_store *base, uint32_t tenant, uint32_t source);
 VV_MUST_CHECK enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,
                                                 const struct vv_partition *partition,
                                                 uint8_t *shard_out, struct vv_error *error);
@@ -308,6 +335,19 @@ VV_MUST_CHECK enum vv_status vv_cassandra_add_partition(const struct vv_cassandr
                                                         struct vvcql_statement *statement,
                                                         const struct vv_partition *partition,
                                                         struct vv_error *error);
+/* Of the partition of its runs: of `runs`, or of `shared_runs` and then of the source in it. */
+VV_MUST_CHECK enum vv_status vv_cassandra_add_runs_partition(const struct vv_cassandra *store,
+                                                             struct vvcql_statement *statement,
+                                                             const struct vv_partition *partition,
+                                                             struct vv_error *error);
+/* What is asked of the table that has the partition's runs. */
+static inline const struct vv_run_statements *vv_cassandra_runs_of(
+    const struct vv_cassandra *store, const struct vv_partition *partition)
+{
+    return vv_split_share_bits(partition->split) > 0 ? &store->shared_runs : &store->runs;
+}
+/* By which sources share runs: the first bits of the UUID, and above them how many. */
+int32_t vv_cassandra_share_of(const uint8_t source[16], uint8_t share_bits);
 void vv_cassandra_add_str(struct vvcql_statement *statement, struct vv_str text);
 /* The values of a tenant and a source. As vv_cassandra_source_id. */
 VV_MUST_CHECK enum vv_status vv_cassandra_add_source(const struct vv_cassandra *store,
@@ -423,15 +463,17 @@ VV_MUST_CHECK enum vv_status vv_cassandra_run_statement(struct vv_cassandra *sto
                                                         const struct vv_piece *run, bool is_copy,
                                                         struct vvcql_statement **statement_out,
                                                         struct vv_error *error);
-/* Adds to the batch of the span's partition, or begins another where it would have more than
- * bytes_max; sent sooner or later, or by vv_cassandra_send_batch. */
+/* Adds to the batch of the partition, by its name here, or begins another where it would have more
+ * than bytes_max; sent sooner or later, or by vv_cassandra_send_batches. */
 VV_MUST_CHECK enum vv_status vv_cassandra_gather(struct vv_cassandra *store,
-                                                 const struct vv_span_key *span, size_t bytes_max,
+                                                 const struct vv_partition *partition,
+                                                 size_t bytes_max,
                                                  struct vvcql_statement *take_statement,
                                                  struct vv_error *error);
 /* Sends what was gathered, or hands it to store->delivery. */
-VV_MUST_CHECK enum vv_status vv_cassandra_send_batch(struct vv_cassandra *store,
-                                                     struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_cassandra_send_batches(struct vv_cassandra *store,
+                                                       struct vv_error *error);
+void vv_cassandra_forget_batches(struct vv_cassandra *store);
 
 /* refresh.c: for expire(); does about work_bytes, *more_out when there is more at once. */
 VV_MUST_CHECK enum vv_status vv_cassandra_refresh(struct vv_cassandra *store, int64_t now_ns,

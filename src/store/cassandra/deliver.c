@@ -333,7 +333,7 @@ static void add_rows(struct delivering *delivering, const struct vv_piece *run)
     struct vv_cassandra *store = delivering->store;
     store->delivery = &delivering->delivery;
     enum vv_status status = vv_cassandra_put_rows(store, run, NULL);
-    enum vv_status sent = vv_cassandra_send_batch(store, NULL);
+    enum vv_status sent = vv_cassandra_send_batches(store, NULL);
     store->delivery = NULL;
     if (status != VV_OK || sent != VV_OK) {
         vv_delivery_give_up(&delivering->delivery);
@@ -531,7 +531,7 @@ enum vv_status vv_shared_deliver(struct vv_store *base, bool *more_out, struct v
     if (status != VV_OK || !vv_parking_has_any(parking) || now < parking->deliver_at_ns) {
         return status;
     }
-    status = vv_cassandra_failed(store, vv_cassandra_send_batch(store, error));
+    status = vv_cassandra_failed(store, vv_cassandra_send_batches(store, error));
     if (status == VV_OK) {
         status = vv_cassandra_failed(store, deliver_some(&delivering));
     }

@@ -246,7 +246,7 @@ static enum vv_status send_marks(struct vv_cassandra *store, struct vv_error *er
     if (shared->n_marks == 0) {
         return VV_OK;
     }
-    status = vv_cassandra_send_batch(store, error);
+    status = vv_cassandra_send_batches(store, error);
     if (status == VV_OK) {
         status = vv_flight_wait(&store->flight, error);
     }

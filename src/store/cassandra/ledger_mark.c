@@ -88,7 +88,7 @@ bool vv_ledger_read_name(struct vv_str text, struct vv_ledger_name *name_out)
     if (!next_number(&text, INT64_MIN, INT64_MAX, &name.due_ns) ||
         !next_number(&text, -SECONDS_MAX, SECONDS_MAX, &name.bucket_s) ||
         !next_number(&text, 1, SECONDS_MAX, &name.bucket_length_s) ||
-        !next_number(&text, 0, UINT16_MAX, &split) ||
+        !next_number(&text, 0, UINT16_MAX, &split) || !vv_split_is_name((uint16_t)split) ||
         !next_number(&text, -SECONDS_MAX, SECONDS_MAX, &name.span_s) ||
         !next_field(&text, &name.tenant) || !next_field(&text, &name.measurement)) {
         return false;

@@ -72,6 +72,14 @@ enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,
     return status;
 }
 
+/* A source without a name comes first: its flush fails. */
+uint64_t vv_shared_order(struct vv_store *base, uint32_t tenant, uint32_t source)
+{
+    uint8_t uuid[16] = {0};
+    (void)!vv_cassandra_source_id(vv_cassandra_of(base), tenant, source, uuid, NULL);
+    return (uint64_t)tenant << 32 | vv_key_get_u32(uuid);
+}
+
 bool vv_cassandra_definition_shard(struct vv_str tenant, struct vv_str name, uint8_t *shard_out)
 {
     uint8_t hash[32];

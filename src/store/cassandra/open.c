@@ -85,26 +85,31 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
            prepare_rows(store, class, tables.rows);
 }
 
+#define PUT_RUN(columns)                                                                           \
+    "INSERT INTO @ (" columns ", measurement, span, run, part, metrics, data, written) "           \
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?"
+#define READ_COVER(partition)                                                                      \
+    "SELECT data FROM @ WHERE " partition                                                          \
+    " AND measurement = ? AND span = ? AND run = ? AND part = ?"
+
 static bool prepare_all(struct vv_cassandra *store)
 {
-    store->put_run = vv_cassandra_prepare(
-        store,
-        "INSERT INTO @ (" VV_PARTITION_COLUMNS ", measurement, span, run, part, metrics, "
-        "data, written) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "USING TTL ? AND TIMESTAMP ?",
-        "runs");
-    store->read_cover =
-        vv_cassandra_prepare(store,
-                             "SELECT data FROM @ WHERE " VV_PARTITION_IS
-                             " AND measurement = ? AND span = ? AND run = ? AND part = ?",
-                             "runs");
+    store->runs = (struct vv_run_statements){
+        .put = vv_cassandra_prepare(store, PUT_RUN(VV_PARTITION_COLUMNS), "runs"),
+        .read_cover = vv_cassandra_prepare(store, READ_COVER(VV_PARTITION_IS), "runs"),
+    };
+    store->shared_runs = (struct vv_run_statements){
+        .put = vv_cassandra_prepare(store, PUT_RUN(VV_SHARED_COLUMNS), "shared_runs"),
+        .read_cover = vv_cassandra_prepare(store, READ_COVER(VV_SHARED_IS), "shared_runs"),
+    };
     store->put_bucket =
         vv_cassandra_prepare(store,
                              "INSERT INTO @ (tenant, source, period, bucket, bucket_s) "
                              "VALUES (?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
                              "buckets");
-    bool all = store->put_run && store->read_cover && store->put_bucket &&
-               vv_regions_prepare(store) && vv_shared_prepare(store);
+    bool all = store->runs.put && store->runs.read_cover && store->shared_runs.put &&
+               store->shared_runs.read_cover && store->put_bucket && vv_regions_prepare(store) &&
+               vv_shared_prepare(store);
     for (size_t i = 0; i < store->n_classes && all; i++) {
         all = prepare_class(store, &store->classes[i]);
     }
@@ -166,8 +171,7 @@ static enum vv_status recover(struct vv_store *base, struct vv_error *error)
     }
     (void)!vv_flight_wait(&store->flight, NULL);
     vv_flight_clear(&store->flight);
-    vvcql_statement_destroy(store->batch);
-    store->batch = NULL;
+    vv_cassandra_forget_batches(store);
     vv_cassandra_forget_changes(store);
     vv_shared_forget(store);
     vv_noted_deinit(&store->noted);
@@ -254,7 +258,7 @@ static void close_store(struct vv_store *base)
     struct vv_cassandra *store = vv_cassandra_of(base);
     if (store->session) {
         (void)!vv_flight_wait(&store->flight, NULL);
-        vvcql_statement_destroy(store->batch);
+        vv_cassandra_forget_batches(store);
         vvcql_session_close(store->session);
         vv_flight_deinit(&store->flight);
     }

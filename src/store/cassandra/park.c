@@ -459,19 +459,35 @@ bool vv_parking_has_partition(struct vv_parking *parking, const struct vv_partit
     return has;
 }
 
+/* Takes the statement. */
+static uint64_t set_of(struct vv_cassandra *store, struct vvcql_statement *take_statement,
+                       enum vv_status status)
+{
+    uint64_t set = status == VV_OK ? vvcql_statement_replicas(store->session, take_statement) : 0;
+    vvcql_statement_destroy(take_statement);
+    return set;
+}
+
 uint64_t vv_cassandra_partition_set(struct vv_cassandra *store,
                                     const struct vv_partition *partition)
 {
     bool is_rows = vv_cassandra_written_layout(store, partition->tenant) == VV_LAYOUT_ROWS;
     struct vv_tenant_classes classes = vv_cassandra_classes_of(store, partition->tenant);
-    struct vvcql_statement *statement = vvcql_statement_prepared(
-        is_rows ? store->classes[classes.classes[0]].put_value[VV_FLOAT64] : store->put_run);
-    enum vv_status status = is_rows
-                                ? vv_cassandra_add_rows_partition(store, statement, partition, NULL)
-                                : vv_cassandra_add_partition(store, statement, partition, NULL);
-    uint64_t set = status == VV_OK ? vvcql_statement_replicas(store->session, statement) : 0;
-    vvcql_statement_destroy(statement);
-    return set;
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(is_rows ? store->classes[classes.classes[0]].put_value[VV_FLOAT64]
+                                         : vv_cassandra_runs_of(store, partition)->put);
+    enum vv_status status =
+        is_rows ? vv_cassandra_add_rows_partition(store, statement, partition, NULL)
+                : vv_cassandra_add_runs_partition(store, statement, partition, NULL);
+    return set_of(store, statement, status);
+}
+
+uint64_t vv_cassandra_blocks_set(struct vv_cassandra *store, const struct vv_partition *partition)
+{
+    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, partition->tenant);
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(store->classes[classes.classes[0]].blocks.put);
+    return set_of(store, statement, vv_cassandra_add_partition(store, statement, partition, NULL));
 }
 
 bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *partition)

@@ -50,6 +50,9 @@ enum vv_status vv_parked_run(struct vv_str key, struct vv_str value, struct vv_p
     }
     *run_out = (struct vv_piece){.kind = VV_PIECE_RUN};
     vv_key_to_run((const uint8_t *)key.data, run_out);
+    if (!vv_split_is_name(run_out->key.partition.split)) {
+        return VV_CORRUPT;
+    }
     run_out->version = (int64_t)vv_key_get_u64((const uint8_t *)value.data + 1);
     run_out->bytes = (struct vv_str){value.data + RUN_HEAD, value.size - RUN_HEAD};
     return VV_OK;
@@ -78,7 +81,7 @@ enum vv_status vv_parked_mark(struct vv_str key, struct vv_str value, struct vv_
         return VV_CORRUPT;
     }
     vv_key_to_mark((const uint8_t *)key.data, (const uint8_t *)value.data + 1, mark_out);
-    return VV_OK;
+    return vv_split_is_name(mark_out->key.partition.split) ? VV_OK : VV_CORRUPT;
 }
 
 enum vv_status vv_park_slot(struct vv_cassandra *store, const struct vv_slot_out *slot,
@@ -265,7 +268,7 @@ enum vv_status vv_park_plan(struct vv_cassandra *store, const struct vv_first_pl
     vv_buffer_u8(&value, VERSION);
     vv_buffer_be64(&value, (uint64_t)plan->plan.bucket_ns);
     vv_buffer_be64(&value, (uint64_t)plan->plan.span_ns);
-    vv_buffer_be16(&value, plan->plan.splits);
+    vv_buffer_be16(&value, vv_plan_division(&plan->plan));
     enum vv_status status =
         vv_park_record(store, VV_PARKED_PLAN, str_of(key, sizeof key), &value, error);
     vv_buffer_deinit(&value);
@@ -320,13 +323,15 @@ enum vv_status vv_parking_load_plan(struct vv_parking *parking, struct vv_str ke
     if (value.size != PLAN_SIZE) {
         return VV_CORRUPT;
     }
-    const struct vv_first_plan plan = {
+    struct vv_first_plan plan = {
         .tenant = vv_key_get_u32((const uint8_t *)key.data),
         .source = vv_key_get_u32((const uint8_t *)key.data + 4),
         .plan = {.from_ns = VV_TIME_MIN,
                  .bucket_ns = (int64_t)vv_key_get_u64(at + 1),
-                 .span_ns = (int64_t)vv_key_get_u64(at + 9),
-                 .splits = vv_key_get_u16(at + 17)},
+                 .span_ns = (int64_t)vv_key_get_u64(at + 9)},
     };
+    if (!vv_plan_divide(&plan.plan, vv_key_get_u16(at + 17))) {
+        return VV_CORRUPT;
+    }
     return keep_plan(parking, &plan) ? VV_OK : VV_NO_MEMORY;
 }

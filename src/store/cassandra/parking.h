@@ -103,7 +103,7 @@ VV_MUST_CHECK enum vv_status vv_cassandra_probe(struct vv_cassandra *store, stru
  *   told    key: kind 1, item 8, size of the tenant's name 4, tenant, name
  *           value: what is told
  *   plan    key: tenant 4, source 4
- *           value: bucket length 8, span length 8, splits 2
+ *           value: bucket length 8, span length 8, division 2
  *   state   key: "since"
  *           value: wall time of the oldest 8, what beats say meanwhile 8
  */
@@ -210,6 +210,8 @@ VV_MUST_CHECK enum vv_status vv_parked_told(struct vv_str key, struct vv_str val
 /* The replica set that its runs, or rows, belong to; 0: not known. Any thread. */
 uint64_t vv_cassandra_partition_set(struct vv_cassandra *store,
                                     const struct vv_partition *partition);
+/* The one that its blocks belong to. */
+uint64_t vv_cassandra_blocks_set(struct vv_cassandra *store, const struct vv_partition *partition);
 VV_MUST_CHECK enum vv_status vv_parked_slot(struct vv_str key, struct vv_str value,
                                             struct vv_slot_out *slot_out);
 /* Takes a tentative plan into the list, from its record. VV_CORRUPT, VV_NO_MEMORY. */

@@ -29,6 +29,7 @@ static struct vvcql_statement *put_statement(struct vv_cassandra *store,
     vvcql_add_bigint(statement, wish->plan.bucket_ns);
     vvcql_add_bigint(statement, wish->plan.span_ns);
     vvcql_add_int(statement, wish->plan.splits);
+    vvcql_add_int(statement, wish->plan.share_bits);
     vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
     return statement;
 }
@@ -91,18 +92,27 @@ static enum vv_status ask_all(struct vv_cassandra *store, const struct asked *as
     return status;
 }
 
+/* From two columns; who wrote before there was a second one shared nothing. */
+static bool read_division(struct vvcql_result *row, size_t column, struct vv_plan *plan_out)
+{
+    int32_t splits = 0;
+    int32_t share_bits = 0;
+    (void)vvcql_get_int(row, column, &splits);
+    (void)vvcql_get_int(row, column + 1, &share_bits);
+    return splits > 0 && splits <= VV_SPLITS_MAX && share_bits >= 0 &&
+           share_bits <= VV_SHARE_BITS_MAX &&
+           vv_plan_divide(plan_out, (uint64_t)splits | (uint64_t)share_bits << 8);
+}
+
 static enum vv_status read_plan(struct vv_cassandra *store, struct vvcql_result *row,
                                 struct vv_first_plan *plan, struct vv_error *error)
 {
     struct vv_plan found = {.from_ns = plan->plan.from_ns};
-    int32_t splits = 0;
     if (!vvcql_next_row(row)) {
         return vv_error_set(error, VV_IO, "Cassandra does not say which plan a source has");
     }
     bool whole = vvcql_get_bigint(row, 0, &found.bucket_ns) &&
-                 vvcql_get_bigint(row, 1, &found.span_ns) && vvcql_get_int(row, 2, &splits) &&
-                 splits > 0 && splits <= VV_SPLITS_MAX;
-    found.splits = (uint16_t)splits;
+                 vvcql_get_bigint(row, 1, &found.span_ns) && read_division(row, 2, &found);
     if (!whole || vv_plan_check(&found, NULL) != VV_OK) {
         return vv_error_set(error, VV_CORRUPT,
                             "a plan of source %.*s of tenant %.*s in "
@@ -237,17 +247,13 @@ enum vv_status vv_shared_agree_plans(struct vv_store *base, struct vv_first_plan
 
 static bool is_known(const struct vv_plan_doubt *doubt, struct vvcql_result *row, int64_t from_ns)
 {
-    int64_t bucket_ns = 0;
-    int64_t span_ns = 0;
-    int32_t splits = 0;
-    (void)vvcql_get_bigint(row, 1, &bucket_ns);
-    (void)vvcql_get_bigint(row, 2, &span_ns);
-    (void)vvcql_get_int(row, 3, &splits);
-    for (size_t i = 0; i < doubt->n; i++) {
-        const struct vv_plan *plan = &doubt->plans[i];
-        if (plan->from_ns == from_ns) {
-            return plan->bucket_ns == bucket_ns && plan->span_ns == span_ns &&
-                   plan->splits == splits;
+    struct vv_plan found = {.from_ns = from_ns};
+    (void)vvcql_get_bigint(row, 1, &found.bucket_ns);
+    (void)vvcql_get_bigint(row, 2, &found.span_ns);
+    bool is_plan = read_division(row, 3, &found);
+    for (size_t i = 0; is_plan && i < doubt->n; i++) {
+        if (doubt->plans[i].from_ns == from_ns) {
+            return vv_plan_divides_alike(&doubt->plans[i], &found);
         }
     }
     return false;

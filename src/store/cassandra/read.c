@@ -389,8 +389,8 @@ static enum vv_status give_hidden(struct reading *reading)
         reading->only_span = hidden->span;
         reading->cover_wanted = winner ? winner->seal : VV_VERSION_NONE;
         reading->covers_span = INT64_MIN;
-        status = walk(reading, reading->answer->view->read_runs, vv_cassandra_ms(hidden->span),
-                      VV_CASSANDRA_RUNS_OF_A_PAGE, NULL, visit_run);
+        status = walk(reading, vv_cassandra_read_runs(reading->answer),
+                      vv_cassandra_ms(hidden->span), VV_CASSANDRA_RUNS_OF_A_PAGE, NULL, visit_run);
         status = status == VV_DONE && !reading->stopped ? VV_OK : status;
     }
     return status;
@@ -399,7 +399,7 @@ static enum vv_status give_hidden(struct reading *reading)
 static enum vv_status visit_answer(struct reading *reading)
 {
     struct vv_store_answer *answer = reading->answer;
-    enum vv_status status = walk(reading, reading->answer->view->read_runs,
+    enum vv_status status = walk(reading, vv_cassandra_read_runs(reading->answer),
                                  vv_cassandra_ms_from(reading->read->span_from),
                                  VV_CASSANDRA_RUNS_OF_A_PAGE, answer->runs, visit_run);
     for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {

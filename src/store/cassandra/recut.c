@@ -75,11 +75,17 @@ static bool is_same_bucket(const struct vv_bucket *bucket, const struct vv_parti
     return bucket->start == partition->bucket_start && bucket->bucket_ns == partition->bucket_ns;
 }
 
+static bool is_same_division(const struct vv_bucket *bucket, uint16_t split)
+{
+    return vv_split_index(split) < bucket->splits &&
+           vv_split_share_bits(split) == bucket->share_bits;
+}
+
 static bool is_span_placed(const struct cut *cut, const struct vv_span_key *key, int64_t span_ns)
 {
     struct vv_bucket bucket = vv_bucket_of(cut->plans, cut->n_plans, key->span_start);
     return is_same_bucket(&bucket, &key->partition) && bucket.span_ns == span_ns &&
-           key->partition.split < bucket.splits &&
+           is_same_division(&bucket, key->partition.split) &&
            vv_span_of(&bucket, key->span_start) == key->span_start;
 }
 
@@ -89,7 +95,7 @@ static bool is_in_split(const struct vv_bucket *bucket, const struct vv_block *b
 {
     int64_t times[RUN_ROWS_MAX];
     if (bucket->splits <= 1) {
-        return split == 0;
+        return is_same_division(bucket, split);
     }
     if (block->n_rows > RUN_ROWS_MAX || vv_block_times(block, times) != VV_BLOCK_OK) {
         return false;
@@ -277,7 +283,7 @@ static uint32_t next_part(struct cut *cut, const struct vv_span_key *key)
         cut->span = *key;
         cut->span_open = true;
     }
-    return cut->parts[key->partition.split]++;
+    return cut->parts[vv_split_index(key->partition.split)]++;
 }
 
 /* Never with an older run than a mark that it replaces. */

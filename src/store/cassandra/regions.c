@@ -49,6 +49,11 @@ static bool prepare_data(struct vv_cassandra *store, struct vv_region_view *view
         "SELECT span, run, part, metrics, data, written FROM @ WHERE " VV_PARTITION_IS
         " AND measurement = ? AND span >= ? AND span < ?",
         "runs");
+    view->read_shared_runs = vv_cassandra_prepare_in(
+        store, view->keyspace,
+        "SELECT span, run, part, metrics, data, written FROM @ WHERE " VV_SHARED_IS
+        " AND measurement = ? AND span >= ? AND span < ?",
+        "shared_runs");
     view->bucket_after =
         vv_cassandra_prepare_in(store, view->keyspace,
                                 "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
@@ -59,7 +64,7 @@ static bool prepare_data(struct vv_cassandra *store, struct vv_region_view *view
                                 "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "
                                 "period = ? AND bucket <= ? ORDER BY bucket DESC LIMIT 1",
                                 "buckets");
-    return view->read_runs && view->bucket_after && view->bucket_before;
+    return view->read_runs && view->read_shared_runs && view->bucket_after && view->bucket_before;
 }
 
 static bool prepare_told(struct vv_cassandra *store, struct vv_region_view *view)

@@ -171,7 +171,7 @@ static struct vvcql_statement *row_statement(const struct writing *writing, size
     vvcql_add_uuid(statement, writing->source);
     vvcql_add_timestamp(statement, vv_cassandra_ms(partition->bucket_start));
     vvcql_add_int(statement, (int32_t)(partition->bucket_ns / VV_SECOND));
-    vvcql_add_smallint(statement, (int16_t)partition->split);
+    vvcql_add_smallint(statement, (int16_t)vv_split_index(partition->split));
     vvcql_add_timestamp(statement, whole_ms / VV_MILLISECOND);
     vvcql_add_int(statement, (int32_t)(time - whole_ms));
     vvcql_add_bytes(statement, writing->names.data + name, writing->name_ends[index] - name);
@@ -185,6 +185,7 @@ static struct vvcql_statement *row_statement(const struct writing *writing, size
 static enum vv_status put_values(struct writing *writing)
 {
     const struct vv_rows *rows = &writing->rows;
+    const struct vv_partition partition = vv_cassandra_rows_partition(&writing->run->key.partition);
     enum vv_status status = VV_OK;
     for (size_t row = rows->n_rows; row > 0 && status == VV_OK; row--) {
         for (size_t i = 0; i < rows->n_columns && status == VV_OK; i++) {
@@ -193,8 +194,8 @@ static enum vv_status put_values(struct writing *writing)
                 struct vvcql_statement *statement =
                     hidden ? removal_statement(writing, row - 1, i, hidden)
                            : row_statement(writing, row - 1, i);
-                status = vv_cassandra_gather(writing->store, &writing->run->key,
-                                             VV_ROWS_BATCH_BYTES_MAX, statement, writing->error);
+                status = vv_cassandra_gather(writing->store, &partition, VV_ROWS_BATCH_BYTES_MAX,
+                                             statement, writing->error);
             }
         }
     }

@@ -24,6 +24,14 @@ uint8_t vv_cassandra_layout(const struct vv_cassandra *store, uint32_t tenant);
 VV_MUST_CHECK enum vv_status vv_cassandra_note_layout(struct vv_cassandra *store, uint32_t tenant,
                                                       struct vv_error *error);
 
+/* The partition that the rows lie in: of their own, also where runs of the source are shared. */
+static inline struct vv_partition vv_cassandra_rows_partition(const struct vv_partition *partition)
+{
+    struct vv_partition own = *partition;
+    own.split = vv_split_index(partition->split);
+    return own;
+}
+
 /* ---- rows.c: the storage thread ---- */
 
 VV_MUST_CHECK enum vv_status vv_cassandra_put_rows(struct vv_cassandra *store,

@@ -46,9 +46,11 @@ static enum vv_status send(const struct removing *removing, struct vvcql_stateme
         return vv_error_set(removing->error, VV_OVERLOAD,
                             "too few hosts of Cassandra answer for values that are deleted");
     }
-    const struct vv_span_key key = {.partition = removing->removal->partition};
-    return vv_cassandra_failed(store, vv_cassandra_gather(store, &key, VV_ROWS_BATCH_BYTES_MAX,
-                                                          take_statement, removing->error));
+    const struct vv_partition partition =
+        vv_cassandra_rows_partition(&removing->removal->partition);
+    return vv_cassandra_failed(store,
+                               vv_cassandra_gather(store, &partition, VV_ROWS_BATCH_BYTES_MAX,
+                                                   take_statement, removing->error));
 }
 
 static struct vvcql_statement *begin(const struct vv_cassandra *store,

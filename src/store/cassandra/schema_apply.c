@@ -11,7 +11,10 @@
 
 /* 2: tables of late points, which are made like all that are missing. */
 static const char *const step_2[] = {NULL};
-static const struct vv_schema_step all_steps[] = {{2, step_2}};
+/* 3: runs that sources share, and by how many bits they do. */
+static const char *const step_3[] = {
+    "ALTER TABLE {keyspace}.plans ADD IF NOT EXISTS share_bits int", NULL};
+static const struct vv_schema_step all_steps[] = {{2, step_2}, {3, step_3}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */

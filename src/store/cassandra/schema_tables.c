@@ -49,6 +49,22 @@ static const struct vv_schema_column runs[] = {
     REGULAR("written", "bigint", "tells a run that was written again, with more, from the first"),
 };
 
+static const struct vv_schema_column shared_runs[] = {
+    REGION_KEY,
+    KEY("tenant", "text", 1, NULL),
+    KEY("share", "int", 2, "the first bits of the UUIDs of sources, and above 24 bits how many"),
+    KEY("bucket", "timestamp", 3, "where the bucket begins"),
+    KEY("bucket_s", "int", 4, "its length: in the key because plans change"),
+    CLUSTERING("source", "uuid", 0, false, "made of the tenant and the id of the source"),
+    CLUSTERING("measurement", "text", 1, false, NULL),
+    CLUSTERING("span", "timestamp", 2, false, "where the time that is sealed at once begins"),
+    CLUSTERING("run", "bigint", 3, false, "the stamp of the flush (the least one: covers)"),
+    CLUSTERING("part", "bigint", 4, false, "of a cover: the seal of the block"),
+    REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
+    REGULAR("data", "blob", "a columnar block, or of a cover the runs that are in a block"),
+    REGULAR("written", "bigint", "tells a run that was written again, with more, from the first"),
+};
+
 static const struct vv_schema_column blocks[] = {
     PARTITION,
     CLUSTERING("seal", "bigint", 2, true,
@@ -114,6 +130,7 @@ static const struct vv_schema_column plans[] = {
     REGULAR("bucket_ns", "bigint", NULL),
     REGULAR("span_ns", "bigint", NULL),
     REGULAR("splits", "int", NULL),
+    REGULAR("share_bits", "int", "by how many bits of its UUID it shares runs with others, if any"),
 };
 
 static const struct vv_schema_column definitions[] = {
@@ -153,6 +170,9 @@ static const struct vv_schema_column versions[] = {
 static const char runs_why[] =
     "What flushes wrote. A run is never deleted: once a block has replaced it (a cover, a row\n"
     "under the least run, says so) it expires. No deletion can come back to life then.";
+static const char shared_runs_why[] =
+    "The same for sources that send little: a partition for some 32 of them, so that what a flush\n"
+    "has of them goes there together. By how many bits a source shares is a part of its plan.";
 static const char blocks_why[] =
     "Sealed data of tenants with this retention. A table for each retention: TWCS drops a file\n"
     "only when all in it has expired.";
@@ -331,6 +351,10 @@ static void add_tables(struct building *building)
         add_late(building, options->classes_ns[i]);
     }
     add_late(building, 0);
+    table = add_table(building, VV_STR_LITERAL("shared_runs"), shared_runs_why, shared_runs,
+                      COUNT(shared_runs));
+    add_expiring(building, table, options->run_life_ns);
+    add_compression(table, CHUNK_KIB);
     table = add_table(building, VV_STR_LITERAL("buckets"), buckets_why, buckets, COUNT(buckets));
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("ledger"), ledger_why, ledger, COUNT(ledger));
@@ -388,7 +412,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = 3 * options->n_classes + 13;
+    size_t n_tables = 3 * options->n_classes + 14;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

@@ -31,6 +31,7 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .doubt_plans = vv_shared_doubt_plans,
     .place_parked = vv_shared_place_parked,
     .settle_plan = vv_shared_settle_plan,
+    .order = vv_shared_order,
     .deliver = vv_shared_deliver,
 };
 
@@ -130,18 +131,19 @@ static bool prepare_tables(struct vv_cassandra *store)
     shared->put_plan =
         vv_cassandra_prepare(store,
                              "INSERT INTO @ (region, tenant, source, valid_from, bucket_ns, "
-                             "span_ns, splits) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS",
+                             "span_ns, splits, share_bits) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+                             "IF NOT EXISTS",
                              "plans");
-    shared->read_plan =
-        vv_cassandra_prepare(store,
-                             "SELECT bucket_ns, span_ns, splits FROM @ WHERE region = ? AND "
-                             "tenant = ? AND source = ? AND valid_from = ?",
-                             "plans");
-    shared->read_plans =
-        vv_cassandra_prepare(store,
-                             "SELECT valid_from, bucket_ns, span_ns, splits FROM @ WHERE "
-                             "region = ? AND tenant = ? AND source = ?",
-                             "plans");
+    shared->read_plan = vv_cassandra_prepare(
+        store,
+        "SELECT bucket_ns, span_ns, splits, share_bits FROM @ WHERE region = ? AND "
+        "tenant = ? AND source = ? AND valid_from = ?",
+        "plans");
+    shared->read_plans = vv_cassandra_prepare(
+        store,
+        "SELECT valid_from, bucket_ns, span_ns, splits, share_bits FROM @ WHERE "
+        "region = ? AND tenant = ? AND source = ?",
+        "plans");
     return shared->join && shared->put_beat && shared->say_slot && shared->put_definition &&
            shared->put_change && shared->put_plan && shared->read_plan && shared->read_plans;
 }

@@ -73,7 +73,7 @@ static enum vv_status ask(struct fleet_node *node, bool bare, struct vv_buffer *
                           struct vv_error *error)
 {
     const struct vv_parameter parameters[] = {
-        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL(FLEET_TENANT)},
         {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("to"),

@@ -38,7 +38,7 @@ static enum vv_status order(struct fleet_node *node, const struct wish *wish,
                             struct vv_error *error)
 {
     char text[4][40];
-    struct vv_parameter parameters[6] = {{VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")}};
+    struct vv_parameter parameters[6] = {{VV_STR_LITERAL("tenant"), VV_STR_LITERAL(FLEET_TENANT)}};
     size_t n = 3;
     snprintf(text[0], sizeof text[0], "%" PRId64, wish->from_ns);
     snprintf(text[1], sizeof text[1], "%" PRId64, wish->to_ns);
@@ -76,7 +76,7 @@ static uint32_t known_sources(struct fleet_node *node, const struct wish *wish)
     struct vv_registry *registry = node->engine->registry;
     uint32_t tenant;
     uint32_t sources = 0;
-    if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) != VV_OK) {
+    if (vv_registry_tenant(registry, VV_STR_LITERAL(FLEET_TENANT), false, &tenant, NULL) != VV_OK) {
         return 0;
     }
     for (size_t i = 0; i < TRUTH_SOURCES; i++) {

@@ -35,7 +35,8 @@ void fleet_set_late(struct fleet_node *node)
     wish.policy = vv_random_below(&world->random, 4) ? VV_LATE_SEPARATE : VV_LATE_ACCEPT;
     wish.limit_ns = limits[vv_random_below(&world->random, LIMITS)];
     fleet_enter(node);
-    enum vv_status status = vv_engine_set_late(node->engine, VV_STR_LITERAL("sim"), &wish, &error);
+    enum vv_status status =
+        vv_engine_set_late(node->engine, VV_STR_LITERAL(FLEET_TENANT), &wish, &error);
     fleet_tell(world, node, "%s beyond %" PRId64 " s: %s %s", vv_late_word(wish.policy).data,
                wish.limit_ns / VV_SECOND, vv_status_name(status), error.message);
     if (status == VV_INVALID && !world->truth.forgets_nodes) { /* rows are not kept apart */

@@ -9,8 +9,8 @@
 
 static enum vv_status begin(struct fleet_node *node, bool repair, uint64_t *id)
 {
-    static const struct vv_parameter parameters[] = {{{"tenant", 6}, {"sim", 3}},
-                                                     {{"dry_run", 7}, {"true", 4}}};
+    const struct vv_parameter parameters[] = {{{"tenant", 6}, VV_STR_LITERAL(FLEET_TENANT)},
+                                              {{"dry_run", 7}, {"true", 4}}};
     struct vv_request *request = NULL;
     struct vv_error error = {0};
     int64_t now = node->clock.clock.wall_ns(&node->clock.clock);

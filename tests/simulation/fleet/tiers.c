@@ -29,7 +29,7 @@ void fleet_set_tiers(struct fleet_node *node)
     }
     fleet_enter(node);
     enum vv_status status =
-        vv_engine_set_tiers(node->engine, VV_STR_LITERAL("sim"), retention_ns, &error);
+        vv_engine_set_tiers(node->engine, VV_STR_LITERAL(FLEET_TENANT), retention_ns, &error);
     fleet_tell(world, node, "tiers: %s %s", vv_status_name(status), error.message);
     if (status == VV_INVALID) {
         fleet_fail(world, "good tiers are refused: %s", error.message);
@@ -251,7 +251,7 @@ static bool can_be_asked(const struct question *question)
 {
     struct vv_registry *registry = question->node->engine->registry;
     uint32_t tenant;
-    if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) != VV_OK) {
+    if (vv_registry_tenant(registry, VV_STR_LITERAL(FLEET_TENANT), false, &tenant, NULL) != VV_OK) {
         return false;
     }
     struct vv_tiers tiers = vv_registry_tiers(registry, tenant);
@@ -265,7 +265,7 @@ static enum vv_status ask(const struct question *question, struct vv_buffer *ans
     struct fleet_node *node = question->node;
     bool descending = vv_random_below(&node->world->random, 2);
     struct vv_parameter parameters[8] = {
-        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("sim")},
+        {VV_STR_LITERAL("tenant"), VV_STR_LITERAL(FLEET_TENANT)},
         {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count,sum,min,max,first,last")},

@@ -95,7 +95,7 @@ void fleet_check_units(struct fleet_node *node)
         return;
     }
     struct vv_registry *registry = node->engine->registry;
-    if (vv_registry_tenant(registry, VV_STR_LITERAL("sim"), false, &tenant, NULL) != VV_OK) {
+    if (vv_registry_tenant(registry, VV_STR_LITERAL(FLEET_TENANT), false, &tenant, NULL) != VV_OK) {
         return;
     }
     struct series series = {.node = node, .tiers = vv_registry_tiers(registry, tenant)};

@@ -340,7 +340,7 @@ void fleet_set_retention(struct fleet_node *node)
     fleet_tell(node->world, node, "retention %d d", (int)(retention / VV_DAY));
     fleet_enter(node);
     enum vv_status status =
-        vv_engine_set_retention(node->engine, VV_STR_LITERAL("sim"), retention, &error);
+        vv_engine_set_retention(node->engine, VV_STR_LITERAL(FLEET_TENANT), retention, &error);
     fleet_tell(node->world, node, "retention: %s %s", vv_status_name(status), error.message);
     fleet_leave(node);
 }
@@ -369,7 +369,7 @@ void fleet_change_plan(struct fleet_node *node)
     vv_sim_cassandra_set_unavailable(world->cassandra, 1, 0);
     fleet_tell(world, node, "another plan for %s", source);
     fleet_enter(node);
-    enum vv_status status = vv_engine_change_plan(node->engine, VV_STR_LITERAL("sim"),
+    enum vv_status status = vv_engine_change_plan(node->engine, VV_STR_LITERAL(FLEET_TENANT),
                                                   vv_str_of(source), &wish, &plan, &error);
     fleet_tell(world, node, "plan: %s %s", vv_status_name(status), error.message);
     fleet_leave(node);
@@ -429,7 +429,7 @@ static struct vv_batch *parse(struct fleet_node *node, const struct vv_buffer *t
     struct vv_staging staging;
     struct vv_line_parser *parser;
     struct vv_error error = {0};
-    if (vv_engine_stage(node->engine, VV_STR_LITERAL("sim"), &staging, &error) != VV_OK) {
+    if (vv_engine_stage(node->engine, VV_STR_LITERAL(FLEET_TENANT), &staging, &error) != VV_OK) {
         fleet_fail(node->world, "cannot stage: %s", error.message);
         return NULL;
     }

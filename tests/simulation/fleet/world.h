@@ -13,6 +13,8 @@
 #include "simulation/sim_clock.h"
 #include "simulation/sim_disk.h"
 
+/* Of its sources s0 and s1 have UUIDs that begin with the same 8 bits, so they share runs. */
+#define FLEET_TENANT     "sim59"
 #define FLEET_WRITES_MAX 64 /* of one submission */
 #define FLEET_SLACK      (2 * VV_DAY)
 #define FLEET_NODES_MIN  1

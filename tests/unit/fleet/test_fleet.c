@@ -29,7 +29,7 @@ static void make_some(struct node *node)
     node_describe(node, metric, "K", "how warm");
     uint32_t source = node_source(node, "t", "id=p1,site=x", 100);
     node_source(node, "t", "host=h", 100);
-    node_agree(node, source, (struct vv_plan){VV_TIME_MIN, VV_DAY, VV_HOUR, 2});
+    node_agree(node, source, (struct vv_plan){VV_TIME_MIN, VV_DAY, VV_HOUR, 2, 0});
     node_flush(node);
 }
 
@@ -219,7 +219,7 @@ static void a_store_that_was_not_shared_is_told_of(void **state)
         char text[32];
         snprintf(text, sizeof text, "id=p%d,n=%d", i, i);
         uint32_t source = node_source(pair.a, "t", text, i);
-        const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1};
+        const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0};
         assert_int_equal(vv_registry_source_set_plans(pair.a->registry, source, &plan, 1), VV_OK);
     }
     for (size_t i = 0; i < pair.a->n_touched; i++) {
@@ -344,8 +344,8 @@ static void who_asked_first_has_chosen_the_plan(void **state)
     struct pair pair = open_pair();
     uint32_t a = node_source(pair.a, "t", "id=p", 1);
     uint32_t b = node_source(pair.b, "t", "id=p", 1);
-    node_agree(pair.a, a, (struct vv_plan){VV_TIME_MIN, VV_DAY, VV_HOUR, 1});
-    node_agree(pair.b, b, (struct vv_plan){VV_TIME_MIN, VV_HOUR, VV_HOUR, 1});
+    node_agree(pair.a, a, (struct vv_plan){VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0});
+    node_agree(pair.b, b, (struct vv_plan){VV_TIME_MIN, VV_HOUR, VV_HOUR, 1, 0});
     node_flush(pair.a);
     node_flush(pair.b);
     assert_int_equal(vv_registry_source_plans(pair.b->registry, b).plans[0].bucket_ns, VV_DAY);
@@ -384,7 +384,7 @@ static void hostile_values_are_left_out(void **state)
     hear(pair.a, VV_TOLD_SOURCE, "q", 0, &value);
     /* A plan that contradicts the known one. */
     content = (struct vv_told_content){.kind = VV_TOLD_PLAN, .n = 1};
-    content.plans[0] = (struct vv_plan){VV_TIME_MIN, VV_HOUR, VV_HOUR, 1};
+    content.plans[0] = (struct vv_plan){VV_TIME_MIN, VV_HOUR, VV_HOUR, 1, 0};
     vv_told_encode(&content, &value);
     hear(pair.a, VV_TOLD_PLAN, "p1", VV_TIME_MIN, &value);
     node_learn(pair.b);

@@ -151,8 +151,8 @@ static void plans_are_each_regions_own(void **state)
 {
     (void)state;
     struct three three = open_three();
-    const struct vv_plan day = {VV_TIME_MIN, VV_DAY, VV_HOUR, 2};
-    const struct vv_plan hour = {VV_TIME_MIN, VV_HOUR, VV_HOUR, 1};
+    const struct vv_plan day = {VV_TIME_MIN, VV_DAY, VV_HOUR, 2, 0};
+    const struct vv_plan hour = {VV_TIME_MIN, VV_HOUR, VV_HOUR, 1, 0};
     uint32_t far = node_source(three.far, "t", "id=p1", 100);
     node_agree(three.far, far, day);
     node_flush(three.far);

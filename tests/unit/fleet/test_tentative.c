@@ -3,9 +3,9 @@
  * nothing whenever a call fails or the process ends. */
 #include "fleet_fixture.h"
 
-static const struct vv_plan own = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1};
-static const struct vv_plan others = {VV_TIME_MIN, VV_HOUR, VV_HOUR, 2};
-static const struct vv_plan later = {VV_DAY, 2 * VV_HOUR, VV_HOUR, 1};
+static const struct vv_plan own = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0};
+static const struct vv_plan others = {VV_TIME_MIN, VV_HOUR, VV_HOUR, 2, 0};
+static const struct vv_plan later = {VV_DAY, 2 * VV_HOUR, VV_HOUR, 1, 0};
 
 static struct node *a;
 static struct node *b;

@@ -153,8 +153,8 @@ static void plans_come_back(void **state)
     (void)state;
     struct vv_buffer buffer = {0};
     content = (struct vv_told_content){.kind = VV_TOLD_PLAN, .canonical = true, .n = 2};
-    content.plans[0] = (struct vv_plan){VV_TIME_MIN, VV_DAY, VV_HOUR, 1};
-    content.plans[1] = (struct vv_plan){5 * VV_DAY, VV_HOUR, VV_HOUR, 3};
+    content.plans[0] = (struct vv_plan){VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0};
+    content.plans[1] = (struct vv_plan){5 * VV_DAY, VV_HOUR, VV_HOUR, 3, 0};
     struct vv_told told = told_of(&buffer, "s", 5 * VV_DAY);
     assert_exact(told, &buffer);
     assert_true(again.canonical);

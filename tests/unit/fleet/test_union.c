@@ -64,7 +64,7 @@ static void change_source(struct world *world, struct node *node, const char *te
     /* Many from the same times, so that versions meet; enough to go beyond what is kept. */
     uint32_t source = node_source(node, tenant, text, pick(world, 80));
     if (pick(world, 3) == 0) {
-        const struct vv_plan plan = {VV_TIME_MIN, (1 + pick(world, 3)) * VV_HOUR, VV_HOUR, 1};
+        const struct vv_plan plan = {VV_TIME_MIN, (1 + pick(world, 3)) * VV_HOUR, VV_HOUR, 1, 0};
         node_agree(node, source, plan);
     }
 }

@@ -112,7 +112,7 @@ static void memory_of_forgotten_rows_goes_with_a_cut(void **state)
         vv_batch_destroy(lost);
     }
     assert_int_equal(vv_head_cut(head, &generation), VV_OK);
-    assert_int_equal(vv_generation_walk(generation, look_at_nothing, NULL), VV_OK);
+    assert_int_equal(vv_generation_walk(generation, NULL, look_at_nothing, NULL), VV_OK);
     vv_head_drop(head, generation);
     vv_head_read_figures(head, &figures);
     assert_int_equal(figures.bytes, 0);
@@ -171,6 +171,50 @@ static void random_rows(struct vv_head *head, struct vv_random *random, size_t n
     }
 }
 
+struct seen {
+    uint32_t sources[64];
+    size_t n;
+};
+
+static enum vv_status note_source(void *context, uint32_t source, uint32_t measurement,
+                                  struct vv_rows *rows)
+{
+    struct seen *seen = context;
+    (void)measurement;
+    (void)rows;
+    if (seen->n == 0 || seen->sources[seen->n - 1] != source) {
+        seen->sources[seen->n++] = source;
+    }
+    return VV_OK;
+}
+
+static uint64_t from_behind(void *context, uint32_t source)
+{
+    (void)context;
+    return 1000 - source / 2;
+}
+
+static void a_generation_is_walked_in_the_order_that_is_wanted(void **state)
+{
+    (void)state;
+    struct vv_head *head;
+    struct vv_random random = {8};
+    vv_stamp stamp = 1;
+    struct vv_generation *generation;
+    const struct vv_head_order order = {from_behind, NULL};
+    struct seen seen = {.n = 0};
+    assert_int_equal(vv_head_create(&head), VV_OK);
+    random_rows(head, &random, 200, &stamp);
+    assert_int_equal(vv_head_cut(head, &generation), VV_OK);
+    assert_int_equal(vv_generation_walk(generation, &order, note_source, &seen), VV_OK);
+    assert_int_equal(seen.n, 40); /* the series of each together */
+    for (size_t i = 0; i < seen.n; i++) {
+        assert_int_equal(seen.sources[i], 38 - (i / 2) * 2 + i % 2);
+    }
+    vv_head_drop(head, generation);
+    vv_head_destroy(head);
+}
+
 static void a_generation_is_walked_whole_while_the_next_fills(void **state)
 {
     (void)state;
@@ -184,7 +228,7 @@ static void a_generation_is_walked_whole_while_the_next_fills(void **state)
     assert_int_equal(vv_head_cut(head, &generation), VV_OK);
     random_rows(head, &random, 100, &stamp);
     struct walked walked = {0};
-    assert_int_equal(vv_generation_walk(generation, look, &walked), VV_OK);
+    assert_int_equal(vv_generation_walk(generation, NULL, look, &walked), VV_OK);
     assert_int_equal(walked.series, 40);
     assert_int_equal(walked.rows, 1000);
     assert_int_equal(walked.values, 2000);
@@ -352,7 +396,7 @@ static void integers_become_floats_beside_floats(void **state)
         struct vv_generation *generation;
         struct typed typed;
         assert_int_equal(vv_head_cut(head, &generation), VV_OK);
-        assert_int_equal(vv_generation_walk(generation, look_at_types, &typed), VV_OK);
+        assert_int_equal(vv_generation_walk(generation, NULL, look_at_types, &typed), VV_OK);
         assert_int_equal(rows.columns[0].type, expected[last]);
         assert_int_equal(typed.type, expected[last]);
         assert_int_equal(typed.n, 3);
@@ -371,6 +415,7 @@ int main(void)
         cmocka_unit_test(prepared_rows_are_visible_after_publish_only),
         cmocka_unit_test(forgotten_rows_leave_no_trace),
         cmocka_unit_test(memory_of_forgotten_rows_goes_with_a_cut),
+        cmocka_unit_test(a_generation_is_walked_in_the_order_that_is_wanted),
         cmocka_unit_test(a_generation_is_walked_whole_while_the_next_fills),
         cmocka_unit_test(reading_takes_the_range_and_the_columns),
         cmocka_unit_test(failed_allocations_forget_the_batch),

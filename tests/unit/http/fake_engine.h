@@ -442,7 +442,7 @@ enum vv_status vv_engine_change_plan(struct vv_engine *engine, struct vv_str ten
     if (wish->span_ns > wish->bucket_ns) {
         return vv_error_set(error, VV_INVALID, "the test says so");
     }
-    *plan_out = (struct vv_plan){VV_TIME_MIN, wish->bucket_ns, VV_MINUTE, wish->splits};
+    *plan_out = (struct vv_plan){VV_TIME_MIN, wish->bucket_ns, VV_MINUTE, wish->splits, 0};
     plan_out->splits = plan_out->splits ? plan_out->splits : 1;
     return vv_registry_source_set_plans(registry, found, plan_out, 1);
 }

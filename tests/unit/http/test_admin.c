@@ -80,9 +80,9 @@ static void test_plans(void **state)
                                    "\"bucket\":\"1h\",\"span\":\"1m\",\"splits\":4,"
                                    "\"state\":\"present\"}]}");
     response_free(&response);
-    const struct vv_plan plans[] = {{VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
-                                    {VV_DAY, VV_HOUR, VV_HOUR, 2},
-                                    {VV_TIME_MAX - VV_DAY, 2 * VV_HOUR, VV_HOUR, 3}};
+    const struct vv_plan plans[] = {{VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0},
+                                    {VV_DAY, VV_HOUR, VV_HOUR, 2, 0},
+                                    {VV_TIME_MAX - VV_DAY, 2 * VV_HOUR, VV_HOUR, 3, 0}};
     assert_int_equal(vv_registry_source_set_plans(registry, source, plans, 3), VV_OK);
     response = ask(door, "GET", path, "", NULL, 200);
     assert_contains(response.body, "\"splits\":1,\"state\":\"past\"}");

@@ -288,8 +288,8 @@ static void broken_plans_are_refused(void **state)
     (void)state;
     const struct vv_plan good = {
         .from_ns = 0, .bucket_ns = VV_DAY, .span_ns = VV_HOUR, .splits = 64};
-    struct vv_plan bad[9];
-    for (int i = 0; i < 9; i++) {
+    struct vv_plan bad[12];
+    for (int i = 0; i < 12; i++) {
         bad[i] = good;
     }
     bad[0].from_ns = VV_TIME_MIN - 1;
@@ -301,12 +301,80 @@ static void broken_plans_are_refused(void **state)
     bad[6].span_ns = 7 * VV_HOUR;
     bad[7].splits = 0;
     bad[8].splits = 65;
+    bad[9].share_bits = VV_SHARE_BITS_MIN; /* with splits */
+    bad[10].splits = bad[11].splits = 1;
+    bad[10].share_bits = VV_SHARE_BITS_MIN - 1;
+    bad[11].share_bits = VV_SHARE_BITS_MAX + 1;
     assert_int_equal(vv_plan_check(&good, NULL), VV_OK);
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 12; i++) {
         struct vv_error error = {0};
         assert_int_equal(vv_plan_check(&bad[i], &error), VV_INVALID);
         assert_true(error.message[0] != 0);
     }
+}
+
+static void some_32_sources_share_a_partition(void **state)
+{
+    (void)state;
+    struct vv_plan plan = vv_plan_choose(360, VV_HOUR, 0);
+    for (uint64_t sources = 1; sources < UINT64_C(1) << 34; sources *= 2) {
+        plan.share_bits = vv_plan_choose_share(&plan, sources, 360, VV_HOUR);
+        assert_int_equal(vv_plan_check(&plan, NULL), VV_OK);
+        assert_true(sources >> plan.share_bits <= VV_SHARERS ||
+                    plan.share_bits == VV_SHARE_BITS_MAX);
+        assert_true(plan.share_bits == VV_SHARE_BITS_MIN ||
+                    sources >> plan.share_bits >= VV_SHARERS / 2);
+    }
+}
+
+static void a_source_that_sends_much_shares_nothing(void **state)
+{
+    (void)state;
+    const struct vv_plan split = vv_plan_choose(1u << 20, VV_HOUR, 0);
+    const struct vv_plan day = {.bucket_ns = VV_DAY, .span_ns = VV_HOUR, .splits = 1};
+    assert_true(split.splits > 1);
+    assert_int_equal(vv_plan_choose_share(&split, 1000, 1u << 20, VV_HOUR), 0);
+    assert_int_equal(vv_plan_choose_share(&day, 1000, 3600, VV_HOUR), 0); /* 86,400 a day */
+    assert_int_equal(vv_plan_choose_share(&day, 1000, 360, VV_HOUR), VV_SHARE_BITS_MIN);
+    assert_int_equal(vv_plan_choose_share(&day, 1000, 7, 0), VV_SHARE_BITS_MIN); /* who knows */
+}
+
+static void a_division_is_a_number_that_comes_back(void **state)
+{
+    (void)state;
+    for (uint64_t division = 0; division < 70000; division++) {
+        struct vv_plan plan = {.bucket_ns = VV_DAY, .span_ns = VV_HOUR};
+        bool is_one = vv_plan_divide(&plan, division);
+        uint64_t bits = division >> 8;
+        uint64_t splits = division & 0xff;
+        bool shares = splits == 1 && bits >= VV_SHARE_BITS_MIN && bits <= VV_SHARE_BITS_MAX;
+        assert_int_equal(is_one, shares || (bits == 0 && splits <= VV_SPLITS_MAX));
+        assert_true(!is_one || vv_plan_division(&plan) == division);
+        assert_true(!is_one || splits == 0 || vv_plan_check(&plan, NULL) == VV_OK);
+    }
+}
+
+/* Whoever has a partition knows from its name where its runs lie. */
+static void the_name_of_a_split_says_what_it_shares(void **state)
+{
+    (void)state;
+    const struct vv_plan plans[] = {
+        {.from_ns = VV_TIME_MIN,
+         .bucket_ns = VV_DAY,
+         .span_ns = VV_HOUR,
+         .splits = 1,
+         .share_bits = 11},
+        {.from_ns = 0, .bucket_ns = VV_DAY, .span_ns = VV_HOUR, .splits = 7},
+    };
+    struct vv_bucket shared = vv_bucket_of(plans, 2, -1);
+    struct vv_bucket own = vv_bucket_of(plans, 2, 0);
+    assert_int_equal(vv_split_of(&shared, -1), vv_split_name(&shared, 0));
+    assert_int_equal(vv_split_share_bits(vv_split_of(&shared, -1)), 11);
+    assert_int_equal(vv_split_index(vv_split_of(&shared, -1)), 0);
+    assert_true(vv_split_of(&own, VV_HOUR) < 7);
+    assert_true(vv_split_is_name(11 << 8) && vv_split_is_name(63));
+    assert_false(vv_split_is_name(64) || vv_split_is_name(11 << 8 | 1) ||
+                 vv_split_is_name(7 << 8) || vv_split_is_name(25 << 8));
 }
 
 static void a_plan_that_fits_bounds_the_load_of_a_split(void **state)
@@ -356,6 +424,10 @@ int main(void)
         cmocka_unit_test(chosen_plans),
         cmocka_unit_test(chosen_plans_keep_their_bounds),
         cmocka_unit_test(broken_plans_are_refused),
+        cmocka_unit_test(some_32_sources_share_a_partition),
+        cmocka_unit_test(a_source_that_sends_much_shares_nothing),
+        cmocka_unit_test(a_division_is_a_number_that_comes_back),
+        cmocka_unit_test(the_name_of_a_split_says_what_it_shares),
         cmocka_unit_test(a_plan_that_fits_bounds_the_load_of_a_split),
         cmocka_unit_test(a_plan_begins_with_a_bucket_and_not_before),
     };

@@ -15,8 +15,8 @@
 #define ALL    (DAYS * POINTS)
 
 static const struct vv_plan plans[2] = {
-    {VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
-    {VV_TIME_MIN, 8 * VV_HOUR, 2 * VV_HOUR, 3},
+    {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0},
+    {VV_TIME_MIN, 8 * VV_HOUR, 2 * VV_HOUR, 3, 0},
 };
 
 struct pieces {

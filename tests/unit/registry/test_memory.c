@@ -105,11 +105,11 @@ static enum vv_status step_change(const struct step *step)
 static enum vv_status step_plans(const struct step *step)
 {
     const struct vv_plan plans[] = {
-        {VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
-        {(int64_t)step->i * VV_DAY, VV_HOUR, VV_HOUR, 1},
-        {(int64_t)(step->i + 1) * VV_DAY, VV_DAY, VV_HOUR, 1},
-        {(int64_t)(step->i + 2) * VV_DAY, VV_HOUR, VV_HOUR, 1},
-        {(int64_t)(step->i + 3) * VV_DAY, VV_DAY, VV_HOUR, 1},
+        {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0},
+        {(int64_t)step->i * VV_DAY, VV_HOUR, VV_HOUR, 1, 0},
+        {(int64_t)(step->i + 1) * VV_DAY, VV_DAY, VV_HOUR, 1, 0},
+        {(int64_t)(step->i + 2) * VV_DAY, VV_HOUR, VV_HOUR, 1, 0},
+        {(int64_t)(step->i + 3) * VV_DAY, VV_DAY, VV_HOUR, 1, 0},
     };
     return vv_registry_source_set_plans(step->registry, 0, plans, step->i % 2 ? 5 : 2);
 }
@@ -117,8 +117,8 @@ static enum vv_status step_plans(const struct step *step)
 static enum vv_status step_region_plans(const struct step *step)
 {
     const struct vv_plan plans[] = {
-        {VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
-        {(int64_t)step->i * VV_DAY, VV_HOUR, VV_HOUR, 1},
+        {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0},
+        {(int64_t)step->i * VV_DAY, VV_HOUR, VV_HOUR, 1, 0},
     };
     uint8_t region = (uint8_t)(1 + step->i % (VV_REGIONS_MAX - 1));
     return vv_registry_learn_plans(step->registry, 0, region, plans, 2, NULL);

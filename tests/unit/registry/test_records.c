@@ -111,8 +111,8 @@ static void make_source(struct vv_registry *registry, uint32_t tenant, struct vv
     }
     if (vv_random_below(random, 2)) {
         const struct vv_plan plans[] = {
-            {VV_TIME_MIN, VV_DAY, VV_HOUR, 1},
-            {(int64_t)vv_random_below(random, 50) * VV_DAY, VV_HOUR, VV_HOUR, 3},
+            {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0},
+            {(int64_t)vv_random_below(random, 50) * VV_DAY, VV_HOUR, VV_HOUR, 3, 0},
         };
         assert_int_equal(
             vv_registry_source_set_plans(registry, source, plans, 1 + vv_random_below(random, 2)),

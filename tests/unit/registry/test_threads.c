@@ -155,7 +155,7 @@ static void work_on_a_source(struct worker *worker, struct vv_random *random)
     CHECK(shared, vv_registry_source_tags(registry, source, &arena, &tags) == VV_OK);
     CHECK(shared, tags.n_tags == 4);
     vv_arena_deinit(&arena);
-    struct vv_plan plans[2] = {{VV_TIME_MIN, VV_DAY, VV_HOUR, 1}, {0, VV_HOUR, VV_HOUR, 1}};
+    struct vv_plan plans[2] = {{VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0}, {0, VV_HOUR, VV_HOUR, 1, 0}};
     CHECK(shared, vv_registry_source_set_plans(registry, source, plans,
                                                1 + vv_random_below(random, 2)) == VV_OK);
     struct vv_plans known = vv_registry_source_plans(registry, source);

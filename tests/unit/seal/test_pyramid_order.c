@@ -218,10 +218,10 @@ static void random_write(struct world *world, struct vv_random *random, uint32_t
 /* The sources' plans grow: other spans from a later date on. */
 static void change_plan(struct world *world, struct vv_random *random, uint32_t source)
 {
-    static const struct vv_plan kinds[] = {{0, VV_DAY, VV_HOUR, 1},
-                                           {0, VV_HOUR, 15 * VV_MINUTE, 2},
-                                           {0, 8 * VV_DAY, VV_DAY, 1},
-                                           {0, VV_DAY, VV_HOUR, 4}};
+    static const struct vv_plan kinds[] = {{0, VV_DAY, VV_HOUR, 1, 0},
+                                           {0, VV_HOUR, 15 * VV_MINUTE, 2, 0},
+                                           {0, 8 * VV_DAY, VV_DAY, 1, 0},
+                                           {0, VV_DAY, VV_HOUR, 4, 0}};
     struct vv_plans plans = vv_registry_source_plans(world->p.registry, source);
     struct vv_plan grown[VV_PLANS_MAX];
     if (plans.n == 0 || plans.n >= 6) {

@@ -9,8 +9,10 @@
 
 #define ROWS 200
 
-static const struct vv_plan by_day = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1};
-static const struct vv_plan by_hours = {VV_TIME_MIN, 6 * VV_HOUR, 2 * VV_HOUR, 3};
+static const struct vv_plan by_day = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 8};
+static const struct vv_plan by_day_shared_less = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 9};
+static const struct vv_plan by_day_alone = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0};
+static const struct vv_plan by_hours = {VV_TIME_MIN, 6 * VV_HOUR, 2 * VV_HOUR, 3, 0};
 
 /* A reading each quarter of an hour from START on; its value is its number. */
 static struct vv_str encode(struct vv_piece_encoder *encoder, size_t first, size_t end)
@@ -43,6 +45,7 @@ static enum vv_status put_run(struct node *node, uint32_t source, vv_stamp run, 
                                  .key = span_of(source, (time - START) / VV_DAY),
                                  .run = run,
                                  .bytes = encode(&encoder, first, first + 4)};
+        piece.key.partition.split = (uint16_t)(by_day.share_bits << 8);
         piece.key.span_start = time;
         const struct vv_mark mark = {time + 2 * VV_HOUR, piece.key, VV_HOUR, run, false};
         status = node->store->ops->put_run(node->store, &piece, &error);
@@ -104,7 +107,8 @@ static void count_by_plans(struct node *node, uint32_t source, struct readings *
         for (uint16_t split = 0; split < bucket.splits; split++) {
             struct vv_error error = {0};
             const struct vv_store_read read = {
-                .partition = {TENANT, source, bucket.start, bucket.bucket_ns, split, 0},
+                .partition = {TENANT, source, bucket.start, bucket.bucket_ns,
+                              vv_split_name(&bucket, split), 0},
                 .measurement = 1,
                 .span_from = bucket.start,
                 .span_to = bucket.start + bucket.bucket_ns,
@@ -112,7 +116,7 @@ static void count_by_plans(struct node *node, uint32_t source, struct readings *
             };
             readings->from = bucket.start;
             readings->to = bucket.end;
-            readings->split = split;
+            readings->split = read.partition.split;
             assert_int_equal(
                 node->store->ops->read(node->store, &read, count_readings, readings, &error),
                 VV_OK);
@@ -252,6 +256,40 @@ static void a_tentative_plan_gives_way(void **state)
     assert_int_equal(start, START + 12 * VV_HOUR);
 }
 
+/* Two nodes that count other sources may choose other numbers of bits: nothing else differs. */
+static void give_way_to(const struct vv_plan *agreed)
+{
+    static struct marks marks;
+    assert_false(agree(&b, 9, agreed).is_tentative);
+    put_tentatively(9);
+    settle(9, agreed);
+    crash_node(&a, 6);
+    assert_int_equal(count_all(&a, 9, agreed, true), ROWS);
+    assert_int_equal(count_all(&a, 9, &by_day, true), 0);
+    deliver_all(&a);
+    assert_int_equal(parked(&a), 0);
+    assert_int_equal(count_all(&b, 9, agreed, true), ROWS);
+    assert_int_equal(count_all(&b, 9, &by_day, true), 0);
+    scan(&a, &marks);
+    assert_int_equal(marks.n, ROWS / 4);
+    for (size_t i = 0; i < marks.n; i++) {
+        assert_int_equal(vv_split_share_bits(marks.items[i].key.partition.split),
+                         agreed->share_bits);
+    }
+}
+
+static void what_a_tentative_plan_shares_gives_way(void **state)
+{
+    (void)state;
+    give_way_to(&by_day_shared_less);
+}
+
+static void a_tentative_plan_that_shares_gives_way_to_one_that_does_not(void **state)
+{
+    (void)state;
+    give_way_to(&by_day_alone);
+}
+
 /* The settings want rows, but until others know of that runs are written: whatever is placed anew
  * has marks, or nobody would seal it before it expires. */
 static void what_waits_for_its_turn_is_placed_with_marks(void **state)
@@ -310,7 +348,7 @@ static void a_change_waits_until_it_can_be_told(void **state)
         for (uint32_t source = 0; source < 8; source++) { /* their plans are in several sets */
             struct vv_first_plan plan = {.tenant = TENANT,
                                          .source = source,
-                                         .plan = {START + (i + 1) * VV_DAY, VV_DAY, VV_HOUR, 1}};
+                                         .plan = {START + (i + 1) * VV_DAY, VV_DAY, VV_HOUR, 1, 0}};
             enum vv_status status = a.store->ops->shared->agree_plans(a.store, &plan, 1, &error);
             assert_true(status == VV_OVERLOAD || (status == VV_OK && !is_away));
             assert_false(plan.is_tentative);
@@ -329,7 +367,7 @@ static void a_later_plan_is_followed(void **state)
     (void)state;
     struct vv_error error = {0};
     struct vv_first_plan list[2];
-    const struct vv_plan both[] = {by_day, {START + 30 * VV_HOUR, 6 * VV_HOUR, 2 * VV_HOUR, 3}};
+    const struct vv_plan both[] = {by_day, {START + 30 * VV_HOUR, 6 * VV_HOUR, 2 * VV_HOUR, 3, 0}};
     put_tentatively(9);
     uint32_t rounds = 0;
     enum vv_status status;
@@ -394,8 +432,8 @@ static enum vv_status place(const struct vv_plan *plans, size_t n)
 static void what_is_parked_may_be_large(void **state)
 {
     (void)state;
-    const struct vv_plan both[] = {by_day, {START + 30 * VV_HOUR, 6 * VV_HOUR, 2 * VV_HOUR, 3}};
-    const struct vv_plan by_half = {VV_TIME_MIN, 12 * VV_HOUR, VV_HOUR, 1};
+    const struct vv_plan both[] = {by_day, {START + 30 * VV_HOUR, 6 * VV_HOUR, 2 * VV_HOUR, 3, 0}};
+    const struct vv_plan by_half = {VV_TIME_MIN, 12 * VV_HOUR, VV_HOUR, 1, 0};
     put_tentatively(9);
     for (vv_stamp run = 101; run < 160; run++) {
         assert_int_equal(put_run(&a, 9, run, 96), VV_OK);
@@ -473,6 +511,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_tentative_plan_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_tentative_plan_gives_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_tentative_plan_shares_gives_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_tentative_plan_that_shares_gives_way_to_one_that_does_not,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_waits_for_its_turn_is_placed_with_marks, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(recutting_can_be_interrupted, set_up, tear_down),

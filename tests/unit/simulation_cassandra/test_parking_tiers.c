@@ -13,7 +13,7 @@ static enum vv_status ignore(void *context, const struct vv_told *told)
 
 static struct vv_span_key unit_of(enum vv_space tier, uint32_t source)
 {
-    const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_DAY, 1};
+    const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_DAY, 1, 0};
     struct vv_unit unit = vv_unit_of(tier, &plan, 1, START);
     return vv_unit_key(tier, SPACES + (uint32_t)tier, source, 1, unit.from);
 }

@@ -62,7 +62,7 @@ static void what_is_written_is_read(void **state)
     name.due_ns = VV_TIME_MIN;
     name.bucket_s = -86400;
     name.span_s = -60;
-    name.split = UINT16_MAX;
+    name.split = VV_SHARE_BITS_MAX << 8;
     assert_comes_back(&name);
     name.due_ns = INT64_MIN;
     assert_comes_back(&name);
@@ -107,6 +107,10 @@ static void what_varve_does_not_write_is_refused(void **state)
         "1\t2\t-3\t4\t5\tbench\tcpu\tid",    /* one that ends before it begins */
         "1\t2\t3\t65536\t5\tbench\tcpu\tid", /* more than a split can be */
         "1\t2\t3\t-1\t5\tbench\tcpu\tid",
+        "1\t2\t3\t64\t5\tbench\tcpu\tid",                  /* more splits than there are */
+        "1\t2\t3\t1792\t5\tbench\tcpu\tid",                /* shared by 7 bits */
+        "1\t2\t3\t6400\t5\tbench\tcpu\tid",                /* by 25 */
+        "1\t2\t3\t2049\t5\tbench\tcpu\tid",                /* by 8, in the second split */
         "9223372036854775808\t2\t3\t4\t5\tbench\tcpu\tid", /* more than 64 bits */
         "-9223372036854775809\t2\t3\t4\t5\tbench\tcpu\tid",
         "1\t9223372037\t3\t4\t5\tbench\tcpu\tid", /* more than 64 bits in ns */

@@ -240,12 +240,12 @@ static void the_whole_schema_is_printed(void **state)
         "    PRIMARY KEY ((id))\n"
         ") WITH default_time_to_live = 0;\n"
         "\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 2);\n";
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 3);\n";
     assert_memory_equal(text, begin, sizeof begin - 1);
     assert_string_equal(text + strlen(text) - sizeof end + 1, end);
     static const char *const tables[] = {
-        "runs",         "blocks_7d", "blocks_30d", "blocks_forever", "rows_7d", "rows_30d",
-        "rows_forever", "late_7d",   "late_30d",   "late_forever",   "buckets"};
+        "runs",         "blocks_7d", "blocks_30d", "blocks_forever", "rows_7d",     "rows_30d",
+        "rows_forever", "late_7d",   "late_30d",   "late_forever",   "shared_runs", "buckets"};
     const char *at = text;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         char line[96];
@@ -350,11 +350,11 @@ static void statements_come_one_by_one(void **state)
     assert_string_equal(walk.whats,
                         "keyspace varve,table runs,table blocks_7d,table blocks_30d,"
                         "table blocks_forever,table rows_7d,table rows_30d,table rows_forever,"
-                        "table late_7d,table late_30d,table late_forever,"
+                        "table late_7d,table late_30d,table late_forever,table shared_runs,"
                         "table buckets,table ledger,table ledger_slots,table seals,table plans,"
                         "table definitions,table changes,table nodes,table varve_schema,"
-                        "version 2,");
-    for (size_t i = 1; i <= 20; i++) {
+                        "version 3,");
+    for (size_t i = 1; i <= 21; i++) {
         walk = (struct walk){.stop_after = i};
         assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_CANCELLED);
         assert_int_equal(walk.n, i);

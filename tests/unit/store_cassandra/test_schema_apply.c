@@ -103,6 +103,7 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.rows_forever (\n> table rows_forever: created\n"
         "CREATE TABLE IF NOT EXISTS varve.late_7d (\n> table late_7d: created\n"
         "CREATE TABLE IF NOT EXISTS varve.late_forever (\n> table late_forever: created\n"
+        "CREATE TABLE IF NOT EXISTS varve.shared_runs (\n> table shared_runs: created\n"
         "CREATE TABLE IF NOT EXISTS varve.buckets (\n> table buckets: created\n"
         "CREATE TABLE IF NOT EXISTS varve.ledger (\n> table ledger: created\n"
         "CREATE TABLE IF NOT EXISTS varve.ledger_slots (\n> table ledger_slots: created\n"
@@ -112,8 +113,8 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.changes (\n> table changes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.nodes (\n> table nodes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.varve_schema (\n> table varve_schema: created\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 2);\n"
-        "> version 2: written\n");
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 3);\n"
+        "> version 3: written\n");
     vv_schema_deinit(&wanted);
 }
 
@@ -140,8 +141,8 @@ static void only_what_is_missing_is_made(void **state)
     found.version = 0; /* it was cut off before its end */
     expect_run(&wanted, &found,
                "CREATE TABLE IF NOT EXISTS varve.blocks_7d (\n> table blocks_7d: created\n"
-               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 2);\n"
-               "> version 2: written\n");
+               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 3);\n"
+               "> version 3: written\n");
     vv_schema_deinit(&wanted);
     vv_schema_deinit(&found);
 }

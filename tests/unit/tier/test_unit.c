@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-static const struct vv_plan hourly = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1};
-static const struct vv_plan daily = {VV_TIME_MIN, 8 * VV_DAY, VV_DAY, 1};
+static const struct vv_plan hourly = {VV_TIME_MIN, VV_DAY, VV_HOUR, 1, 0};
+static const struct vv_plan daily = {VV_TIME_MIN, 8 * VV_DAY, VV_DAY, 1, 0};
 
 static void assert_unit(struct vv_unit unit, int64_t from, int64_t to)
 {
