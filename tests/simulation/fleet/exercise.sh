@@ -101,4 +101,8 @@ try "late points expire before they are folded" 2 $cassandra/retention.c \
   's.replace("return ttl_for(store, key, vv_cassandra_fold_wait(store, key->partition.tenant), now_ns);", "return ttl_for(store, key, 0, now_ns);")'
 try "units are built without late points" 2 src/seal/pyramid.c \
   's.replace("if (status == VV_OK && build->late != VV_REGISTRY_NONE) {", "if (false) {")'
+try "units are built of partitions without what sources share" 2 src/seal/pyramid.c \
+  's.replace(".split = vv_split_name(bucket, split)", ".split = split")'
+try "a source is read without what it shares" 2 src/query/scan_lane.c \
+  's.replace("read.partition.split = vv_split_name(bucket, split);", "read.partition.split = split;")'
 exit $survived
