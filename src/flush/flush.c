@@ -545,9 +545,8 @@ static uint64_t order_of(void *context, uint32_t source)
 
 static enum vv_status walk(struct flush *flush, struct vv_generation *generation)
 {
-    const struct vv_shared_ops *shared = flush->options->store->ops->shared;
     const struct vv_head_order order = {order_of, flush};
-    bool is_ordered = flush->options->fleet && shared && shared->order;
+    bool is_ordered = flush->options->fleet && flush->options->store->ops->shared->order;
     return vv_generation_walk(generation, is_ordered ? &order : NULL, flush_series, flush);
 }
 

@@ -41,6 +41,11 @@ struct vv_plan {
                            runs have partitions of their own */
 };
 
+static inline bool vv_can_share(uint8_t share_bits)
+{
+    return share_bits >= VV_SHARE_BITS_MIN && share_bits <= VV_SHARE_BITS_MAX;
+}
+
 /* Whether two plans differ in nothing but the time from which they hold. */
 static inline bool vv_plan_divides_alike(const struct vv_plan *a, const struct vv_plan *b)
 {
@@ -59,10 +64,8 @@ static inline bool vv_plan_divide(struct vv_plan *plan, uint64_t division)
 {
     plan->splits = (uint16_t)(division & 0xff);
     plan->share_bits = (uint8_t)(division >> 8);
-    bool shares = plan->share_bits > 0;
     return division <= UINT16_MAX && plan->splits <= VV_SPLITS_MAX &&
-           (!shares || (plan->splits == 1 && plan->share_bits >= VV_SHARE_BITS_MIN &&
-                        plan->share_bits <= VV_SHARE_BITS_MAX));
+           (plan->share_bits == 0 || (plan->splits == 1 && vv_can_share(plan->share_bits)));
 }
 
 struct vv_partition {
@@ -113,9 +116,7 @@ static inline uint8_t vv_split_share_bits(uint16_t split)
 static inline bool vv_split_is_name(uint16_t split)
 {
     uint8_t bits = vv_split_share_bits(split);
-    return bits == 0 ? split < VV_SPLITS_MAX
-                     : vv_split_index(split) == 0 && bits >= VV_SHARE_BITS_MIN &&
-                           bits <= VV_SHARE_BITS_MAX;
+    return bits == 0 ? split < VV_SPLITS_MAX : vv_split_index(split) == 0 && vv_can_share(bits);
 }
 
 /* VV_INVALID with a message when a plan breaks the bounds above. */

@@ -40,12 +40,19 @@ static const struct vv_block_statements *statements_of(const struct vv_cassandra
     return span->is_late ? &class->late : &class->blocks;
 }
 
+/* Where the span is in its partition. */
+static void add_place(const struct vv_cassandra *store, struct vvcql_statement *statement,
+                      const struct vv_span_key *key)
+{
+    vv_cassandra_add_str(statement, vv_cassandra_measurement(store, key->measurement));
+    vvcql_add_timestamp(statement, vv_cassandra_ms(key->span_start));
+}
+
 static enum vv_status add_span(struct vv_cassandra *store, struct vvcql_statement *statement,
                                const struct vv_span_key *key, struct vv_error *error)
 {
     enum vv_status status = vv_cassandra_add_partition(store, statement, &key->partition, error);
-    vv_cassandra_add_str(statement, vv_cassandra_measurement(store, key->measurement));
-    vvcql_add_timestamp(statement, vv_cassandra_ms(key->span_start));
+    add_place(store, statement, key);
     return status;
 }
 
@@ -55,8 +62,7 @@ static enum vv_status add_runs_span(struct vv_cassandra *store, struct vvcql_sta
 {
     enum vv_status status =
         vv_cassandra_add_runs_partition(store, statement, &key->partition, error);
-    vv_cassandra_add_str(statement, vv_cassandra_measurement(store, key->measurement));
-    vvcql_add_timestamp(statement, vv_cassandra_ms(key->span_start));
+    add_place(store, statement, key);
     return status;
 }
 

@@ -69,7 +69,7 @@ enum vv_status vv_cassandra_add_rows_partition(const struct vv_cassandra *store,
 
 int32_t vv_cassandra_share_of(const uint8_t source[16], uint8_t share_bits)
 {
-    vv_invariant(share_bits >= VV_SHARE_BITS_MIN && share_bits <= VV_SHARE_BITS_MAX);
+    vv_invariant(vv_can_share(share_bits));
     return (int32_t)(vv_key_get_u32(source) >> (32 - share_bits)) | (int32_t)share_bits
                                                                         << VV_SHARE_BITS_MAX;
 }

@@ -42,18 +42,16 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_region_view *vie
     return view->read_blocks[i] && view->read_late[i] && view->read_values[i];
 }
 
+#define READ_RUNS(partition)                                                                       \
+    "SELECT span, run, part, metrics, data, written FROM @ WHERE " partition                       \
+    " AND measurement = ? AND span >= ? AND span < ?"
+
 static bool prepare_data(struct vv_cassandra *store, struct vv_region_view *view)
 {
-    view->read_runs = vv_cassandra_prepare_in(
-        store, view->keyspace,
-        "SELECT span, run, part, metrics, data, written FROM @ WHERE " VV_PARTITION_IS
-        " AND measurement = ? AND span >= ? AND span < ?",
-        "runs");
-    view->read_shared_runs = vv_cassandra_prepare_in(
-        store, view->keyspace,
-        "SELECT span, run, part, metrics, data, written FROM @ WHERE " VV_SHARED_IS
-        " AND measurement = ? AND span >= ? AND span < ?",
-        "shared_runs");
+    view->read_runs =
+        vv_cassandra_prepare_in(store, view->keyspace, READ_RUNS(VV_PARTITION_IS), "runs");
+    view->read_shared_runs =
+        vv_cassandra_prepare_in(store, view->keyspace, READ_RUNS(VV_SHARED_IS), "shared_runs");
     view->bucket_after =
         vv_cassandra_prepare_in(store, view->keyspace,
                                 "SELECT bucket FROM @ WHERE tenant = ? AND source = ? AND "

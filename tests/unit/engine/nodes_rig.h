@@ -7,10 +7,10 @@
 #define TESTS_UNIT_ENGINE_NODES_RIG_H
 
 #include "base/log.h"
-#include "engine/engine.h"
 #include "ingest/line_protocol.h"
 #include "simulation/sim_clock.h"
 #include "simulation/sim_disk.h"
+#include "start.h"
 #include "support/fake_shared.h"
 
 #include <setjmp.h>
@@ -44,7 +44,6 @@ struct rig {
 static inline void rig_open(struct rig *rig)
 {
     struct vv_settings settings;
-    struct vv_error error = {0};
     vv_settings_init(&settings);
     strcpy(settings.data, "/data");
     settings.disk_reserve_bytes = 0;
@@ -59,10 +58,7 @@ static inline void rig_open(struct rig *rig)
     if (rig->prepare) {
         rig->prepare(rig, &settings, &options);
     }
-    if (vv_engine_open(&options, &rig->engine, &error) != VV_OK ||
-        vv_engine_recover(rig->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    rig->engine = start_engine(&options);
 }
 
 /* node 0: the store is not shared. */

@@ -4,10 +4,10 @@
 #define TESTS_UNIT_ENGINE_PLACE_H
 
 #include "base/log.h"
-#include "engine/engine.h"
 #include "ingest/line_protocol.h"
 #include "simulation/sim_clock.h"
 #include "simulation/sim_disk.h"
+#include "start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,6 @@ struct place {
 static inline void open_engine(struct place *place)
 {
     struct vv_settings settings;
-    struct vv_error error = {0};
     vv_settings_init(&settings);
     strcpy(settings.data, "/data");
     settings.disk_reserve_bytes = 0;
@@ -47,10 +46,7 @@ static inline void open_engine(struct place *place)
                                         .clock = &place->clock.clock,
                                         .store = place->store,
                                         .manual = true};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    place->engine = start_engine(&options);
 }
 
 /* A new disk and store, and an engine that has nothing yet. */

@@ -4,10 +4,10 @@
  * store keeps any prefix of what a flush wrote before it was confirmed.
  */
 #include "base/log.h"
-#include "engine/engine.h"
 #include "ingest/line_protocol.h"
 #include "simulation/sim_clock.h"
 #include "simulation/sim_disk.h"
+#include "start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,6 @@ struct place {
 static void open_engine(struct place *place)
 {
     struct vv_settings settings;
-    struct vv_error error = {0};
     vv_settings_init(&settings);
     strcpy(settings.data, "/data");
     settings.disk_reserve_bytes = 0;
@@ -43,10 +42,7 @@ static void open_engine(struct place *place)
                                         .clock = &place->clock.clock,
                                         .store = place->store,
                                         .manual = true};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    place->engine = start_engine(&options);
 }
 
 static void begin(struct place *place)

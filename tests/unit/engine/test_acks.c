@@ -6,10 +6,10 @@
 #include "answers.h"
 
 #include "base/log.h"
-#include "engine/engine.h"
 #include "ingest/line_protocol.h"
 #include "simulation/sim_clock.h"
 #include "simulation/sim_disk.h"
+#include "start.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -35,7 +35,6 @@ struct place {
 static void open_engine(struct place *place)
 {
     struct vv_settings settings;
-    struct vv_error error = {0};
     vv_settings_init(&settings);
     strcpy(settings.data, "/data");
     settings.disk_reserve_bytes = 0;
@@ -45,10 +44,7 @@ static void open_engine(struct place *place)
                                         .clock = place->manual ? &place->clock.clock : NULL,
                                         .store = place->store,
                                         .manual = place->manual};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    place->engine = start_engine(&options);
 }
 
 static void insert_disk(struct place *place)

@@ -2,10 +2,10 @@
 /* Health says why writes are refused before anything fails: while what waits for the store fills
  * the memory or the journal, and no longer. Step by step over the memory store. */
 #include "base/log.h"
-#include "engine/engine.h"
 #include "ingest/line_protocol.h"
 #include "simulation/sim_clock.h"
 #include "simulation/sim_disk.h"
+#include "start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,6 @@ static void begin(struct place *place, int64_t head_bytes_max, int64_t journal_b
 {
     struct vv_settings settings;
     struct vv_store_options store_options = {.folder = "/data/store", .eras = 24};
-    struct vv_error error = {0};
     vv_log_level_set(VV_LOG_OFF);
     *place = (struct place){.disk = vv_sim_disk_create(1)};
     struct vv_disk *disk = vv_sim_disk_interface(place->disk);
@@ -53,10 +52,7 @@ static void begin(struct place *place, int64_t head_bytes_max, int64_t journal_b
                                         .clock = &place->clock.clock,
                                         .store = place->store,
                                         .manual = true};
-    if (vv_engine_open(&options, &place->engine, &error) != VV_OK ||
-        vv_engine_recover(place->engine, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    place->engine = start_engine(&options);
 }
 
 static void end(struct place *place)

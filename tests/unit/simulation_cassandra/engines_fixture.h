@@ -202,7 +202,8 @@ static inline void live(int64_t duration_ns)
     }
 }
 
-static inline struct vv_plans plans_of(struct node *node)
+/* The number of the source that all write, as the node has it. */
+static inline uint32_t number_of_source(struct node *node)
 {
     struct vv_registry *registry = vv_engine_query_context(node->rig.engine)->registry;
     uint32_t tenant;
@@ -211,7 +212,13 @@ static inline struct vv_plans plans_of(struct node *node)
                      VV_OK);
     assert_int_equal(vv_registry_source_by_id(registry, tenant, VV_STR_LITERAL("id=x"), &source),
                      VV_OK);
-    return vv_registry_source_plans(registry, source);
+    return source;
+}
+
+static inline struct vv_plans plans_of(struct node *node)
+{
+    return vv_registry_source_plans(vv_engine_query_context(node->rig.engine)->registry,
+                                    number_of_source(node));
 }
 
 static inline enum vv_status change_plan(struct node *node, int64_t bucket_ns, uint16_t splits,

@@ -255,18 +255,6 @@ static void a_day_that_is_built_for_the_first_time_lacks_only_what_was_deleted(v
 
 /* ---- what can't be read ---- */
 
-static uint32_t number_of_source(struct node *node)
-{
-    struct vv_registry *registry = vv_engine_query_context(node->rig.engine)->registry;
-    uint32_t tenant;
-    uint32_t source;
-    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
-                     VV_OK);
-    assert_int_equal(vv_registry_source_by_id(registry, tenant, VV_STR_LITERAL("id=x"), &source),
-                     VV_OK);
-    return source;
-}
-
 static struct vv_span_key unit_at(struct node *node, enum vv_space tier, int64_t time)
 {
     struct vv_registry *registry = vv_engine_query_context(node->rig.engine)->registry;
