@@ -50,6 +50,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .deletions = engine->deletions,
             .learn = vv_learn_before_seal,
             .learn_context = engine,
+            .is_told = vv_is_told,
             .ledger = vv_engine_ledger_rule(settings),
             .block_bytes_max = (size_t)settings->block_bytes_max,
             .zstd_level = (int)settings->zstd_level,

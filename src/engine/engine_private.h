@@ -410,6 +410,7 @@ enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *erro
 enum vv_status vv_learn_if_old(struct vv_engine *engine, struct vv_error *error);
 /* Learns all that was told before the call; for the sealer. */
 enum vv_status vv_learn_before_seal(void *engine, struct vv_error *error);
+bool vv_is_told(void *engine, uint32_t space); /* to the sealer */
 bool vv_learning_is_due(const struct vv_engine *engine);
 /* Learns what other nodes told and tells them what is left to be told. VV_DONE when the store is
  * this node's alone, or nothing had to be confirmed. *failed_out: the store failed, so that what

@@ -132,6 +132,7 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
         .clock = engine->clock,
         .over_at_ns = vv_sealer_latest_ns(engine->sealer),
         .load = engine->load,
+        .lead_ns = vv_settings_lead_ns(&engine->settings),
         .open_units = engine->open_units,
     };
     struct vv_flush_figures figures;

@@ -32,6 +32,12 @@ enum vv_status vv_learn_before_seal(void *context, struct vv_error *error)
     return engine->fleet ? vv_fleet_learn(engine->fleet, error) : VV_OK;
 }
 
+bool vv_is_told(void *context, uint32_t space)
+{
+    struct vv_engine *engine = context;
+    return !engine->fleet || vv_fleet_has_told(engine->fleet, space);
+}
+
 bool vv_learning_is_due(const struct vv_engine *engine)
 {
     return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;

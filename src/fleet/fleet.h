@@ -84,6 +84,10 @@ bool vv_fleet_waits_for_plan(struct vv_fleet *fleet, uint32_t source);
 VV_MUST_CHECK enum vv_status vv_fleet_settle(struct vv_fleet *fleet, bool is_current,
                                              bool *failed_out, struct vv_error *error);
 
+/* Whether the other nodes can learn of the tenant, or of a space: it was told, or learnt of one of
+ * them, and nothing that this node told is still on its way. Storage thread. */
+bool vv_fleet_has_told(struct vv_fleet *fleet, uint32_t tenant);
+
 /* Whether readers of some source wait for vv_fleet_settle, since others told of a plan for it while
  * its own one was tentative. Any thread. */
 bool vv_fleet_has_told_moves(const struct vv_fleet *fleet);

@@ -361,6 +361,17 @@ enum vv_status vv_fleet_tell_all_markers(struct vv_fleet *fleet, uint32_t most,
     return status;
 }
 
+bool vv_fleet_has_told(struct vv_fleet *fleet, uint32_t tenant)
+{
+    struct vv_parked parked = {0};
+    pthread_mutex_lock(&fleet->lock);
+    const uint64_t *known = vv_known_tenant(&fleet->known, tenant);
+    bool is_known = known && *known != 0;
+    pthread_mutex_unlock(&fleet->lock);
+    vv_fleet_ops(fleet)->parked(fleet->store, &parked);
+    return is_known && parked.n_told == 0 && fleet->n_unconfirmed == 0;
+}
+
 enum vv_status vv_fleet_tell(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,
                              struct vv_error *error)
 {

@@ -2,6 +2,7 @@
 /* The flush: series by series, rows are sorted, placed and written as runs. */
 #include "flush/flush.h"
 
+#include "flush/tiers_seen.h"
 #include "model/piece.h"
 #include "seal/stale.h"
 
@@ -31,6 +32,10 @@ struct flush {
     int64_t over_at;            /* units of tiers that end by then are over, or soon will be */
     uint32_t late_space;        /* of that series' place; VV_REGISTRY_NONE: nothing is kept apart */
     int64_t late_limit_ns;
+    struct vv_tiers_seen seen; /* when `later` was filled */
+    bool has_values;           /* there may be single values of some place */
+    bool is_again;             /* all is written: `later` is filled once more … */
+    bool is_heard;             /* … knowing all tiers that others may have built */
 };
 
 /* ---- plans ---- */
@@ -272,6 +277,12 @@ static uint32_t next_part(struct flush *flush, const struct vv_span_key *key)
     return flush->parts[vv_split_index(key->partition.split)]++;
 }
 
+static bool has_values(const struct flush *flush, uint32_t place)
+{
+    struct vv_store *store = flush->options->store;
+    return store->ops->has_values && store->ops->has_values(store, place);
+}
+
 /* The same whenever the flush is repeated. */
 static int64_t fold_of(const struct flush *flush)
 {
@@ -303,6 +314,26 @@ static enum vv_status put_mark(struct flush *flush, const struct vv_span_key *ke
     struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
     int64_t fold = key->partition.tenant == flush->late_space ? fold_of(flush) : mark.due_ns;
     mark.due_ns = fold > mark.due_ns ? fold : mark.due_ns;
+    return store->ops->put_mark(store, &mark, flush->error);
+}
+
+/* Of single values that may have missed a tier: whoever seals the span has learnt of it. At once,
+ * since its units may have been built. */
+static enum vv_status mark_values(struct flush *flush, const struct vv_span_key *key,
+                                  int64_t span_ns)
+{
+    struct vv_store *store = flush->options->store;
+    uint32_t place = key->partition.tenant;
+    bool may_miss = !flush->is_heard || store->ops->shared->has_parked(store, place);
+    if (!may_miss || !has_values(flush, place)) {
+        return VV_OK;
+    }
+    struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(flush->run) * VV_MICROSECOND;
+    int64_t end = key->span_start + span_ns;
+    int64_t at = run_ns > end ? run_ns : end;
+    mark.due_ns = at < mark.due_ns ? at : mark.due_ns;
+    mark.is_of_block = true; /* it stands, though there are no runs */
     return store->ops->put_mark(store, &mark, flush->error);
 }
 
@@ -363,10 +394,16 @@ static bool marks_open(const struct flush *flush, uint32_t place, bool late)
            (late || (store->ops->values_max && store->ops->values_max(store, place) > 0));
 }
 
-static void begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
+static enum vv_status begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
 {
+    uint32_t place = vv_registry_place(flush->options->registry, measurement);
     vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
-    flush->stale.later = flush->options->fleet ? &flush->later : NULL;
+    if (!flush->options->fleet) {
+        return VV_OK;
+    }
+    flush->stale.later = &flush->later;
+    flush->has_values = flush->has_values || has_values(flush, place);
+    return vv_tiers_seen_note(&flush->seen, place, &flush->stale.tiers);
 }
 
 /* Up to where units are listed that end. Whether one that is open is above something that is parked
@@ -410,9 +447,10 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
             end++;
         }
         uint64_t bytes = flush->figures->bytes;
-        status = write_run(flush, &key, bucket.span_ns, rows, first, end);
+        status = flush->is_again ? mark_values(flush, &key, bucket.span_ns)
+                                 : write_run(flush, &key, bucket.span_ns, rows, first, end);
         flush->figures->late += late ? end - first : 0;
-        if (!late) { /* they say nothing of what is to come */
+        if (!late && !flush->is_again) { /* late ones say nothing of what is to come */
             count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);
         }
         if (status == VV_OK && flush->stale.tiers.any) {
@@ -509,12 +547,14 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
     }
     flush->span_open = false;
     enum vv_status status = use_names(flush, source, measurement, rows);
-    if (status == VV_OK && source != flush->source) {
+    if (status == VV_OK && source != flush->source && !flush->is_again) {
         flush->source = source;
         status = begin_source(flush, source, rows);
     }
     if (status == VV_OK) { /* the source has a plan now */
-        begin_stale(flush, source, measurement);
+        status = begin_stale(flush, source, measurement);
+    }
+    if (status == VV_OK) {
         status = is_ascending(rows) ? write_rows(flush, source, measurement, rows)
                                     : write_merged(flush, source, measurement, rows);
     }
@@ -555,14 +595,59 @@ static enum vv_status confirm_fleet(void *context, struct vv_error *error)
     return vv_fleet_confirm(context, error);
 }
 
-/* Where other nodes build units, too, only what has landed makes one stale: else they could build
- * it without that, and take it for done. So it is known only then which units are over. */
-static enum vv_status make_stale(struct flush *flush)
+/* Has learnt, when all has landed, of all tiers of which units may have been built without it: who
+ * builds them has waited until all could learn of them. */
+static enum vv_status hear(struct flush *flush)
 {
-    enum vv_status status = vv_fleet_confirm(flush->options->fleet, flush->error);
-    return status == VV_OK ? vv_stale_put_list(&flush->stale_options, &flush->later, over_at(flush),
-                                               flush->error)
-                           : status;
+    struct vv_fleet *fleet = flush->options->fleet;
+    struct vv_error why = {0};
+    flush->is_heard =
+        vv_fleet_is_current(fleet, flush->options->lead_ns) || vv_fleet_learn(fleet, &why) == VV_OK;
+    return vv_fleet_has_learnt(fleet) ? vv_fleet_confirm(fleet, flush->error) : VV_OK;
+}
+
+/* A tier may have been switched on meanwhile, or before, unheard; or what is parked may be
+ * delivered when one is built that is unknown now. Runs have marks for that. */
+static bool misses_tiers(const struct flush *flush)
+{
+    struct vv_parked parked = {0};
+    flush->options->store->ops->shared->parked(flush->options->store, &parked);
+    return vv_tiers_seen_differ(&flush->seen, flush->options->registry) ||
+           (flush->has_values && (!flush->is_heard || parked.n > 0));
+}
+
+static enum vv_status list_again(struct flush *flush, struct vv_generation *generation)
+{
+    struct vv_flush_figures figures = *flush->figures;
+    flush->is_again = true;
+    flush->later.n = 0;
+    enum vv_status status = walk(flush, generation);
+    *flush->figures = figures;
+    return status;
+}
+
+/* Where other nodes build units, too, only what has landed makes one stale: else they could build
+ * it without that, and take it for done. So it is known only then which units are over, and of
+ * which tiers. */
+static enum vv_status make_stale(struct flush *flush, struct vv_generation *generation)
+{
+    struct vv_fleet *fleet = flush->options->fleet;
+    if (flush->later.n == 0 && !flush->has_values && !vv_fleet_has_learnt(fleet) &&
+        vv_fleet_is_current(fleet, flush->options->lead_ns) &&
+        !vv_tiers_seen_differ(&flush->seen, flush->options->registry)) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_fleet_confirm(fleet, flush->error);
+    if (status == VV_OK) {
+        status = hear(flush);
+    }
+    if (status == VV_OK && misses_tiers(flush)) {
+        status = list_again(flush, generation);
+    }
+    return status == VV_OK && flush->later.n > 0
+               ? vv_stale_put_list(&flush->stale_options, &flush->later, over_at(flush),
+                                   flush->error)
+               : status;
 }
 
 enum vv_status vv_flush_generation(const struct vv_flush_options *options,
@@ -588,13 +673,14 @@ enum vv_status vv_flush_generation(const struct vv_flush_options *options,
     if (status == VV_OK) {
         status = walk(&flush, generation);
     }
-    if (status == VV_OK && flush.later.n > 0) {
-        status = make_stale(&flush);
+    if (status == VV_OK && options->fleet) {
+        status = make_stale(&flush, generation);
     }
     if (status == VV_NO_MEMORY) {
         vv_error_set(error, status, "out of memory while flushing; it is tried again");
     }
     vv_stale_list_deinit(&flush.later);
+    vv_tiers_seen_deinit(&flush.seen);
     vv_piece_encoder_deinit(&flush.encoder);
     vv_merge_destroy(flush.merge);
     return status;

@@ -36,6 +36,9 @@ struct vv_flush_options {
     struct vv_clock *clock; /* by its wall time, what is over is stale in the tiers above … */
     int64_t over_at_ns;     /* … and by this one: what has been built by then */
     struct vv_load *load;   /* counts what is written; NULL: nothing does */
+    /* With a fleet: within this time of when one told of a tier all nodes have learnt of it, and
+     * nobody builds it before. */
+    int64_t lead_ns;
     /* Of tiers; what a flush that failed has noted is to be forgotten. NULL: all are marked. */
     struct vv_open_units *open_units;
 };

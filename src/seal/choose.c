@@ -73,15 +73,27 @@ static struct vv_tier_seen *find_tier(const struct vv_sealer *sealer, uint32_t s
     return NULL;
 }
 
-/* Until all nodes know of a tier, what one of them flushes may make no unit of it stale. Who puts a
- * mark has told of the tier before. */
+static bool is_told(const struct vv_sealer *sealer, uint32_t space)
+{
+    const struct vv_sealer_options *options = &sealer->options;
+    return !options->is_told || options->is_told(options->learn_context, space);
+}
+
+/* Until all nodes know of a tier, what one of them flushes may make no unit of it stale. One that
+ * was switched on here may have marks before it has been told. */
 bool vv_sealer_is_known_to_all(struct vv_sealer *sealer, uint32_t space)
 {
     struct vv_store *store = sealer->options.store;
-    if (!store->ops->shared || store->ops->shared->peers(store, NULL, 0) == 0) {
+    if (!store->ops->shared) {
         return true;
     }
     struct vv_tier_seen *seen = find_tier(sealer, space);
+    if (!seen && !is_told(sealer, space)) {
+        return false;
+    }
+    if (store->ops->shared->peers(store, NULL, 0) == 0) {
+        return true;
+    }
     if (!seen) {
         seen = realloc(sealer->tiers_seen, (sealer->n_tiers_seen + 1) * sizeof *seen);
         if (!seen) {

@@ -27,6 +27,8 @@ struct vv_sealer_options {
      * of it is deleted has told of that before. NULL: nothing is told. */
     enum vv_status (*learn)(void *learn_context, struct vv_error *);
     void *learn_context;
+    /* Whether others can have learnt of a tier's space. NULL: they can. */
+    bool (*is_told)(void *learn_context, uint32_t space);
     struct vv_ledger_rule ledger;
     size_t block_bytes_max; /* of a block's rows before encoding */
     int zstd_level;
@@ -78,8 +80,8 @@ size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,
                               struct vv_span_key keys_out[VV_SEAL_DAMAGED_MAX]);
 /* Whether a mark's span could not be decoded, and is not tried again before a restart. */
 bool vv_sealer_is_damaged(const struct vv_sealer *sealer, const struct vv_mark *mark);
-/* Whether all nodes have had the time to learn of a tier's space since it was first asked for here;
- * true where nobody shares the store. */
+/* Whether all nodes have had the time to learn of a tier's space since it was first asked for here
+ * when it had been told; true where nobody shares the store. */
 bool vv_sealer_is_known_to_all(struct vv_sealer *sealer, uint32_t space);
 /* The latest wall time by which anything can have been built so far in this process. */
 int64_t vv_sealer_latest_ns(const struct vv_sealer *sealer);

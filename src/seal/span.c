@@ -339,6 +339,15 @@ static enum vv_status check_delivered(const struct vv_sealer *sealer, const stru
                  : VV_OK;
 }
 
+/* A span of which there may be single values has a mark where units may lack some of them, and
+ * nothing tells which. */
+static bool may_have_values(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    struct vv_store *store = sealer->options.store;
+    return sealer->kind == VV_SEAL_RAW && store->ops->shared && store->ops->has_values &&
+           store->ops->has_values(store, mark->key.partition.tenant);
+}
+
 /* Beside other nodes a unit that was open then was only marked (stale.h), and nothing tells whether
  * it was built since. */
 static bool is_only_marked(const struct vv_sealer *sealer, const struct reading *reading)
@@ -375,7 +384,15 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
         return status;
     }
     bool has_runs = sealer->runs.n > runs_before;
+    bool has_values = may_have_values(sealer, mark);
+    if (has_values) {
+        reading.first = mark->key.span_start;
+        reading.last = mark->key.span_start + mark->span_ns - 1;
+    }
     bool may_hide = !reading.is_unit && reading.had_block && sealer->deletions.n > 0;
+    if (!has_runs && !may_hide && has_values) {
+        return make_stale(sealer, mark, &reading, false);
+    }
     if (!has_runs && !may_hide && !is_only_marked(sealer, &reading)) {
         return VV_OK; /* sealed before a crash: only the mark is left */
     }

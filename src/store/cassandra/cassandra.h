@@ -438,6 +438,9 @@ bool vv_cassandra_waits_for_turn(const struct vv_cassandra *store, uint32_t tena
 /* Turns those whose time has come. Not between a run and its mark. */
 VV_MUST_CHECK enum vv_status vv_cassandra_turn(struct vv_cassandra *store, struct vv_error *error);
 
+/* open.c; any thread */
+bool vv_cassandra_has_values(struct vv_store *base, uint32_t tenant);
+
 /* write.c */
 VV_MUST_CHECK enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
                                                   struct vv_error *error);

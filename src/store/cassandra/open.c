@@ -288,7 +288,7 @@ static uint64_t values_max(struct vv_store *base, uint32_t tenant)
                : 0;
 }
 
-static bool has_values(struct vv_store *base, uint32_t tenant)
+bool vv_cassandra_has_values(struct vv_store *base, uint32_t tenant)
 {
     return vv_cassandra_classes_of(vv_cassandra_of(base), tenant).layouts & VV_LAYOUT_ROWS;
 }
@@ -318,7 +318,7 @@ static const struct vv_store_ops ops = {
     .read_figures = vv_cassandra_read_figures,
     .write_metrics = vv_cassandra_write_metrics,
     .values_max = values_max,
-    .has_values = has_values,
+    .has_values = vv_cassandra_has_values,
     .shared = &vv_cassandra_shared_ops,
 };
 

@@ -286,7 +286,8 @@ static uint32_t next_part(struct cut *cut, const struct vv_span_key *key)
     return cut->parts[vv_split_index(key->partition.split)]++;
 }
 
-/* Never with an older run than a mark that it replaces. */
+/* Never with an older run than a mark that it replaces. Also of single values: tiers may lack them
+ * by the time that they are delivered. */
 static enum vv_status put_mark(struct cut *cut, const struct vv_span_key *key, int64_t span_ns,
                                vv_stamp run)
 {
@@ -295,8 +296,7 @@ static enum vv_status put_mark(struct cut *cut, const struct vv_span_key *key, i
                                  .key = *key,
                                  .span_ns = span_ns,
                                  .run = run > cut->marked ? run : cut->marked};
-    bool is_rows = vv_cassandra_written_layout(cut->store, cut->tenant) == VV_LAYOUT_ROWS;
-    return is_rows ? VV_OK : vv_park_mark(cut->store, &mark, cut->error);
+    return vv_park_mark(cut->store, &mark, cut->error);
 }
 
 /* Rows [first, end), all in one span and split. */

@@ -90,9 +90,11 @@ static enum vv_status refresh_span(struct vv_cassandra *store, const struct vv_m
     if (status == VV_OK) {
         status = write_again(store, &copying, error);
     }
-    /* The mark, too, which tells the next owner of the shard; of an open unit there is only that.
-     */
-    if (status == VV_OK && (copying.n > 0 || is_unit(store, mark))) {
+    /* The mark, too, which tells the next owner of the shard; of an open unit, and of single
+     * values, there is only that. */
+    bool is_alone =
+        is_unit(store, mark) || vv_cassandra_has_values(&store->base, mark->key.partition.tenant);
+    if (status == VV_OK && (copying.n > 0 || is_alone)) {
         struct vv_mark again = *mark;
         again.is_of_block = true; /* it stood in the ledger, however the tenant is kept now */
         status = vv_cassandra_put_mark(&store->base, &again, error);

@@ -65,9 +65,9 @@ static inline void seal(struct node *node)
     }
 }
 
-static inline void begin(const char *layout, uint64_t seed)
+static inline void begin_with(const char *layout, uint64_t seed, bool tiers)
 {
-    has_tiers = true;
+    has_tiers = tiers;
     make_cluster(seed);
     for (uint32_t i = 0; i < 2; i++) {
         rows_tenants[i] = strcmp(layout, "rows") == 0 ? "t" : "";
@@ -80,6 +80,11 @@ static inline void begin(const char *layout, uint64_t seed)
         }
         advance(VV_SECOND);
     }
+}
+
+static inline void begin(const char *layout, uint64_t seed)
+{
+    begin_with(layout, seed, true);
 }
 
 static inline void end(void)
