@@ -200,8 +200,19 @@ static enum vv_status put_notes(struct vv_engine *engine, const struct vv_piece_
 
 /* ---- a day ---- */
 
+/* A source of the day. */
+struct replaced_source {
+    uint32_t number;
+    struct vv_plan plan; /* for one that never had points, and so has none … */
+    bool is_new;
+    int64_t low; /* … and the first and last of these */
+    int64_t high;
+};
+
 struct replacing {
     struct vv_engine *engine;
+    struct replaced_source *sources; /* ascending, as many as series at most */
+    size_t n_sources;
     struct vv_reroll *reroll;
     struct vv_merge *merge;
     struct vv_rows *rows; /* of the series and the day */
@@ -314,16 +325,12 @@ static enum vv_status judge(struct replacing *replacing, const struct vv_replace
     }
 }
 
-static enum vv_status put_record(struct vv_engine *engine, enum vv_registry_kind kind,
-                                 uint32_t source, struct vv_error *error)
+/* Where its units end is said by its plan; one that has none gets the plan of the first series that
+ * comes, when all is known to be good: what is refused leaves nothing. */
+static enum vv_status note_source(struct replacing *replacing, uint32_t source,
+                                  const struct vv_rows *rows)
 {
-    return vv_flush_put_record(engine->registry, engine->store, kind, source, error);
-}
-
-/* A source that never had points has no plan, which says where units end. */
-static enum vv_status ensure_source(struct vv_engine *engine, uint32_t source,
-                                    const struct vv_rows *rows, struct vv_error *error)
-{
+    struct vv_engine *engine = replacing->engine;
     const struct vv_flush_options options = {.registry = engine->registry,
                                              .bucket_ns = engine->settings.bucket_ns,
                                              .span_ns = engine->settings.span_ns,
@@ -334,16 +341,63 @@ static enum vv_status ensure_source(struct vv_engine *engine, uint32_t source,
         low = rows->times[i] < low ? rows->times[i] : low;
         high = rows->times[i] > high ? rows->times[i] : high;
     }
+    size_t n = replacing->n_sources;
+    if (n > 0 && replacing->sources[n - 1].number == source) {
+        struct replaced_source *last = &replacing->sources[n - 1];
+        last->low = low < last->low ? low : last->low;
+        last->high = high > last->high ? high : last->high;
+        return VV_OK;
+    }
+    if (!replacing->sources) {
+        replacing->sources = calloc(VV_REPLACE_SERIES_MAX, sizeof *replacing->sources);
+        if (!replacing->sources) {
+            return VV_NO_MEMORY;
+        }
+    }
+    replacing->sources[replacing->n_sources++] = (struct replaced_source){
+        .number = source,
+        .plan = vv_flush_choose_plan(&options, source, rows->n_rows, low, high),
+        .is_new = vv_registry_source_plans(engine->registry, source).n == 0,
+        .low = low,
+        .high = high,
+    };
+    return VV_OK;
+}
+
+/* Of the source that was noted last. */
+static struct vv_plans plans_of(const struct replacing *replacing)
+{
+    const struct replaced_source *source = &replacing->sources[replacing->n_sources - 1];
+    return source->is_new ? (struct vv_plans){.plans = &source->plan, .n = 1}
+                          : vv_registry_source_plans(replacing->engine->registry, source->number);
+}
+
+static enum vv_status put_record(struct replacing *replacing, enum vv_registry_kind kind,
+                                 uint32_t source)
+{
+    struct vv_engine *engine = replacing->engine;
+    return vv_flush_put_record(engine->registry, engine->store, kind, source, replacing->error);
+}
+
+/* With the notes of the day, before which none of it is there. */
+static enum vv_status put_sources(struct replacing *replacing)
+{
+    struct vv_registry *registry = replacing->engine->registry;
     enum vv_status status = VV_OK;
-    if (vv_registry_source_plans(engine->registry, source).n == 0) {
-        struct vv_plan plan = vv_flush_choose_plan(&options, source, rows->n_rows, low, high);
-        status = vv_registry_source_set_plans(engine->registry, source, &plan, 1);
+    for (size_t i = 0; i < replacing->n_sources && status == VV_OK; i++) {
+        const struct replaced_source *source = &replacing->sources[i];
+        if (source->is_new) {
+            status = vv_registry_source_set_plans(registry, source->number, &source->plan, 1);
+        }
+        vv_registry_source_observe(registry, source->number, source->low, source->high);
+        if (status == VV_OK) {
+            status = put_record(replacing, VV_REGISTRY_SOURCE, source->number);
+        }
+        if (status == VV_OK) {
+            status = put_record(replacing, VV_REGISTRY_TIMES, source->number);
+        }
     }
-    vv_registry_source_observe(engine->registry, source, low, high);
-    if (status == VV_OK) {
-        status = put_record(engine, VV_REGISTRY_SOURCE, source, error);
-    }
-    return status == VV_OK ? put_record(engine, VV_REGISTRY_TIMES, source, error) : status;
+    return status;
 }
 
 static enum vv_status keep_rows(struct replacing *replacing, const struct vv_rows *rows)
@@ -405,17 +459,18 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
     const struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
     enum vv_status status = check(replacing, source, measurement);
     if (status == VV_OK) {
-        status = ensure_source(engine, source, rows, replacing->error);
+        status = note_source(replacing, source, rows);
     }
     if (status == VV_OK) {
         status = sort_rows(replacing, rows);
     }
-    const struct vv_replace replace = {.source = source,
-                                       .measurement = measurement,
-                                       .day = replacing->day,
-                                       .rows = replacing->rows,
-                                       .n_rows = replacing->n_rows};
     if (status == VV_OK && replacing->n_rows > 0) {
+        const struct vv_replace replace = {.source = source,
+                                           .measurement = measurement,
+                                           .plans = plans_of(replacing),
+                                           .day = replacing->day,
+                                           .rows = replacing->rows,
+                                           .n_rows = replacing->n_rows};
         status = vv_replace_day(replacing->reroll, &replace, &bounds,
                                 engine->clock->wall_ns(engine->clock), &replacing->records,
                                 &verdict, &waits_for, replacing->error);
@@ -472,7 +527,10 @@ static enum vv_status replace_day(struct replacing *replacing, struct vv_generat
     if (status == VV_OK && records->n > 0) {
         qsort(records->items, records->n, sizeof *records->items, compare_pieces);
         replacing->is_noting = true;
-        status = put_notes(engine, records, replacing->error);
+        status = put_sources(replacing);
+        if (status == VV_OK) {
+            status = put_notes(engine, records, replacing->error);
+        }
         if (status == VV_OK) {
             status = vv_replace_finish(engine, replacing->error);
         }
@@ -542,6 +600,7 @@ static enum vv_status replace_batch(struct vv_engine *engine, const struct vv_ba
     }
     drop_rows(&replacing);
     free(replacing.rows);
+    free(replacing.sources);
     vv_piece_list_deinit(&replacing.records);
     if (replacing.merge) {
         vv_merge_destroy(replacing.merge);

@@ -175,6 +175,7 @@ static enum vv_status make_stale(struct replacing *replacing, enum vv_space tier
     struct vv_stale stale;
     vv_stale_begin(&stale, &options, look->source, look->measurement,
                    vv_stamp_make((uint64_t)(replacing->now_ns / VV_MICROSECOND), 0));
+    stale.plans = look->plans;
     return vv_stale_unit_put(&stale, tier, replacing->replace->day, look->error);
 }
 
@@ -321,6 +322,7 @@ enum vv_status vv_replace_day(struct vv_reroll *reroll, const struct vv_replace 
         .records_out = records_out,
         .verdict = VV_REPLACE_GOOD,
     };
+    replacing.look.plans = replace->plans;
     enum vv_status status = list_metrics(&replacing);
     for (int tier = 0; tier < VV_SPACES && status == VV_OK && replacing.n_metrics > 0 &&
                        replacing.verdict == VV_REPLACE_GOOD;

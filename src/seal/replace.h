@@ -15,8 +15,9 @@
 
 /* A day of one measurement of one source. */
 struct vv_replace {
-    uint32_t source; /* has a plan */
+    uint32_t source;
     uint32_t measurement;
+    struct vv_plans plans;      /* of the source, or those that it is to have; not none */
     int64_t day;                /* where it begins */
     const struct vv_rows *rows; /* of it, ascending in time, one for each time … */
     size_t n_rows;              /* … in so many pieces, at least one */

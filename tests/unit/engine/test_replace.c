@@ -293,17 +293,25 @@ static void memory_that_runs_out_leaves_a_day_as_it_was_or_replaced(void **state
 }
 
 /* Something makes the first hour of the second day stale. */
-static void make_stale(struct place *place, bool is_marked)
+static uint32_t source_of(struct place *place, const char *id)
+{
+    struct vv_registry *registry = vv_engine_query_context(place->engine)->registry;
+    uint32_t tenant;
+    uint32_t source;
+    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
+    assert_int_equal(vv_registry_source_by_id(registry, tenant, vv_str_of(id), &source), VV_OK);
+    return source;
+}
+
+static void make_stale(struct place *place, const char *id, bool is_marked)
 {
     struct vv_registry *registry = vv_engine_query_context(place->engine)->registry;
     struct vv_store *store = place->store;
     struct vv_buffer bytes = {0};
     uint32_t tenant;
-    uint32_t source;
+    uint32_t source = source_of(place, id);
     const struct vv_unit unit = {start + VV_DAY, start + VV_DAY + VV_HOUR};
     assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
-    assert_int_equal(vv_registry_source_by_id(registry, tenant, VV_STR_LITERAL("h=a"), &source),
-                     VV_OK);
     uint32_t space = vv_registry_tiers(registry, tenant).spaces[VV_SPACE_MINUTE];
     vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
     const struct vv_piece run = {.kind = VV_PIECE_RUN,
@@ -325,14 +333,59 @@ static void what_will_be_built_is_waited_for_and_what_will_not_is_an_error(void 
     (void)state;
     struct place place;
     begin_frozen(&place);
-    make_stale(&place, false);
+    make_stale(&place, "h=a", false);
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_INVALID);
-    make_stale(&place, true);
+    make_stale(&place, "h=a", true);
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OVERLOAD);
     seal_all(&place);
     assert_day_has(&place, EACH);
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OK);
     assert_day_has(&place, 5);
+    end(&place);
+}
+
+static size_t plans_of(struct place *place, const char *id)
+{
+    struct vv_registry *registry = vv_engine_query_context(place->engine)->registry;
+    return vv_registry_source_plans(registry, source_of(place, id)).n;
+}
+
+/* It is another series of the request that is refused. */
+static void what_is_refused_of_a_new_source_leaves_no_plan(void **state)
+{
+    (void)state;
+    struct place place;
+    struct vv_buffer text = {0};
+    struct vv_error error = {0};
+    int64_t first;
+    int64_t last;
+    begin_frozen(&place);
+    fill_day(&text, "m,h=new", DAYS + 39, 1); /* not frozen, but known from now on */
+    fill_day(&text, "m,h=other", DAYS + 39, 1);
+    struct vv_str day = {(char *)text.data, text.size};
+    assert_int_equal(try_replace(&place, day, &error), VV_INVALID);
+    make_stale(&place, "h=other", true);
+    vv_buffer_clear(&text);
+    fill_day(&text, "m,h=new", 1, 5);
+    fill_day(&text, "m,h=other", 1, 5);
+    day = (struct vv_str){(char *)text.data, text.size};
+    assert_int_equal(try_replace(&place, day, &error), VV_OVERLOAD);
+    for (uint64_t turn = 0; turn < 2; turn++) {
+        struct vv_registry *registry = vv_engine_query_context(place.engine)->registry;
+        assert_int_equal(plans_of(&place, "h=new"), 0);
+        assert_int_equal(plans_of(&place, "h=other"), 0);
+        assert_false(vv_registry_source_times(registry, source_of(&place, "h=new"), &first, &last));
+        crash(&place, turn);
+    }
+    seal_all(&place);
+    assert_int_equal(try_replace(&place, day, &error), VV_OK);
+    for (uint64_t turn = 0; turn < 2; turn++) {
+        assert_int_equal(plans_of(&place, "h=new"), 1);
+        assert_int_equal(hours(&place, "m.v", "h=new"), 24 * 5);
+        assert_int_equal(days(&place, "m.v", "h=other"), 24 * 5);
+        crash(&place, turn);
+    }
+    vv_buffer_deinit(&text);
     end(&place);
 }
 
@@ -347,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_crash_at_any_write_leaves_a_day_as_it_was_or_replaced),
         cmocka_unit_test(memory_that_runs_out_leaves_a_day_as_it_was_or_replaced),
         cmocka_unit_test(what_will_be_built_is_waited_for_and_what_will_not_is_an_error),
+        cmocka_unit_test(what_is_refused_of_a_new_source_leaves_no_plan),
         cmocka_unit_test(blocks_that_are_put_in_part_are_put_again_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
