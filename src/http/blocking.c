@@ -35,7 +35,7 @@ void vv_blocking_finish(struct vv_exchange *exchange, void (*work)(struct vv_exc
     blocking->job.run = run;
     blocking->exchange = exchange;
     blocking->work = work;
-    exchange->state = blocking;
+    exchange->blocking = blocking;
     if (!vv_exchange_suspend(exchange, NULL)) {
         vv_exchange_fail(exchange, VV_CANCELLED, "the server is stopping; try again soon");
         return;
@@ -45,6 +45,6 @@ void vv_blocking_finish(struct vv_exchange *exchange, void (*work)(struct vv_exc
 
 void vv_blocking_release(struct vv_exchange *exchange)
 {
-    free(exchange->state);
-    exchange->state = NULL;
+    free(exchange->blocking);
+    exchange->blocking = NULL;
 }

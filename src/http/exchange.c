@@ -251,7 +251,7 @@ static bool is_acceptable(struct vv_exchange *exchange)
                          "the server is starting and reads its journal; see /ready");
     } else {
         const struct vv_handler *handler = exchange->route->handler;
-        if (!handler->feed && handler->body_bytes_max > 0) {
+        if (handler->body_bytes_max > 0) {
             exchange->body.limit = handler->body_bytes_max;
             if (exchange->body_declared != VV_BODY_UNKNOWN &&
                 exchange->body_declared > handler->body_bytes_max) {
@@ -347,14 +347,26 @@ static enum MHD_Result drain(struct vv_exchange *exchange, size_t size)
     return hurry ? vv_exchange_answer_midway(exchange) : MHD_YES;
 }
 
+static size_t take(struct vv_exchange *exchange, const char *bytes, size_t size)
+{
+    const struct vv_handler *handler = exchange->route->handler;
+    if (!handler->feed) {
+        return collect(exchange, bytes, size);
+    }
+    if (handler->body_bytes_max > 0 && exchange->body_bytes + size > handler->body_bytes_max) {
+        refuse_large_body(exchange, handler->body_bytes_max);
+        return size;
+    }
+    return handler->feed(exchange, bytes, size);
+}
+
 static enum MHD_Result body(struct vv_exchange *exchange, const char *bytes, size_t *size)
 {
     exchange->phase = VV_PHASE_BODY;
     expect_progress(exchange, *size);
     size_t taken = 0;
     if (!exchange->reply.code) {
-        const struct vv_handler *handler = exchange->route->handler;
-        taken = (handler->feed ? handler->feed : collect)(exchange, bytes, *size);
+        taken = take(exchange, bytes, *size);
         exchange->body_bytes += taken;
         vv_traffic_add(&exchange->http->traffic.bytes_in, taken);
     }

@@ -44,6 +44,7 @@ struct vv_exchange {
     struct vv_reply reply;
     unsigned sent_code;    /* of the answer that was handed to libmicrohttpd */
     void *state;           /* the handler's own; freed by its release */
+    void *blocking;        /* blocking.c's own */
     struct vv_buffer body; /* when the route collects it */
     int fd;
     int64_t patience_ns; /* until when the client must have made progress, while it is its turn */

@@ -34,8 +34,9 @@ struct vv_http {
     atomic_bool recovered; /* seen once: the engine answers queries */
     atomic_bool stopping;  /* new requests are refused */
     atomic_uint turn;
-    atomic_int_least64_t warned_ns; /* the last warning of libmicrohttpd's that was logged */
-    atomic_uint_least64_t writes;   /* exchanges that are staging points */
+    atomic_int_least64_t warned_ns;        /* the last warning of libmicrohttpd's that was logged */
+    atomic_uint_least64_t writes;          /* exchanges that are staging points */
+    atomic_uint_least64_t replacing_bytes; /* of bodies that replace frozen days */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct vv_exchange *suspended;

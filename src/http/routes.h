@@ -27,7 +27,8 @@ struct vv_handler {
     void (*finish)(struct vv_exchange *exchange);
     /* Frees exchange->state; the answer has been sent, or the connection is gone. */
     void (*release)(struct vv_exchange *exchange);
-    size_t body_bytes_max; /* of a collected body; 0: a body is thrown away */
+    size_t
+        body_bytes_max; /* of the body; 0: one that is fed has no bound, others are thrown away */
 };
 
 struct vv_route {

@@ -2,6 +2,7 @@
 /* Everything else of the door: health, administration, InfluxQL, paths and methods, and clients
  * that do not speak HTTP well. */
 #include "door_fixture.h"
+#include "http/http_private.h"
 
 #include <jansson.h>
 #include <sched.h>
@@ -571,6 +572,96 @@ static void test_frozen_days_are_told_and_replaced(void **state)
     expect(door, "POST", "/api/v1/replace?precision=s", "", good, 503);
 }
 
+/* The answer to a head that announces a body of which nothing is sent. */
+static void expect_before_body(struct door *door, const char *headers, int code)
+{
+    struct client client = client_connect(door->address);
+    struct vv_buffer head = {0};
+    vv_buffer_format(&head, "POST /api/v1/replace?precision=s HTTP/1.1\r\nHost: t\r\n%s\r\n",
+                     headers);
+    assert_true(client_send(&client, head.data, head.size));
+    struct response response = client_receive(&client, true);
+    assert_int_equal(response.code, code);
+    response_free(&response);
+    vv_buffer_deinit(&head);
+    client_close(&client);
+}
+
+static void test_frozen_days_are_admitted_before_their_body_comes(void **state)
+{
+    struct door *door = *state;
+    static const char large[] = "Content-Length: 50000000\r\n";
+    static const int refusing[] = {VV_OVERLOAD, VV_FULL, VV_IO, VV_CANCELLED};
+    for (size_t i = 0; i < sizeof refusing / sizeof refusing[0]; i++) {
+        atomic_store(&door->engine->admit, refusing[i]);
+        expect_before_body(door, large, 503);
+    }
+    atomic_store(&door->engine->admit, VV_OK);
+    expect_before_body(door, "Content-Length: 67108865\r\n", 413);
+    expect_before_body(door, "Content-Length: 50000000\r\nContent-Encoding: gzip\r\n", 415);
+    expect(door, "POST", "/api/v1/replace?precision=s", "", "m v=1 1600000000", 204);
+}
+
+static void await_bytes(struct door *door, uint64_t bytes)
+{
+    while (atomic_load(&door->http->replacing_bytes) != bytes) {
+        sched_yield();
+    }
+}
+
+static void test_bodies_of_frozen_days_have_a_bounded_memory_together(void **state)
+{
+    struct door *door = *state;
+    static const char line[] = "m,h=a v=1 1600000000\n";
+    static const uint64_t others = (64u << 20) - sizeof line; /* by requests that are under way */
+    struct vv_buffer two = {0};
+    vv_buffer_format(&two, "%s%s", line, line);
+    atomic_store(&door->http->replacing_bytes, others);
+    expect(door, "POST", "/api/v1/replace?precision=s", "", line, 204);
+    assert_int_equal(atomic_load(&door->http->replacing_bytes),
+                     others); /* whoever has the answer */
+    struct response response =
+        client_request(door->address, "POST", "/api/v1/replace", "", two.data, two.size);
+    assert_int_equal(response.code, 503);
+    char seconds[16];
+    assert_non_null(response_header(&response, "Retry-After", seconds, sizeof seconds));
+    response_free(&response);
+    expect_before_body(door, "Content-Length: 50000000\r\n", 503);
+    static const char chunked[] = "POST /api/v1/replace?precision=s HTTP/1.1\r\nHost: t\r\n"
+                                  "Transfer-Encoding: chunked\r\n\r\n";
+    struct client client = client_connect(door->address);
+    struct vv_buffer body = {0};
+    vv_buffer_format(&body, "%s%zx\r\n%s\r\n%zx\r\n%s\r\n0\r\n\r\n", chunked, sizeof line - 1, line,
+                     sizeof line - 1, line);
+    assert_true(client_send(&client, body.data, body.size));
+    response = client_receive(&client, true);
+    assert_int_equal(response.code, 503);
+    response_free(&response);
+    client_close(&client);
+    await_bytes(door, others);
+    assert_int_equal(fake_look(door->engine).points_stored, 1);
+    vv_buffer_deinit(&body);
+    vv_buffer_deinit(&two);
+}
+
+static void test_a_body_of_frozen_days_that_breaks_off_holds_nothing(void **state)
+{
+    struct door *door = *state;
+    static const char half[] = "POST /api/v1/replace?precision=s HTTP/1.1\r\nHost: t\r\n"
+                               "Content-Length: 100\r\n\r\nm v=1";
+    door->settings.http_idle_ns_max = VV_SECOND; /* an end may be noticed by that only */
+    door_reopen(door);
+    struct client client = client_connect(door->address);
+    assert_true(client_send(&client, half, sizeof half - 1));
+    await_bytes(door, 5);
+    client_close(&client);
+    await_bytes(door, 0);
+    expect(door, "POST", "/api/v1/replace?precision=s", "", "m v=1 1600000000", 204);
+    struct fake_seen seen = fake_look(door->engine);
+    assert_int_equal(seen.points_stored, 1);
+    assert_int_equal(seen.received, seen.staged + seen.refused);
+}
+
 static void test_a_reroll_is_begun_followed_and_ended(void **state)
 {
     struct door *door = *state;
@@ -826,6 +917,9 @@ int main(void)
         door_test(test_flush),
         door_test(test_what_waits_to_be_sealed_is_told),
         door_test(test_frozen_days_are_told_and_replaced),
+        door_test(test_frozen_days_are_admitted_before_their_body_comes),
+        door_test(test_bodies_of_frozen_days_have_a_bounded_memory_together),
+        door_test(test_a_body_of_frozen_days_that_breaks_off_holds_nothing),
         door_test(test_a_reroll_is_begun_followed_and_ended),
         door_test(test_influxql),
         door_test(test_nonsense),
