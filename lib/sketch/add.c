@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding values, one or many. Most of the work is finding their bins, so that is one loop over an
- * array without calls or branches. A value's bin must not depend on how it came: there is one place
- * where it is computed.
+ * Adding values, one or many. Most of the work is finding their bins, so that is a loop over a few
+ * numbers without calls or branches, which compilers make vector instructions of. A value's bin
+ * must not depend on how it came: there is one place where it is computed.
  */
 #include "sketch.h"
 
@@ -13,45 +13,68 @@
 #include "sketch_private.h"
 
 #define PART           256
+#define LANES          4 /* numbers whose bins are found at once */
 #define MANTISSA_BITS  52
-#define EXPONENT_BIAS  1023
+#define EXPONENT_ZERO  1024 /* added to exponents, which stay above zero so */
+#define EXPONENT_BIAS  ((uint64_t)EXPONENT_ZERO << MANTISSA_BITS)
 #define SQRT_HALF_BITS UINT64_C(0x3fe6a09e667f3bcd)
 #define LOG_2          0.69314718055994530942
+/* 2^52 and 1.5 * 2^52: the lowest bits of what is added to one of them are an integer. */
+#define INTEGER_BITS   UINT64_C(0x4330000000000000)
+#define INTEGER        0x1p52
+#define SIGNED_INTEGER 0x1.8p52
+#define ALMOST_HALF    (0.5 - 0x1p-32) /* rounding what is that much more rounds up */
+
+typedef double reals __attribute__((vector_size(LANES * sizeof(double))));
+typedef uint64_t words __attribute__((vector_size(LANES * sizeof(uint64_t))));
 
 /*
- * The natural logarithm of a normal number, to some 1e-12: 2^e m with m around 1, and log m =
- * 2 artanh((m - 1) / (m + 1)), whose series ends early since that is less than 0.172. What is lost
- * moves the bounds of bins by much less than alpha.
+ * ceil(log_gamma(magnitude)) of LANES normal numbers, whose natural logarithms are good to some
+ * 1e-12: 2^e m with m around 1, and log m = 2 artanh((m - 1) / (m + 1)), whose series ends early
+ * since that is less than 0.172. What is lost moves the bounds of bins by much less than alpha.
+ * Integers are made and read by additions: many processors have no conversions of vectors of 64
+ * bits.
  */
-static inline double logarithm(double magnitude)
+static inline void find_some(const double *magnitudes, double scale, int32_t *indexes_out)
 {
-    uint64_t bits;
-    memcpy(&bits, &magnitude, sizeof bits);
-    uint64_t above = bits - SQRT_HALF_BITS;
-    int32_t exponent = (int32_t)((int64_t)above >> MANTISSA_BITS);
-    bits -= (uint64_t)(int64_t)exponent << MANTISSA_BITS;
-    double m;
-    memcpy(&m, &bits, sizeof m);
-    double s = (m - 1.0) / (m + 1.0);
-    double square = s * s;
-    double series =
+    reals magnitude;
+    memcpy(&magnitude, magnitudes, sizeof magnitude);
+    words bits = (words)magnitude + (EXPONENT_BIAS - SQRT_HALF_BITS);
+    words exponent_bits = bits >> MANTISSA_BITS;
+    reals exponent = (reals)(exponent_bits | INTEGER_BITS) - (INTEGER + EXPONENT_ZERO);
+    reals m = (reals)((words)magnitude + EXPONENT_BIAS - (exponent_bits << MANTISSA_BITS));
+    reals s = (m - 1.0) / (m + 1.0);
+    reals square = s * s;
+    reals series =
         1.0 +
-        square * (1.0 / 3 +
-                  square * (1.0 / 5 +
-                            square * (1.0 / 7 +
-                                      square * (1.0 / 9 + square * (1.0 / 11 + square / 13)))));
-    return exponent * LOG_2 + 2.0 * s * series;
+        square *
+            (1.0 / 3 +
+             square * (1.0 / 5 +
+                       square * (1.0 / 7 +
+                                 square * (1.0 / 9 + square * (1.0 / 11 + square * (1.0 / 13))))));
+    reals position = (exponent * LOG_2 + 2.0 * s * series) * scale;
+    words index = (words)(position + ALMOST_HALF + SIGNED_INTEGER);
+    for (size_t lane = 0; lane < LANES; lane++) {
+        indexes_out[lane] = (int32_t)(uint32_t)index[lane];
+    }
 }
 
-/* ceil(log_gamma(magnitude)) of normal numbers. */
 static void find_indexes(const struct vv_sketch *sketch, const double *magnitudes, size_t n,
                          int32_t *indexes_out)
 {
     double scale = 1.0 / sketch->log_gamma;
-    for (size_t i = 0; i < n; i++) {
-        double position = logarithm(magnitudes[i]) * scale;
-        int32_t towards_zero = (int32_t)position;
-        indexes_out[i] = towards_zero + ((double)towards_zero < position);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        find_some(magnitudes + i, scale, indexes_out + i);
+    }
+    if (i < n) {
+        double last[LANES];
+        int32_t indexes[LANES];
+        for (size_t lane = 0; lane < LANES; lane++) {
+            last[lane] = i + lane < n ? magnitudes[i + lane] : 1.0;
+        }
+        find_some(last, scale, indexes);
+        memcpy(indexes_out + i, indexes, (n - i) * sizeof *indexes);
     }
 }
 
@@ -137,5 +160,20 @@ bool vv_sketch_add_values(struct vv_sketch *sketch, const double *values, size_t
     for (size_t at = 0; at < n && added; at += PART) {
         added = add_part(sketch, values + at, n - at < PART ? n - at : PART);
     }
+    return added;
+}
+
+bool vv_sketch_add_within(struct vv_sketch *sketch, const double *values, size_t n, double min,
+                          double max)
+{
+    if (!(min >= DBL_MIN && max <= DBL_MAX)) {
+        return vv_sketch_add_values(sketch, values, n);
+    }
+    bool added = n <= UINT64_MAX - vv_sketch_count(sketch);
+    for (size_t at = 0; at < n && added; at += PART) {
+        added =
+            add_magnitudes(sketch, &sketch->positive, values + at, n - at < PART ? n - at : PART);
+    }
+    vv_sketch_extend_range(sketch, min, max);
     return added;
 }

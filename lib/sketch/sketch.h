@@ -85,6 +85,13 @@ VV_SKETCH_MUST_CHECK bool vv_sketch_add_values(struct vv_sketch *sketch, const d
                                                size_t n);
 
 /*
+ * The same of n values whose bounds somebody knows: each is at least min and at most max, none is
+ * NaN, and min and max have been added before or are among them.
+ */
+VV_SKETCH_MUST_CHECK bool vv_sketch_add_within(struct vv_sketch *sketch, const double *values,
+                                               size_t n, double min, double max);
+
+/*
  * Adds all of from, as if its values had been added one by one. False leaves into as it was:
  * out of memory, another alpha, or the total count would pass 2^64 - 1.
  */

@@ -8,6 +8,7 @@
 #define CAPACITY_FIRST 4u
 #define WINDOW         512 /* indexes that are counted in an array */
 #define FEW            4   /* not worth it */
+#define LANES          8   /* numbers that are looked at together */
 #define SPARSE         8   /* so many times the bins are there already: they are not all moved */
 #define BIN_BYTES      (sizeof(uint64_t) + sizeof(int32_t))
 
@@ -182,15 +183,42 @@ static bool add_counted(struct vv_sketch_store *store, struct counted *counted, 
     return true;
 }
 
+/* The least and the greatest of n indexes, n at least 1. */
+static void find_bounds(const int32_t *indexes, size_t n, int32_t *low_out, int32_t *high_out)
+{
+    int32_t low[LANES];
+    int32_t high[LANES];
+    for (size_t lane = 0; lane < LANES; lane++) {
+        low[lane] = high[lane] = indexes[0];
+    }
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (size_t lane = 0; lane < LANES; lane++) {
+            int32_t index = indexes[i + lane];
+            low[lane] = index < low[lane] ? index : low[lane];
+            high[lane] = index > high[lane] ? index : high[lane];
+        }
+    }
+    for (; i < n; i++) {
+        low[0] = indexes[i] < low[0] ? indexes[i] : low[0];
+        high[0] = indexes[i] > high[0] ? indexes[i] : high[0];
+    }
+    for (size_t lane = 1; lane < LANES; lane++) {
+        low[0] = low[lane] < low[0] ? low[lane] : low[0];
+        high[0] = high[lane] > high[0] ? high[lane] : high[0];
+    }
+    *low_out = low[0];
+    *high_out = high[0];
+}
+
 bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *indexes, size_t n)
 {
-    int32_t low = INT32_MAX;
-    int32_t high = INT32_MIN;
-    for (size_t i = 0; i < n; i++) {
-        low = indexes[i] < low ? indexes[i] : low;
-        high = indexes[i] > high ? indexes[i] : high;
-    }
     bool added = true;
+    int32_t low = 0;
+    int32_t high = 0;
+    if (n >= FEW) {
+        find_bounds(indexes, n, &low, &high);
+    }
     if (n < FEW || (int64_t)high - low >= WINDOW) {
         for (size_t i = 0; i < n && added; i++) {
             added = vv_sketch_store_add(store, indexes[i], 1);
@@ -210,19 +238,50 @@ bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *inde
 
 /* ---- merging ---- */
 
-static uint32_t count_union(const struct vv_sketch_store *a, const struct vv_sketch_store *b)
+/*
+ * The place of an index that is not below the one at `place`, from there on: n_bins if there is
+ * none. Bins are mostly neighbours without gaps, so it is tried as far on as the indexes are apart.
+ */
+static inline uint32_t find_on(const struct vv_sketch_store *store, uint32_t place, int32_t index)
 {
-    uint32_t n_union = 0;
-    uint32_t i = 0;
-    uint32_t j = 0;
-    while (i < a->n_bins && j < b->n_bins) {
-        int32_t left = a->indexes[i];
-        int32_t right = b->indexes[j];
-        i += left <= right;
-        j += right <= left;
-        n_union++;
+    if (place < store->n_bins) {
+        uint64_t guess = (uint64_t)place + (uint64_t)((int64_t)index - store->indexes[place]);
+        if (guess < store->n_bins && store->indexes[guess] == index) {
+            return (uint32_t)guess;
+        }
     }
-    return n_union + (a->n_bins - i) + (b->n_bins - j);
+    while (place < store->n_bins && store->indexes[place] < index) {
+        place++;
+    }
+    return place;
+}
+
+static bool has(const struct vv_sketch_store *store, uint32_t place, int32_t index)
+{
+    return place < store->n_bins && store->indexes[place] == index;
+}
+
+static uint32_t count_union(const struct vv_sketch_store *into, const struct vv_sketch_store *from)
+{
+    uint32_t n_union = into->n_bins;
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < from->n_bins; i++) {
+        place = find_on(into, place, from->indexes[i]);
+        n_union += !has(into, place, from->indexes[i]);
+    }
+    return n_union;
+}
+
+/* All bins are there. */
+static void add_in_place(struct vv_sketch_store *into, const struct vv_sketch_store *from)
+{
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < from->n_bins; i++) {
+        place = find_on(into, place, from->indexes[i]);
+        into->counts[place] += from->counts[i];
+    }
+    into->total += from->total;
+    into->collapsed = into->collapsed || from->collapsed;
 }
 
 bool vv_sketch_store_merge_prepare(struct vv_sketch_store *into, const struct vv_sketch_store *from,
@@ -253,6 +312,10 @@ void vv_sketch_store_merge_commit(struct vv_sketch_store_merge *merge)
     struct vv_sketch_store *into = merge->into;
     const struct vv_sketch_store *from = merge->from;
     struct vv_sketch_store *target = &merge->target;
+    if (merge->n_union == into->n_bins) {
+        add_in_place(into, from);
+        return;
+    }
     bool collapse = merge->n_union > VV_SKETCH_BINS_MAX;
     uint32_t n_bins = collapse ? VV_SKETCH_BINS_MAX : merge->n_union;
     uint64_t total = into->total + from->total;

@@ -3,10 +3,10 @@
 #include "tier/chunk_format.h"
 
 #include "base/bits.h"
+#include "codec/frame.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
-#include <zstd.h>
 
 #define SKETCHES_BYTES_MAX (64u << 20) /* of a metric */
 
@@ -364,14 +364,18 @@ static enum vv_status unpack(struct vv_str packed, struct vv_buffer *room, struc
     }
     const uint8_t *frame = reader.data + reader.at;
     size_t left = vv_reader_left(&reader);
-    if (ZSTD_getFrameContentSize(frame, left) != size) { /* before memory is given to it */
+    if (vv_frame_content_size(frame, left) != size) { /* before memory is given to it */
         return corrupt(error);
     }
     uint8_t *bytes = vv_buffer_reserve(room, size);
     if (!bytes) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading sketches");
     }
-    if (ZSTD_decompress(bytes, size, frame, left) != size) {
+    enum vv_block_status status = vv_frame_decode(frame, left, bytes, size);
+    if (status == VV_BLOCK_NO_MEMORY) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading sketches");
+    }
+    if (status != VV_BLOCK_OK) {
         return corrupt(error);
     }
     *out = vv_reader_of(bytes, size);

@@ -3,10 +3,10 @@
 #include "tier/chunk_format.h"
 
 #include "base/bits.h"
+#include "codec/frame.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
-#include <zstd.h>
 
 struct encoder {
     const struct vv_chunk_content *content;
@@ -216,18 +216,19 @@ static void add_sketch(struct vv_buffer *buffer, const struct vv_sketch *sketch)
 /* Compressed where that is smaller. */
 static void pack(struct encoder *encoder, const struct vv_buffer *plain, struct vv_buffer *packed)
 {
-    size_t bound = ZSTD_compressBound(plain->size);
     uint8_t *room = NULL;
     size_t size = 0;
     if (encoder->zstd_level > 0 && plain->size > 0) {
         vv_buffer_u8(packed, VV_CHUNK_SKETCHES_ZSTD);
         vv_buffer_varint(packed, plain->size);
-        room = vv_buffer_reserve(packed, bound);
+        room = vv_buffer_reserve(packed, plain->size);
     }
-    if (room) {
-        size = ZSTD_compress(room, bound, plain->data, plain->size, encoder->zstd_level);
+    if (room && vv_frame_encode(encoder->zstd_level, plain->data, plain->size, room, plain->size,
+                                &size) != VV_BLOCK_OK) {
+        packed->failed = true;
+        return;
     }
-    if (room && !ZSTD_isError(size) && packed->size + size < 1 + plain->size) {
+    if (size > 0 && packed->size + size < 1 + plain->size) {
         packed->size += size;
         return;
     }

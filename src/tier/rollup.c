@@ -43,14 +43,16 @@ static double real_of(enum vv_value_type type, uint64_t value)
     return type == VV_INT64 ? (double)(int64_t)value : vv_bits_double(value);
 }
 
-static bool sketch_values(struct vv_sketch *sketch, enum vv_value_type type, const uint64_t *values,
-                          size_t n)
+/* The step has the values already, so its bounds are the sketch's. */
+static bool sketch_values(struct vv_sketch *sketch, enum vv_value_type type,
+                          const struct vv_step *step, const uint64_t *values, size_t n)
 {
     double reals[SLICE];
     for (size_t i = 0; i < n; i++) {
         reals[i] = real_of(type, values[i]);
     }
-    return vv_sketch_add_values(sketch, reals, n);
+    return vv_sketch_add_within(sketch, reals, n, real_of(type, step->min),
+                                real_of(type, step->max));
 }
 
 /* n ≤ SLICE values of one step, of the metric's type. */
@@ -64,7 +66,8 @@ static enum vv_status add_values(struct vv_rollup *rollup, struct vv_rolled_metr
     }
     vv_step_add(metric->type, VV_STEP_ALL, &metric->steps[step], times, values, n);
     if (rollup->alpha > 0) {
-        added = sketch_values(&metric->sketches[step], metric->type, values, n);
+        added =
+            sketch_values(&metric->sketches[step], metric->type, &metric->steps[step], values, n);
     }
     rollup->n_values += n;
     return added ? VV_OK : vv_rollup_no_memory(error);
@@ -99,6 +102,17 @@ static void gather(const struct vv_rows *rows, const struct vv_column *column,
     *first = row;
 }
 
+/* Whether a column's values of rows [first, end) are what the metric gets, one for each row. */
+static bool is_plain(const struct vv_column *column, enum vv_value_type type, size_t first,
+                     size_t end)
+{
+    bool plain = !column->present && column->type == type;
+    for (size_t row = first; plain && type == VV_FLOAT64 && row < end; row++) {
+        plain = !is_nan(type, column->values[row]);
+    }
+    return plain;
+}
+
 /* Rows [first, end), all in the step that begins at `start`. *metric: the column's, NULL until it
  * is needed. */
 static enum vv_status add_column(struct vv_rollup *rollup, const struct vv_rows *rows,
@@ -112,6 +126,13 @@ static enum vv_status add_column(struct vv_rollup *rollup, const struct vv_rows 
         status = vv_rollup_step(rollup, start, &step, error);
     }
     while (first < end && status == VV_OK) {
+        size_t slice_end = end - first < SLICE ? end : first + SLICE;
+        if (is_plain(column, (*metric)->type, first, slice_end)) {
+            status = add_values(rollup, *metric, step, rows->times + first, column->values + first,
+                                slice_end - first, error);
+            first = slice_end;
+            continue;
+        }
         struct gathered some;
         gather(rows, column, (*metric)->type, &first, end, &some);
         if (some.n > 0) {
@@ -134,6 +155,22 @@ static bool has_any(const struct vv_rows *rows, const struct vv_column *column)
     return false;
 }
 
+/* Where the rows of the step end that begins at `start`: often as many rows on as the one before.
+ */
+static size_t end_of_step(const struct vv_rows *rows, size_t first, size_t length, int64_t start,
+                          int64_t step_ns)
+{
+    size_t end = first + 1;
+    if (length > 1 && length <= rows->n_rows - first &&
+        rows->times[first + length - 1] - start < step_ns) {
+        end = first + length;
+    }
+    while (end < rows->n_rows && rows->times[end] - start < step_ns) {
+        end++;
+    }
+    return end;
+}
+
 enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup, const struct vv_rows *rows,
                                   struct vv_error *error)
 {
@@ -144,12 +181,11 @@ enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup, const struct vv_rows
         if (!has_any(rows, column)) {
             continue;
         }
+        size_t length = 1;
         for (size_t first = 0, end; first < rows->n_rows && status == VV_OK; first = end) {
             int64_t start = vv_time_floor(rows->times[first], rollup->step_ns);
-            for (end = first + 1;
-                 end < rows->n_rows && rows->times[end] - start < rollup->step_ns;) {
-                end++;
-            }
+            end = end_of_step(rows, first, length, start, rollup->step_ns);
+            length = end - first;
             if (is_taken(rollup, column->metric, start)) {
                 status = add_column(rollup, rows, column, &metric, start, first, end, error);
             }

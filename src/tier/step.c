@@ -7,6 +7,7 @@
 #include <math.h>
 
 #define LANES 4 /* independent chains, so that additions need not wait for each other */
+#define NEAR  (UINT64_C(1) << 20) /* as many squares of what is less add up in 64 bits */
 
 /* ---- sums ---- */
 
@@ -126,14 +127,19 @@ static double mean_distance(const struct vv_step *step, enum vv_value_type type,
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* Two passes over the slice, then Chan's merge. `count` is before the slice. */
+/* Chan's merge of a slice's moments, of distances to the reference. `count` is before the slice. */
+static void merge_slice(struct vv_step *step, uint64_t count, size_t n, double mean, double squares)
+{
+    double total = (double)count + (double)n;
+    double apart = mean - step->mean;
+    step->squares += squares + apart * apart * ((double)count * ((double)n / total));
+    step->mean = count == 0 ? mean : step->mean + apart * ((double)n / total);
+}
+
+/* Two passes over the slice. `count` is before the slice. */
 static void add_moments(struct vv_step *step, enum vv_value_type type, uint64_t count,
                         const uint64_t *values, size_t n)
 {
-    if (count == 0) {
-        step->reference = values[0];
-        step->mean = step->squares = 0;
-    }
     double mean = mean_distance(step, type, values, n);
     double squares[LANES] = {0};
     double rest[LANES] = {0}; /* Σ (value − mean): 0 but for the mean's rounding */
@@ -154,10 +160,33 @@ static void add_moments(struct vv_step *step, enum vv_value_type type, uint64_t 
     double correction = (rest[0] + rest[1]) + (rest[2] + rest[3]);
     sum -= correction * correction / (double)n;
     mean += correction / (double)n;
-    double total = (double)count + (double)n;
-    double apart = mean - step->mean;
-    step->squares += sum + apart * apart * ((double)count * ((double)n / total));
-    step->mean = count == 0 ? mean : step->mean + apart * ((double)n / total);
+    merge_slice(step, count, n, mean, sum);
+}
+
+/*
+ * Sum and moments of integers that are near the reference, as most are, in one pass without
+ * rounding before its end. False, and nothing added, when some are not near.
+ */
+static bool add_near_integers(struct vv_step *step, uint64_t count, const uint64_t *values,
+                              size_t n)
+{
+    uint64_t reach = 0; /* the bits of all distances, as of their magnitudes */
+    uint64_t sum = 0;
+    uint64_t squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t apart = values[i] - step->reference;
+        reach |= apart ^ (uint64_t)((int64_t)apart >> 63);
+        sum += apart;
+        squares += apart * apart;
+    }
+    if (reach >= NEAR || n > NEAR) {
+        return false;
+    }
+    __int128 signed_sum = (int64_t)sum;
+    double n_squares = (double)((__int128)n * squares - signed_sum * signed_sum);
+    step->sum.integer += (__int128)(int64_t)step->reference * (__int128)n + signed_sum;
+    merge_slice(step, count, n, (double)(int64_t)sum / (double)n, n_squares / (double)n);
+    return true;
 }
 
 /* ---- ends ---- */
@@ -184,11 +213,19 @@ void vv_step_add(enum vv_value_type type, unsigned parts, struct vv_step *step,
     bool integers = type == VV_INT64;
     step->count += n;
     add_ends(step, before == 0, times, values, n);
-    if (parts & VV_STEP_SUM) {
-        (integers ? sum_integers : sum_doubles)(step, values, n);
-    }
     if (parts & VV_STEP_BOUNDS) {
         (integers ? bound_integers : bound_doubles)(step, values, n, before == 0);
+    }
+    if (before == 0 && (parts & VV_STEP_MOMENTS)) {
+        step->reference = values[0];
+        step->mean = step->squares = 0;
+    }
+    if (integers && (parts & VV_STEP_SUM) && (parts & VV_STEP_MOMENTS) &&
+        add_near_integers(step, before, values, n)) {
+        return;
+    }
+    if (parts & VV_STEP_SUM) {
+        (integers ? sum_integers : sum_doubles)(step, values, n);
     }
     if (parts & VV_STEP_MOMENTS) {
         add_moments(step, type, before, values, n);

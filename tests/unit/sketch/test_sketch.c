@@ -110,6 +110,20 @@ static void assert_many_equal_single(double alpha, const double *values, size_t 
     assert_true(vv_sketch_add_values(&many, values + some, 0));
     assert_true(vv_sketch_add_values(&many, values + some, count - some));
     assert_sketch_equal(&single, &many);
+    vv_sketch_deinit(&many);
+    double min = INFINITY;
+    double max = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(values[i])) {
+            vv_sketch_deinit(&single);
+            return;
+        }
+        min = values[i] < min ? values[i] : min;
+        max = values[i] > max ? values[i] : max;
+    }
+    assert_true(vv_sketch_init(&many, alpha));
+    assert_true(vv_sketch_add_within(&many, values, count, min, max));
+    assert_sketch_equal(&single, &many);
     vv_sketch_deinit(&single);
     vv_sketch_deinit(&many);
 }

@@ -193,6 +193,29 @@ static struct vv_rollup *make_rollup(void)
     return rollup;
 }
 
+/* The columns as if all rows had values: without bitmaps, which `kept` takes. */
+static void drop_bitmaps(struct vv_rows *rows, uint8_t **kept)
+{
+    for (size_t c = 0; c < rows->n_columns; c++) {
+        struct vv_column *column = &rows->columns[c];
+        for (size_t row = 0; row < rows->n_rows; row++) {
+            if (!vv_column_has(column, row)) {
+                column->values[row] =
+                    column->type == VV_INT64 ? row : vv_bits_of_double((double)row);
+            }
+        }
+        kept[c] = column->present;
+        column->present = NULL;
+    }
+}
+
+static void give_bitmaps_back(struct vv_rows *rows, uint8_t **kept)
+{
+    for (size_t c = 0; c < rows->n_columns; c++) {
+        rows->columns[c].present = kept[c];
+    }
+}
+
 static void encode(struct vv_rollup *rollup, struct vv_buffer *out)
 {
     struct vv_error error = {0};
@@ -208,16 +231,24 @@ static void steps_are_what_their_values_make(void **state)
     struct vv_rollup *rollup = make_rollup();
     struct vv_buffer bytes = {0};
     static const int64_t apart[] = {VV_SECOND, 7 * VV_SECOND, 40 * VV_SECOND};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 6; i++) {
         struct truth *truth = make_truth();
         struct vv_rows rows;
-        make_rows(&random, START, apart[i], &rows);
+        uint8_t *kept[METRICS];
+        make_rows(&random, START, apart[i % 3], &rows);
+        assert_in_range(rows.n_columns, 1, METRICS);
+        if (i >= 3) {
+            drop_bitmaps(&rows, kept);
+        }
         add_truth(truth, &rows, VV_MINUTE);
         vv_rollup_begin(rollup, VV_MINUTE);
         assert_int_equal(vv_rollup_add_rows(rollup, &rows, NULL), VV_OK);
         assert_int_equal(vv_rollup_metrics(rollup), METRICS);
         encode(rollup, &bytes);
         check(truth, &bytes, VV_MINUTE);
+        if (i >= 3) {
+            give_bitmaps_back(&rows, kept);
+        }
         vv_rows_free(&rows);
         free_truth(truth);
     }
@@ -324,14 +355,14 @@ static void floats_beside_integers_make_floats(void **state)
     vv_rollup_destroy(rollup);
 }
 
-static void not_a_number_is_no_value(void **state)
+static void check_numbers_among_others(bool with_bitmaps)
 {
-    (void)state;
     struct vv_rollup *rollup = make_rollup();
     struct vv_buffer bytes = {0};
     struct vv_rows rows;
     struct vv_chunk chunk;
     int64_t start;
+    uint8_t *kept[2];
     struct vv_step step;
     assert_int_equal(vv_rows_alloc(60, 2, &rows), VV_OK);
     for (uint32_t c = 0; c < 2; c++) {
@@ -343,6 +374,9 @@ static void not_a_number_is_no_value(void **state)
             rows.columns[c].values[row] = vv_bits_of_double(is_number ? (double)row : NAN);
             vv_column_mark(&rows.columns[c], row);
         }
+    }
+    if (!with_bitmaps) {
+        drop_bitmaps(&rows, kept);
     }
     vv_rollup_begin(rollup, VV_MINUTE);
     assert_int_equal(vv_rollup_add_rows(rollup, &rows, NULL), VV_OK);
@@ -356,9 +390,19 @@ static void not_a_number_is_no_value(void **state)
         assert_int_equal(vv_chunk_steps(&chunk, c, &start, &step, NULL), VV_OK);
         assert_int_equal(step.count, c == 0 ? 40 : 0);
     }
+    if (!with_bitmaps) {
+        give_bitmaps_back(&rows, kept);
+    }
     vv_rows_free(&rows);
     vv_buffer_deinit(&bytes);
     vv_rollup_destroy(rollup);
+}
+
+static void not_a_number_is_no_value(void **state)
+{
+    (void)state;
+    check_numbers_among_others(true);
+    check_numbers_among_others(false);
 }
 
 static void too_much_is_refused(void **state)

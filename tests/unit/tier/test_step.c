@@ -84,6 +84,40 @@ static void parts_in_any_order_make_the_whole(void **state)
     }
 }
 
+/* Sums without rounding for what lies near each other, and doubles for the rest, beside exact ones.
+ */
+static void moments_of_integers_are_right_at_all_spreads(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED + 1};
+    for (int spread = 1; spread < 62; spread++) {
+        for (int negative = 0; negative < 2; negative++) {
+            struct vv_step step = {0};
+            long double mean = 0;
+            long double squares = 0;
+            __int128 sum = 0;
+            for (size_t i = 0; i < POINTS; i++) {
+                int64_t value =
+                    (int64_t)vv_random_below(&random, UINT64_C(1) << spread) * (negative ? -1 : 1);
+                times[i] = (int64_t)i;
+                values[i] = (uint64_t)value;
+                sum += value;
+            }
+            mean = (long double)sum / POINTS;
+            for (size_t i = 0; i < POINTS; i++) {
+                long double apart = (long double)(int64_t)values[i] - mean;
+                squares += apart * apart;
+            }
+            vv_step_add(VV_INT64, VV_STEP_ALL, &step, times, values, POINTS / 3);
+            vv_step_add(VV_INT64, VV_STEP_ALL, &step, times + POINTS / 3, values + POINTS / 3,
+                        POINTS - POINTS / 3);
+            assert_true(vv_step_sum(VV_INT64, &step).integer == sum);
+            assert_near(vv_step_mean(VV_INT64, &step), (double)mean, 1e-14);
+            assert_near(vv_step_stddev(&step), (double)sqrtl(squares / (POINTS - 1)), 1e-12);
+        }
+    }
+}
+
 static void an_empty_step_changes_nothing(void **state)
 {
     (void)state;
@@ -145,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_in_any_order_make_the_whole),
+        cmocka_unit_test(moments_of_integers_are_right_at_all_spreads),
         cmocka_unit_test(an_empty_step_changes_nothing),
         cmocka_unit_test(a_widened_step_is_that_of_doubles),
         cmocka_unit_test(infinities_follow_arithmetic),
