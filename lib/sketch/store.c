@@ -167,6 +167,19 @@ static void count_window(const int32_t *indexes, size_t n, int32_t low, int32_t 
     }
 }
 
+/* The first bins of a store. */
+static bool fill(struct vv_sketch_store *store, const struct counted *counted, size_t total)
+{
+    if (!vv_sketch_store_reserve(store, counted->n)) {
+        return false;
+    }
+    memcpy(store->counts, counted->counts, counted->n * sizeof *counted->counts);
+    memcpy(store->indexes, counted->indexes, counted->n * sizeof *counted->indexes);
+    store->n_bins = counted->n;
+    store->total += total;
+    return true;
+}
+
 /* All at once, which moves each bin that is there once at most. */
 static bool add_counted(struct vv_sketch_store *store, struct counted *counted, size_t total)
 {
@@ -227,6 +240,9 @@ bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *inde
     }
     struct counted counted;
     count_window(indexes, n, low, high, &counted);
+    if (store->n_bins == 0) {
+        return fill(store, &counted, n);
+    }
     if (store->n_bins <= SPARSE * counted.n) {
         return add_counted(store, &counted, n);
     }
