@@ -249,6 +249,25 @@ enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer, struct v
     return status;
 }
 
+enum vv_status vv_cassandra_ask_page(const struct vv_store_answer *answer,
+                                     const struct vvcql_prepared *prepared, int64_t from_ms,
+                                     int32_t page_size, const struct vvcql_result *before,
+                                     struct vvcql_result **page_out, struct vv_error *error)
+{
+    enum vv_status status;
+    struct vvcql_statement *statement =
+        vv_cassandra_question(answer, prepared, from_ms, page_size, &status, error);
+    if (status != VV_OK) {
+        vvcql_statement_destroy(statement);
+        return status;
+    }
+    if (before) {
+        struct vvcql_bytes state = vvcql_result_paging_state(before);
+        vvcql_set_paging_state(statement, state.data, state.size);
+    }
+    return vv_cassandra_ask(answer->store, &statement, 1, page_out, error);
+}
+
 void vv_cassandra_end_read(struct vv_store_answer *answer)
 {
     if (answer) {

@@ -54,5 +54,12 @@ const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer
 /* Until all first pages are there; the failure of any. */
 VV_MUST_CHECK enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer,
                                                       struct vv_error *error);
+/* Asks for a page, the one after `before` unless that is NULL; *page_out is the caller's. */
+VV_MUST_CHECK enum vv_status vv_cassandra_ask_page(const struct vv_store_answer *answer,
+                                                   const struct vvcql_prepared *prepared,
+                                                   int64_t from_ms, int32_t page_size,
+                                                   const struct vvcql_result *before,
+                                                   struct vvcql_result **page_out,
+                                                   struct vv_error *error);
 
 #endif

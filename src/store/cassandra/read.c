@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a partition: first the runs with their covers, page by page, then the blocks of the
- * tenant's classes, the present one first.
+ * Reading a partition: first the runs with their covers, page by page, then the blocks of all of
+ * the tenant's classes together, as one table would have them.
  *
  * A run that a cover names is left out, and looked for again if the block that counts turns out not
  * to be that cover's.
  *
- * Of a span's blocks the highest seal that is whole counts: rows descend by seal, and a seal whose
- * first part is there, with the number of parts, is whole. A page may end inside a seal that is
- * deleted meanwhile; a missing part is noticed, and the class is read again from that span on.
+ * Of a span's blocks the highest seal that is whole counts, whichever class it is in: a sealer that
+ * died leaves the one that it replaced, with what is deleted, and which class is the present one
+ * changes. Rows descend by seal, and a seal whose first part is there, with the number of parts, is
+ * whole. A page may end inside a seal that is deleted meanwhile; a missing part is noticed, and the
+ * blocks are read again from that span on.
  */
-#include "store/cassandra/answer.h"
+#include "store/cassandra/block_lanes.h"
 
 #include "store/keys.h"
 
@@ -52,7 +54,7 @@ struct reading {
     int64_t only_span;
     int64_t cover_wanted;
     /* Blocks. */
-    struct winner *spans; /* whose blocks were given, by this or an earlier class */
+    struct winner *spans; /* whose blocks were given */
     size_t n_spans;
     size_t spans_capacity;
     bool in_span;
@@ -92,69 +94,6 @@ static enum vv_status give(struct reading *reading, struct vv_piece *piece, stru
     atomic_fetch_add_explicit(&store->bytes_read, data.size, memory_order_relaxed);
     status = reading->visit(reading->context, piece);
     reading->stopped = status == VV_DONE;
-    return status;
-}
-
-/* ---- pages ---- */
-
-typedef enum vv_status (*row_visit)(struct reading *reading, struct vvcql_result *row);
-
-static enum vv_status visit_rows(struct reading *reading, struct vvcql_result *page,
-                                 row_visit visit)
-{
-    enum vv_status status = VV_OK;
-    while (status == VV_OK && vvcql_next_row(page)) {
-        atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
-        status = visit(reading, page);
-    }
-    return status;
-}
-
-/* Asks for a page, the one after `before` unless that is NULL. */
-static enum vv_status ask_page(struct reading *reading, const struct vvcql_prepared *prepared,
-                               int64_t from_ms, int32_t page_size,
-                               const struct vvcql_result *before, struct vvcql_result **page_out)
-{
-    enum vv_status status;
-    struct vvcql_statement *statement = vv_cassandra_question(reading->answer, prepared, from_ms,
-                                                              page_size, &status, reading->error);
-    if (status != VV_OK) {
-        vvcql_statement_destroy(statement);
-        return status;
-    }
-    if (before) {
-        struct vvcql_bytes state = vvcql_result_paging_state(before);
-        vvcql_set_paging_state(statement, state.data, state.size);
-    }
-    return vv_cassandra_ask(reading->store, &statement, 1, page_out, reading->error);
-}
-
-/* Each row of all pages to `visit`. The first page is borrowed; NULL when it is still to be asked
- * for. */
-static enum vv_status walk(struct reading *reading, const struct vvcql_prepared *prepared,
-                           int64_t from_ms, int32_t page_size, struct vvcql_result *first,
-                           row_visit visit)
-{
-    struct vvcql_result *own = NULL;
-    enum vv_status status = VV_OK;
-    if (first) {
-        vvcql_rewind(first);
-    } else {
-        status = ask_page(reading, prepared, from_ms, page_size, NULL, &own);
-    }
-    for (struct vvcql_result *page = first ? first : own; status == VV_OK; page = own) {
-        status = visit_rows(reading, page, visit);
-        if (status != VV_OK || vvcql_result_paging_state(page).size == 0) {
-            break;
-        }
-        struct vvcql_result *next;
-        status = ask_page(reading, prepared, from_ms, page_size, page, &next);
-        if (status == VV_OK) {
-            vvcql_result_destroy(own);
-            own = next;
-        }
-    }
-    vvcql_result_destroy(own);
     return status;
 }
 
@@ -261,6 +200,47 @@ static enum vv_status visit_run(struct reading *reading, struct vvcql_result *ro
     return give(reading, &piece, ids, data);
 }
 
+static enum vv_status visit_runs(struct reading *reading, struct vvcql_result *page)
+{
+    enum vv_status status = VV_OK;
+    while (status == VV_OK && vvcql_next_row(page)) {
+        atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
+        status = visit_run(reading, page);
+    }
+    return status;
+}
+
+/* Those of all pages. The first page is borrowed; NULL when it is still to be asked for. */
+static enum vv_status walk_runs(struct reading *reading, int64_t from_ms,
+                                struct vvcql_result *first)
+{
+    const struct vv_store_answer *answer = reading->answer;
+    const struct vvcql_prepared *prepared = vv_cassandra_read_runs(answer);
+    struct vvcql_result *own = NULL;
+    enum vv_status status = VV_OK;
+    if (first) {
+        vvcql_rewind(first);
+    } else {
+        status = vv_cassandra_ask_page(answer, prepared, from_ms, VV_CASSANDRA_RUNS_OF_A_PAGE, NULL,
+                                       &own, reading->error);
+    }
+    for (struct vvcql_result *page = first ? first : own; status == VV_OK; page = own) {
+        status = visit_runs(reading, page);
+        if (status != VV_OK || vvcql_result_paging_state(page).size == 0) {
+            break;
+        }
+        struct vvcql_result *next;
+        status = vv_cassandra_ask_page(answer, prepared, from_ms, VV_CASSANDRA_RUNS_OF_A_PAGE, page,
+                                       &next, reading->error);
+        if (status == VV_OK) {
+            vvcql_result_destroy(own);
+            own = next;
+        }
+    }
+    vvcql_result_destroy(own);
+    return status;
+}
+
 /* ---- blocks ---- */
 
 static const struct winner *winner_of(const struct reading *reading, int64_t span)
@@ -314,15 +294,15 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
                             "a row of blocks is not as Varve writes it");
     }
     int64_t span = span_ms * VV_MILLISECOND;
-    bool goes_on = reading->in_span && span == reading->span && seal == reading->seal;
+    bool goes_on = reading->in_span && reading->parts_left > 0 && span == reading->span &&
+                   seal == reading->seal;
     if (!goes_on) {
         if (reading->in_span && reading->parts_left > 0) {
             return VV_OVERLOAD;
         }
         reading->in_span = false;
-        /* Another class may have an older one, which is in this one as well: both do no harm. */
-        const struct winner *winner = winner_of(reading, span);
-        if (!vvcql_get_int(row, 3, &parts) || (winner && winner->seal >= seal)) {
+        bool is_older = reading->n_spans > 0 && reading->spans[reading->n_spans - 1].span == span;
+        if (!vvcql_get_int(row, 3, &parts) || is_older) {
             return VV_OK; /* not whole, or older than what was given */
         }
         enum vv_status status = note_span(reading, span, seal);
@@ -343,24 +323,33 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
     return give(reading, &piece, ids, data);
 }
 
-/* Parts that were given twice do no harm: they are the same points. */
-static enum vv_status read_class(struct reading *reading, uint32_t index)
+static enum vv_status walk_blocks(struct reading *reading, int64_t from_ms, bool has_pages)
 {
-    struct vv_store_answer *answer = reading->answer;
-    uint8_t class = answer->classes.classes[index];
-    struct vvcql_result *first = answer->has_blocks ? answer->blocks[index] : NULL;
-    int64_t from_ms = vv_cassandra_ms_from(reading->read->span_from);
+    struct vv_block_lanes lanes;
+    struct vvcql_result *row;
+    reading->in_span = false;
+    enum vv_status status =
+        vv_block_lanes_begin(&lanes, reading->answer, from_ms, has_pages, reading->error);
+    while (status == VV_OK && (row = vv_block_lanes_row(&lanes))) {
+        atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
+        status = visit_block(reading, row);
+        status = status == VV_OK ? vv_block_lanes_next(&lanes, reading->error) : status;
+    }
+    vv_block_lanes_end(&lanes);
+    bool lacks_part = reading->in_span && reading->parts_left > 0;
+    return status == VV_OK && lacks_part ? VV_OVERLOAD : status;
+}
+
+/* Parts that were given twice do no harm: they are the same points. */
+static enum vv_status read_blocks(struct reading *reading)
+{
+    bool has_pages = reading->answer->has_blocks;
     enum vv_status status = VV_OVERLOAD;
+    reading->span = reading->read->span_from;
     for (int again = 0; status == VV_OVERLOAD && !reading->stopped && again < AGAIN_MAX; again++) {
-        reading->in_span = false;
-        status = walk(reading, vv_cassandra_read_blocks(answer, class), from_ms,
-                      VV_CASSANDRA_BLOCKS_OF_A_PAGE, first, visit_block);
-        if (status == VV_OK && reading->in_span && reading->parts_left > 0) {
-            status = VV_OVERLOAD;
-        }
+        status = walk_blocks(reading, vv_cassandra_ms_from(reading->span), has_pages);
         if (status == VV_OVERLOAD) {
-            first = NULL;
-            from_ms = vv_cassandra_ms(reading->span);
+            has_pages = false;
             reading->n_spans -=
                 reading->n_spans > 0 && reading->spans[reading->n_spans - 1].span == reading->span;
         }
@@ -389,8 +378,7 @@ static enum vv_status give_hidden(struct reading *reading)
         reading->only_span = hidden->span;
         reading->cover_wanted = winner ? winner->seal : VV_VERSION_NONE;
         reading->covers_span = INT64_MIN;
-        status = walk(reading, vv_cassandra_read_runs(reading->answer),
-                      vv_cassandra_ms(hidden->span), VV_CASSANDRA_RUNS_OF_A_PAGE, NULL, visit_run);
+        status = walk_runs(reading, vv_cassandra_ms(hidden->span), NULL);
         status = status == VV_DONE && !reading->stopped ? VV_OK : status;
     }
     return status;
@@ -399,14 +387,9 @@ static enum vv_status give_hidden(struct reading *reading)
 static enum vv_status visit_answer(struct reading *reading)
 {
     struct vv_store_answer *answer = reading->answer;
-    enum vv_status status = walk(reading, vv_cassandra_read_runs(reading->answer),
-                                 vv_cassandra_ms_from(reading->read->span_from),
-                                 VV_CASSANDRA_RUNS_OF_A_PAGE, answer->runs, visit_run);
-    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
-        if (vv_regions_has_class(answer->view, answer->classes.classes[i], answer->is_late)) {
-            status = read_class(reading, i);
-        }
-    }
+    enum vv_status status =
+        walk_runs(reading, vv_cassandra_ms_from(reading->read->span_from), answer->runs);
+    status = status == VV_OK ? read_blocks(reading) : status;
     return status == VV_OK ? give_hidden(reading) : status;
 }
 
