@@ -65,14 +65,14 @@ bool vv_sketch_store_reserve(struct vv_sketch_store *store, uint32_t n_bins)
 
 /*
  * The bin of an index, if it lies among neighbours without gaps, as most do: then it is as far
- * from the bin that was found last as the indexes are apart. n_bins if it does not.
+ * from a bin `near` it as the indexes are apart. n_bins if it does not.
  */
-static uint32_t guess_bin(const struct vv_sketch_store *store, int32_t index)
+static inline uint32_t guess_bin(const struct vv_sketch_store *store, uint32_t near, int32_t index)
 {
-    if (store->recent >= store->n_bins) {
+    if (near >= store->n_bins) {
         return store->n_bins;
     }
-    int64_t guess = (int64_t)store->recent + index - store->indexes[store->recent];
+    int64_t guess = (int64_t)near + index - store->indexes[near];
     bool found = guess >= 0 && guess < store->n_bins && store->indexes[guess] == index;
     return found ? (uint32_t)guess : store->n_bins;
 }
@@ -123,7 +123,7 @@ static void insert_and_collapse(struct vv_sketch_store *store, uint32_t place, i
 
 bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t count)
 {
-    uint32_t place = guess_bin(store, index);
+    uint32_t place = guess_bin(store, store->recent, index);
     place = place < store->n_bins ? place : find_bin(store, index);
     if (place < store->n_bins && store->indexes[place] == index) {
         store->counts[place] += count;
@@ -254,17 +254,12 @@ bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *inde
 
 /* ---- merging ---- */
 
-/*
- * The place of an index that is not below the one at `place`, from there on: n_bins if there is
- * none. Bins are mostly neighbours without gaps, so it is tried as far on as the indexes are apart.
- */
+/* The first bin from `place` on whose index is not below the given one; n_bins if there is none. */
 static inline uint32_t find_on(const struct vv_sketch_store *store, uint32_t place, int32_t index)
 {
-    if (place < store->n_bins) {
-        uint64_t guess = (uint64_t)place + (uint64_t)((int64_t)index - store->indexes[place]);
-        if (guess < store->n_bins && store->indexes[guess] == index) {
-            return (uint32_t)guess;
-        }
+    uint32_t guess = guess_bin(store, place, index);
+    if (guess < store->n_bins) {
+        return guess;
     }
     while (place < store->n_bins && store->indexes[place] < index) {
         place++;
