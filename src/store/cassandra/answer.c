@@ -249,14 +249,13 @@ enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer, struct v
     return status;
 }
 
-enum vv_status vv_cassandra_ask_page(const struct vv_store_answer *answer,
-                                     const struct vvcql_prepared *prepared, int64_t from_ms,
-                                     int32_t page_size, const struct vvcql_result *before,
-                                     struct vvcql_result **page_out, struct vv_error *error)
+/* The page after `before`, the first one if that is NULL; *page_out is the caller's. */
+static enum vv_status ask_one(const struct vv_answer_rows *rows, const struct vvcql_result *before,
+                              struct vvcql_result **page_out, struct vv_error *error)
 {
     enum vv_status status;
-    struct vvcql_statement *statement =
-        vv_cassandra_question(answer, prepared, from_ms, page_size, &status, error);
+    struct vvcql_statement *statement = vv_cassandra_question(
+        rows->answer, rows->prepared, rows->from_ms, rows->page_size, &status, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
         return status;
@@ -265,7 +264,46 @@ enum vv_status vv_cassandra_ask_page(const struct vv_store_answer *answer,
         struct vvcql_bytes state = vvcql_result_paging_state(before);
         vvcql_set_paging_state(statement, state.data, state.size);
     }
-    return vv_cassandra_ask(answer->store, &statement, 1, page_out, error);
+    return vv_cassandra_ask(rows->answer->store, &statement, 1, page_out, error);
+}
+
+enum vv_status vv_answer_rows_begin(struct vv_answer_rows *rows, struct vvcql_result *first,
+                                    struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    rows->own = NULL;
+    if (first) {
+        vvcql_rewind(first);
+    } else {
+        status = ask_one(rows, NULL, &rows->own, error);
+    }
+    rows->page = first ? first : rows->own;
+    return status == VV_OK ? vv_answer_rows_next(rows, error) : status;
+}
+
+enum vv_status vv_answer_rows_next(struct vv_answer_rows *rows, struct vv_error *error)
+{
+    while (!vvcql_next_row(rows->page)) {
+        struct vvcql_result *next;
+        if (vvcql_result_paging_state(rows->page).size == 0) {
+            vv_answer_rows_end(rows);
+            return VV_OK;
+        }
+        enum vv_status status = ask_one(rows, rows->page, &next, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        vv_answer_rows_end(rows);
+        rows->page = rows->own = next;
+    }
+    return VV_OK;
+}
+
+void vv_answer_rows_end(struct vv_answer_rows *rows)
+{
+    vvcql_result_destroy(rows->own);
+    rows->own = NULL;
+    rows->page = NULL;
 }
 
 void vv_cassandra_end_read(struct vv_store_answer *answer)

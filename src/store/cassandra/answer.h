@@ -54,12 +54,24 @@ const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer
 /* Until all first pages are there; the failure of any. */
 VV_MUST_CHECK enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer,
                                                       struct vv_error *error);
-/* Asks for a page, the one after `before` unless that is NULL; *page_out is the caller's. */
-VV_MUST_CHECK enum vv_status vv_cassandra_ask_page(const struct vv_store_answer *answer,
-                                                   const struct vvcql_prepared *prepared,
-                                                   int64_t from_ms, int32_t page_size,
-                                                   const struct vvcql_result *before,
-                                                   struct vvcql_result **page_out,
-                                                   struct vv_error *error);
+/* The rows that a question of the answer gives, page after page. The first four are given. */
+struct vv_answer_rows {
+    const struct vv_store_answer *answer;
+    const struct vvcql_prepared *prepared;
+    int64_t from_ms;
+    int32_t page_size;
+    struct vvcql_result *page; /* stands at the row that comes next; NULL: there is none */
+    struct vvcql_result *own;  /* the same, unless it is the answer's; NULL then */
+};
+
+/* The first page is the answer's, which it must keep; NULL: it is to be asked for. To be ended
+ * after a failure, too. */
+VV_MUST_CHECK enum vv_status vv_answer_rows_begin(struct vv_answer_rows *rows,
+                                                  struct vvcql_result *first,
+                                                  struct vv_error *error);
+/* Past the row at which the page stands; that row's bytes are gone then. */
+VV_MUST_CHECK enum vv_status vv_answer_rows_next(struct vv_answer_rows *rows,
+                                                 struct vv_error *error);
+void vv_answer_rows_end(struct vv_answer_rows *rows);
 
 #endif

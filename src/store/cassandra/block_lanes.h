@@ -9,18 +9,14 @@
 
 #include "store/cassandra/answer.h"
 
-/* Of a class; the page stands at the row that comes next. */
+/* Of a class. */
 struct vv_block_lane {
-    const struct vvcql_prepared *prepared;
-    struct vvcql_result *page; /* NULL: there is nothing more */
-    struct vvcql_result *own;  /* the same, unless it is the answer's; NULL then */
-    int64_t span_ms;
+    struct vv_answer_rows rows;
+    int64_t span_ms; /* of the row that comes next */
     int64_t seal;
 };
 
 struct vv_block_lanes {
-    const struct vv_store_answer *answer;
-    int64_t from_ms;
     struct vv_block_lane lanes[VV_CASSANDRA_CLASSES_MAX + 1];
     uint32_t n;
     struct vv_block_lane *first; /* whose row comes next; NULL: none has one */

@@ -200,44 +200,21 @@ static enum vv_status visit_run(struct reading *reading, struct vvcql_result *ro
     return give(reading, &piece, ids, data);
 }
 
-static enum vv_status visit_runs(struct reading *reading, struct vvcql_result *page)
-{
-    enum vv_status status = VV_OK;
-    while (status == VV_OK && vvcql_next_row(page)) {
-        atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
-        status = visit_run(reading, page);
-    }
-    return status;
-}
-
 /* Those of all pages. The first page is borrowed; NULL when it is still to be asked for. */
 static enum vv_status walk_runs(struct reading *reading, int64_t from_ms,
                                 struct vvcql_result *first)
 {
-    const struct vv_store_answer *answer = reading->answer;
-    const struct vvcql_prepared *prepared = vv_cassandra_read_runs(answer);
-    struct vvcql_result *own = NULL;
-    enum vv_status status = VV_OK;
-    if (first) {
-        vvcql_rewind(first);
-    } else {
-        status = vv_cassandra_ask_page(answer, prepared, from_ms, VV_CASSANDRA_RUNS_OF_A_PAGE, NULL,
-                                       &own, reading->error);
+    struct vv_answer_rows rows = {.answer = reading->answer,
+                                  .prepared = vv_cassandra_read_runs(reading->answer),
+                                  .from_ms = from_ms,
+                                  .page_size = VV_CASSANDRA_RUNS_OF_A_PAGE};
+    enum vv_status status = vv_answer_rows_begin(&rows, first, reading->error);
+    while (status == VV_OK && rows.page) {
+        atomic_fetch_add_explicit(&reading->store->rows_read, 1, memory_order_relaxed);
+        status = visit_run(reading, rows.page);
+        status = status == VV_OK ? vv_answer_rows_next(&rows, reading->error) : status;
     }
-    for (struct vvcql_result *page = first ? first : own; status == VV_OK; page = own) {
-        status = visit_runs(reading, page);
-        if (status != VV_OK || vvcql_result_paging_state(page).size == 0) {
-            break;
-        }
-        struct vvcql_result *next;
-        status = vv_cassandra_ask_page(answer, prepared, from_ms, VV_CASSANDRA_RUNS_OF_A_PAGE, page,
-                                       &next, reading->error);
-        if (status == VV_OK) {
-            vvcql_result_destroy(own);
-            own = next;
-        }
-    }
-    vvcql_result_destroy(own);
+    vv_answer_rows_end(&rows);
     return status;
 }
 
