@@ -42,6 +42,9 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             vv_names_set_deletions(engine->names, engine->deletions);
         }
     }
+    if (status == VV_OK && engine->fleet && engine->store->ops->shared->cohort_of) {
+        status = vv_members_create(engine->registry, engine->store, &engine->members);
+    }
     if (status == VV_OK) {
         struct vv_sealer_options sealer_options = {
             .registry = engine->registry,
@@ -51,6 +54,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .learn = vv_learn_before_seal,
             .learn_context = engine,
             .is_told = vv_is_told,
+            .learn_sources = vv_learn_sources,
+            .members = engine->members,
             .ledger = vv_engine_ledger_rule(settings),
             .block_bytes_max = (size_t)settings->block_bytes_max,
             .zstd_level = (int)settings->zstd_level,
@@ -80,6 +85,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
                                                       .store = engine->store,
                                                       .clock = engine->clock,
                                                       .deletions = engine->deletions,
+                                                      .members = engine->members,
                                                       .whole_from = vv_whole_for_queries,
                                                       .whole_context = engine};
     return VV_OK;
@@ -133,6 +139,7 @@ static void destroy(struct vv_engine *engine)
         engine->store->ops->close(engine->store);
     }
     vv_names_destroy(engine->names);
+    vv_members_destroy(engine->members);
     vv_fleet_destroy(engine->fleet);
     free(engine->schema);
     vv_registry_destroy(engine->registry);

@@ -183,6 +183,7 @@ struct vv_engine {
     struct vv_names *names;         /* for a store that needs them; else NULL */
     struct vv_schema_setup *schema; /* the same */
     struct vv_fleet *fleet;         /* NULL: the store is this node's alone */
+    struct vv_members *members;     /* NULL: the same, or it has no cohorts */
     struct vv_journal *journal;
     struct vv_sealer *sealer;
     struct vv_deletions *deletions;
@@ -411,6 +412,9 @@ enum vv_status vv_learn_if_old(struct vv_engine *engine, struct vv_error *error)
 /* Learns all that was told before the call; for the sealer. */
 enum vv_status vv_learn_before_seal(void *engine, struct vv_error *error);
 bool vv_is_told(void *engine, uint32_t space); /* to the sealer */
+/* As of vv_sealer_options. */
+enum vv_status vv_learn_sources(void *engine, uint32_t tenant, bool *all_out,
+                                struct vv_error *error);
 bool vv_learning_is_due(const struct vv_engine *engine);
 /* Learns what other nodes told and tells them what is left to be told. VV_DONE when the store is
  * this node's alone, or nothing had to be confirmed. *failed_out: the store failed, so that what

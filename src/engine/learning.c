@@ -38,6 +38,24 @@ bool vv_is_told(void *context, uint32_t space)
     return !engine->fleet || vv_fleet_has_told(engine->fleet, space);
 }
 
+/* A source that could not be taken here, as there are too many, others may know all the same. */
+enum vv_status vv_learn_sources(void *context, uint32_t tenant, bool *all_out,
+                                struct vv_error *error)
+{
+    struct vv_engine *engine = context;
+    *all_out = false;
+    if (!engine->fleet) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_fleet_learn(engine->fleet, error);
+    if (status != VV_OK) {
+        return vv_error_prefix(error, VV_OVERLOAD, "what others told can't be learnt now");
+    }
+    *all_out =
+        !vv_fleet_lacks_any(engine->fleet, vv_registry_tenant_name(engine->registry, tenant));
+    return status;
+}
+
 bool vv_learning_is_due(const struct vv_engine *engine)
 {
     return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;

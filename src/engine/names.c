@@ -5,8 +5,15 @@
  */
 #include "engine/names.h"
 
+#include "tier/cohort.h"
+
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* No source has such an id: it has a control character. */
+#define COHORT_NAME      "\001cohort %u"
+#define COHORT_NAME_SIZE 16
 
 struct entry {
     int64_t id;
@@ -23,7 +30,8 @@ struct vv_names {
     struct entry *entries; /* a power of two, at most half of them used */
     size_t capacity;
     size_t n;
-    uint32_t seen; /* metrics below are in the table */
+    uint32_t seen;                                         /* metrics below are in the table */
+    char cohorts[VV_COHORTS_SHARED + 1][COHORT_NAME_SIZE]; /* and what is doubted of them */
 };
 
 struct vv_names *vv_names_create(void)
@@ -31,6 +39,9 @@ struct vv_names *vv_names_create(void)
     struct vv_names *names = calloc(1, sizeof *names);
     if (names) {
         vv_invariant(pthread_mutex_init(&names->lock, NULL) == 0);
+        for (unsigned i = 0; i <= VV_COHORTS_SHARED; i++) {
+            snprintf(names->cohorts[i], COHORT_NAME_SIZE, COHORT_NAME, i);
+        }
     }
     return names;
 }
@@ -70,6 +81,10 @@ static struct vv_str tenant_name(void *context, uint32_t tenant)
 static struct vv_str source_id(void *context, uint32_t source)
 {
     const struct vv_names *names = context;
+    if (vv_cohort_is(source)) {
+        uint32_t which = source & ~VV_COHORT_NUMBER;
+        return vv_str_of(which <= VV_COHORTS_SHARED ? names->cohorts[which] : "");
+    }
     return vv_registry_source_id(names->registry, source);
 }
 
@@ -204,9 +219,23 @@ static uint32_t owner_of(const struct vv_names *names, uint32_t number)
     return vv_registry_owner(names->registry, number);
 }
 
+static bool find_cohort(const struct vv_names *names, struct vv_str id, uint32_t *cohort_out)
+{
+    for (uint32_t i = 0; i <= VV_COHORTS_SHARED; i++) {
+        if (vv_str_equal(id, vv_str_of(names->cohorts[i]))) {
+            *cohort_out = VV_COHORT_NUMBER | i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool find_source(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out)
 {
     struct vv_names *names = context;
+    if (id.size > 0 && id.data[0] == COHORT_NAME[0]) {
+        return find_cohort(names, id, source_out);
+    }
     return vv_registry_source_by_id(names->registry, owner_of(names, tenant), id, source_out) ==
            VV_OK;
 }

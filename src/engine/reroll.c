@@ -378,7 +378,8 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
     }
     note(engine, job, &result);
     job->time = result.unit.to;
-    if (result.verdict == VV_REROLL_NOTHING && job->time < job->end) {
+    bool is_empty = result.verdict == VV_REROLL_NOTHING || result.verdict == VV_REROLL_OPEN;
+    if (is_empty && job->time < job->end) { /* behind what is open, the next one may be far */
         status = skip_empty(engine, job, error);
     }
     return go_on(job, status);

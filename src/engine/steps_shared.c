@@ -45,6 +45,7 @@ static struct vv_stale_options options_of(struct vv_engine *engine)
         .registry = engine->registry,
         .store = engine->store,
         .ledger = vv_engine_ledger_rule(&engine->settings),
+        .is_whole = true,
     };
 }
 

@@ -198,6 +198,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
         .ledger = vv_engine_ledger_rule(&engine->settings),
         .confirm = confirm,
         .confirm_context = engine,
+        .is_whole = true,
     };
     struct vv_stale stale;
     struct vv_stale_list later = {0};

@@ -201,6 +201,7 @@ enum vv_status vv_fleet_note_loaded(struct vv_fleet *fleet, struct vv_error *err
         }
     }
     status = vv_fleet_load_far(fleet, error);
+    status = status == VV_OK ? vv_fleet_load_lacking(fleet, error) : status;
     return status == VV_OK && found ? vv_fleet_load_heard(fleet, error) : status;
 }
 
@@ -350,6 +351,7 @@ enum vv_status vv_fleet_learn(struct vv_fleet *fleet, struct vv_error *error)
     int64_t begun_wall = fleet->clock->wall_ns(fleet->clock);
     enum vv_status status = vv_fleet_ops(fleet)->learn(fleet->store, vv_fleet_take, fleet, error);
     if (status == VV_OK) {
+        vv_fleet_forget_lacking(fleet);
         note_learning(fleet, begun ? begun : 1, begun_wall);
     }
     fleet->has_failed = status != VV_OK;
@@ -546,12 +548,16 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
         status = vv_fleet_put_heard(fleet, &heard, error);
     }
     if (status == VV_OK) {
+        status = vv_fleet_put_lacking(fleet, error);
+    }
+    if (status == VV_OK) {
         status = fleet->store->ops->confirm(fleet->store, error);
     }
     if (status != VV_OK) {
         return status; /* all of it may be gone: the next confirm puts it again */
     }
     fleet->record_due &= fleet->rest.kind != 0;
+    fleet->lacking_kept = fleet->lacking_version;
     atomic_store_explicit(&fleet->heard_kept_ns, heard, memory_order_relaxed);
     for (size_t i = 0; i < fleet->n_learnt && fleet->learnt[i].kind != VV_META_DELETION; i++) {
         vv_registry_settle(fleet->registry, (enum vv_registry_kind)fleet->learnt[i].kind,

@@ -125,6 +125,11 @@ struct vv_fleet_figures {
     uint64_t refused; /* visited and left out */
     uint64_t unkept;  /* objects learnt that are not in the metadata yet */
 };
+#define VV_FLEET_LACKING_MAX 1024 /* tenants that are told from each other */
+/* Whether a source or metric that others tell is left out here, as there is too much, or it can't
+ * be understood: of the tenant by this name, or of one that can't be told any more. Until all that
+ * is told has been learnt once more without that. Any thread. */
+bool vv_fleet_lacks_any(struct vv_fleet *fleet, struct vv_str tenant);
 void vv_fleet_read_figures(struct vv_fleet *fleet, struct vv_fleet_figures *figures_out);
 
 #endif

@@ -87,6 +87,12 @@ struct vv_fleet_move {
     bool is_growth; /* not agreed, but others have told what follows it */
 };
 
+struct vv_fleet_lacking {
+    uint64_t tenant; /* hash of its name */
+    uint64_t time;   /* in readings of all that is told, from 1; 0: by an earlier process;
+                      * UINT64_MAX: until this one ends */
+};
+
 struct vv_fleet {
     struct vv_registry *registry;
     struct vv_deletions *deletions;
@@ -103,7 +109,11 @@ struct vv_fleet {
     struct vv_fleet_object *learnt; /* not in the metadata yet */
     size_t n_learnt;
     size_t learnt_capacity;
-    uint32_t refusals_logged; /* by status */
+    uint32_t refusals_logged;                                  /* by status */
+    struct vv_fleet_lacking lacking[VV_FLEET_LACKING_MAX + 1]; /* lacking.c; while learning */
+    size_t n_lacking;
+    uint64_t lacking_version; /* counts its changes */
+    uint64_t lacking_kept;    /* the one that is kept */
     bool has_failed;          /* since the last learning that succeeded */
     int64_t held_until_ns;    /* monotonic: before it nothing counts as heard; 0: now it does */
     _Atomic size_t unkept;
@@ -156,6 +166,14 @@ VV_MUST_CHECK enum vv_status vv_fleet_load_far(struct vv_fleet *fleet, struct vv
 
 /* Whether what is kept of it is worth a confirm of its own. */
 bool vv_fleet_heard_is_old(const struct vv_fleet *fleet);
+
+/* lacking.c: notes it; forgets what is not left out any more; keeps the rest, in a confirm; loads
+ * that. While learning. */
+void vv_fleet_note_lacking(struct vv_fleet *fleet, const struct vv_told *told,
+                           enum vv_status refusal);
+void vv_fleet_forget_lacking(struct vv_fleet *fleet);
+VV_MUST_CHECK enum vv_status vv_fleet_put_lacking(struct vv_fleet *fleet, struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_fleet_load_lacking(struct vv_fleet *fleet, struct vv_error *error);
 /* Puts it when it is time; heard_out: what is kept once that is confirmed. While nobody learns. */
 VV_MUST_CHECK enum vv_status vv_fleet_put_heard(struct vv_fleet *fleet, int64_t *heard_out,
                                                 struct vv_error *error);

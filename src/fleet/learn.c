@@ -368,6 +368,7 @@ static void note_refused(struct vv_fleet *fleet, enum vv_status status, const st
                          const struct vv_error *error)
 {
     atomic_fetch_add_explicit(&fleet->refused, 1, memory_order_relaxed);
+    vv_fleet_note_lacking(fleet, told, status);
     uint32_t bit = 1u << (unsigned)status;
     if (!(fleet->refusals_logged & bit)) {
         char text[600];

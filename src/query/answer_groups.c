@@ -93,12 +93,27 @@ static enum vv_status add_source(struct vv_result *result, uint32_t source)
     return status;
 }
 
+/* Where nodes share the store, the sources of a cohort side by side, on all nodes in one order. */
+static bool order_by_cohort(struct vv_result *result)
+{
+    const struct vv_group_set *set = &result->answer->set;
+    struct vv_members *members = result->context.members;
+    bool done = true;
+    for (size_t i = 0; members && i < set->n_groups && done; i++) {
+        const struct vv_group *group = &set->groups[i];
+        uint32_t *sources = result->selection.sources + group->first;
+        done = group->n < 2 || vv_members_order(members, sources, group->n) == VV_OK;
+    }
+    return done;
+}
+
 static enum vv_status finish_grouping(struct vv_result *result, struct vv_error *error)
 {
     struct vv_answer *answer = result->answer;
     size_t n = result->selection.n_sources;
     answer->absent = calloc(n ? n : 1, 1);
-    if (!answer->absent || !vv_group_set_order(&answer->set, result->selection.sources)) {
+    if (!answer->absent || !vv_group_set_order(&answer->set, result->selection.sources) ||
+        !order_by_cohort(result)) {
         return vv_result_no_memory(error);
     }
     answer->base_bytes = result->memory_bytes + n;

@@ -4,16 +4,17 @@
 #include "base/log.h"
 #include "query/answer_rows.h"
 
+#include <stdlib.h>
+
 /* ---- life ---- */
 
-/* Of the answer's route the tiers that have cohorts, as far as they come first. Nodes that share a
- * store number sources each for itself, so that there are none. */
+/* Of the answer's route the tiers that have cohorts, as far as they come first. */
 static struct vv_route cohort_route(const struct vv_result *result,
                                     const struct vv_metric_info *metric)
 {
     const struct vv_route *whole = vv_result_route(result, metric);
     struct vv_route route = {.raw_oldest = VV_TIME_MIN};
-    if (result->context.store->ops->shared) {
+    if (result->context.store->ops->shared && !result->context.members) {
         return route;
     }
     while (route.n < whole->n && vv_tier_has_cohorts(whole->levels[route.n].tier)) {
@@ -29,6 +30,7 @@ void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_o
     walk->options = *options;
     walk->source = 0;
     walk->end = 0;
+    walk->alone = 0;
     walk->route = cohort_route(options->result, options->metric);
 }
 
@@ -43,7 +45,7 @@ static void close_parts(struct vv_group_walk *walk)
 void vv_group_walk_close(struct vv_group_walk *walk)
 {
     close_parts(walk);
-    walk->source = walk->end = walk->options.n = 0;
+    walk->source = walk->end = walk->alone = walk->options.n = 0;
 }
 
 void vv_group_walk_deinit(struct vv_group_walk *walk)
@@ -51,42 +53,98 @@ void vv_group_walk_deinit(struct vv_group_walk *walk)
     vv_group_walk_close(walk);
     vv_walk_deinit(&walk->walk);
     vv_tier_scan_deinit(&walk->cohort);
+    free(walk->ids);
+    walk->ids = NULL;
+    walk->ids_capacity = 0;
 }
 
 /* ---- cohorts ---- */
 
-/* How many sources of the tenant there are in a cohort. */
+/* How many sources of the tenant there are in a cohort; 0: that can't be told. */
 static size_t count_members(const struct vv_result *result, uint32_t cohort)
 {
-    uint32_t first = vv_cohort_first(cohort);
     size_t n = 0;
+    if (result->context.members) {
+        enum vv_status status =
+            vv_members_count(result->context.members, result->tenant, cohort, &n);
+        return status == VV_OK ? n : 0;
+    }
+    uint32_t first = vv_cohort_first(cohort);
     for (uint32_t i = 0; i < VV_COHORT_SOURCES; i++) {
         n += vv_registry_source_tenant(result->context.registry, first + i) == result->tenant;
     }
     return n;
 }
 
+/* 0: that can't be told. */
+static uint32_t cohort_of(const struct vv_result *result, uint32_t source)
+{
+    uint32_t cohort;
+    uint64_t id;
+    if (!result->context.members) {
+        return vv_cohort_of(source);
+    }
+    enum vv_status status = vv_members_find(result->context.members, source, &cohort, &id);
+    return status == VV_OK ? cohort : 0;
+}
+
 /* Where the sources from this one on that are in its cohort end, if they are all that it has, and
  * more than one; else 0. */
-static size_t find_cohort(const struct vv_group_walk *walk)
+static size_t find_cohort(struct vv_group_walk *walk)
 {
+    const struct vv_result *result = walk->options.result;
     const uint32_t *sources = walk->options.sources;
-    uint32_t cohort = vv_cohort_of(sources[walk->source]);
+    uint32_t cohort = cohort_of(result, sources[walk->source]);
     size_t end = walk->source;
-    while (end < walk->options.n && vv_cohort_of(sources[end]) == cohort) {
+    if (walk->source < walk->alone || cohort == 0) {
+        return 0;
+    }
+    while (end < walk->options.n && cohort_of(result, sources[end]) == cohort) {
         end++;
     }
     size_t n = end - walk->source;
-    return n > 1 && n == count_members(walk->options.result, cohort) ? end : 0;
+    if (n > 1 && n <= VV_COHORT_MEMBERS_MAX && n == count_members(result, cohort)) {
+        return end;
+    }
+    walk->alone = end;
+    return 0;
+}
+
+/* Of the cohort's sources, ascending, as these are. */
+static enum vv_status find_ids(struct vv_group_walk *walk)
+{
+    struct vv_members *members = walk->options.result->context.members;
+    size_t n = walk->end - walk->source;
+    uint32_t cohort;
+    if (n > walk->ids_capacity) {
+        uint64_t *ids = realloc(walk->ids, n * sizeof *ids);
+        if (!ids) {
+            return VV_NO_MEMORY;
+        }
+        walk->ids = ids;
+        walk->ids_capacity = n;
+    }
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = vv_members_find(members, walk->options.sources[walk->source + i], &cohort,
+                                 &walk->ids[i]);
+    }
+    return status;
 }
 
 static enum vv_status open_cohort(struct vv_group_walk *walk)
 {
     struct vv_result *result = walk->options.result;
+    bool has_ids = result->context.members != NULL;
+    enum vv_status status = has_ids ? find_ids(walk) : VV_OK;
+    if (status != VV_OK) {
+        return VV_NO_MEMORY;
+    }
     const struct vv_tier_scan_options options = {
         .route = &walk->route,
         .steps = walk->options.steps,
-        .source = vv_cohort_of(walk->options.sources[walk->source]),
+        .source = cohort_of(result, walk->options.sources[walk->source]),
+        .member_ids = has_ids ? walk->ids : NULL,
         .members = walk->options.sources + walk->source,
         .n_members = walk->end - walk->source,
         .metric = walk->options.metric,
@@ -131,14 +189,16 @@ static void end_cohort(struct vv_group_walk *walk)
     }
 }
 
-/* What can't be read of the cohort's records is nothing that its sources don't have. */
+/* What can't be read of the cohort's records is nothing that its sources don't have, and these may
+ * lie where it can be. */
 static enum vv_status go_on_without(struct vv_group_walk *walk, enum vv_status status,
                                     struct vv_error *error)
 {
-    if (status != VV_CORRUPT && status != VV_NEWER) {
+    bool is_away = status == VV_OVERLOAD && walk->options.result->context.store->ops->shared;
+    if (status != VV_CORRUPT && status != VV_NEWER && !is_away) {
         return status;
     }
-    vv_log(VV_LOG_WARN, "cohort_unreadable",
+    vv_log(is_away ? VV_LOG_DEBUG : VV_LOG_WARN, "cohort_unreadable",
            "message=\"%s\" hint=\"its sources are asked one by one\"", error ? error->message : "");
     if (error) {
         error->message[0] = '\0';

@@ -31,12 +31,15 @@ struct vv_group_walk {
     struct vv_group_walk_options options;
     size_t source; /* the one that is read, or next */
     size_t end;    /* of the cohort that it is in; the source itself: of none */
+    size_t alone;  /* sources before this one are in no cohort that can be asked */
     size_t gap;    /* of the source, where it is in a cohort */
     bool in_cohort;
     bool is_open; /* source or cohort */
     struct vv_walk walk;
     struct vv_route route; /* of cohorts; n 0: they have nothing for this question */
     struct vv_tier_scan cohort;
+    uint64_t *ids; /* where nodes share the store: of the cohort's sources */
+    size_t ids_capacity;
     struct vv_window gaps[VV_COHORT_GAPS_MAX]; /* that its records leave, ascending, apart */
     size_t n_gaps;
 };

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "deletion/deletions.h"
+#include "fleet/members.h"
 #include "head/head.h"
 #include "model/space.h"
 #include "registry/registry.h"
@@ -28,6 +29,7 @@ struct vv_query_context {
     struct vv_store *store;
     struct vv_clock *clock;
     struct vv_deletions *deletions; /* NULL: there are none */
+    struct vv_members *members;     /* of cohorts, where nodes share the store; NULL: it has none */
     bool partial;                   /* what can't be read now is left out and named in the facts */
     struct vv_fetch *fetch;         /* a result's own; NULL in the context that it is opened with */
     /* From when on all is there that was written, of a tenant or a space: what is older may have

@@ -2,6 +2,7 @@
 #include "query/tier_level.h"
 
 #include "tier/chunk.h"
+#include "tier/cohort.h"
 
 #include <stdlib.h>
 
@@ -32,6 +33,7 @@ struct taking {
     struct vv_result_facts *facts;
     uint32_t last;      /* the record that was taken last … */
     bool last_left_out; /* … or one was left out since, with all its parts */
+    uint32_t first;     /* part of the record that has steps: behind that of its members */
     struct vv_error *error;
 };
 
@@ -97,17 +99,50 @@ static enum vv_status add_record(struct taking *taking, const struct vv_unit_rec
     return status == VV_OK ? vv_buffer_status(&level->bytes) : status;
 }
 
+/* Whether all whose points are in the record are among the sources. */
+static bool has_only(const struct vv_tier_series *series, struct vv_str ids)
+{
+    struct vv_reader reader = vv_reader_of(ids.data, ids.size);
+    size_t at = 0;
+    while (reader.at < ids.size) {
+        uint64_t id = vv_reader_u64(&reader);
+        while (at < series->n_sources && series->ids[at] < id) {
+            at++;
+        }
+        if (reader.failed || at == series->n_sources || series->ids[at] != id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a record of a cohort begins with, where nodes share the store. */
+static enum vv_status take_members(struct taking *taking, const struct vv_piece *piece,
+                                   const struct vv_unit_record *given)
+{
+    if (piece->part != 0 || !taking->series->ids) {
+        return misplaced(taking);
+    }
+    taking->first = 1;
+    taking->last_left_out = !has_only(taking->series, given->content);
+    return VV_OK;
+}
+
 static enum vv_status take_record(struct taking *taking, const struct vv_piece *piece,
                                   struct vv_unit_record *given)
 {
     struct vv_tier_level *level = taking->level;
-    bool follows = piece->part > 0;
     bool answers = true;
     enum vv_status status = VV_OK;
-    if (given->kind == VV_UNIT_STALE) {
+    if (given->kind == VV_UNIT_MEMBERS) {
+        return take_members(taking, piece, given);
+    }
+    taking->first = piece->part == 0 ? 0 : taking->first;
+    bool follows = piece->part > taking->first;
+    if (given->kind == VV_UNIT_STALE || (taking->series->ids && taking->first == 0)) {
         return misplaced(taking);
     }
-    if (follows && taking->last_left_out) {
+    if (piece->part > 0 && taking->last_left_out) {
         return VV_OK;
     }
     if (follows && (taking->last == VV_TIER_RECORD_NONE ||
@@ -148,6 +183,36 @@ static enum vv_status take_piece(void *context, const struct vv_piece *piece)
         return misplaced(taking);
     }
     return vv_cover_add_stale(&level->cover, &given.unit);
+}
+
+/* ---- doubts ---- */
+
+struct doubting {
+    struct vv_tier_level *level;
+    uint32_t cohort;
+    struct vv_error *error;
+};
+
+static enum vv_status take_doubt(void *context, const struct vv_piece *piece)
+{
+    const struct doubting *doubting = context;
+    struct vv_unit_record given;
+    if (vv_cohort_doubted(piece->part) != doubting->cohort) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_unit_read(piece->bytes, &given, doubting->error);
+    return status == VV_OK ? vv_cover_add_stale(&doubting->level->cover, &given.unit) : status;
+}
+
+/* Which of a cohort's units are stale, though that could not be said where they lie. */
+static enum vv_status add_doubts(struct vv_tier_level *level,
+                                 const struct vv_query_context *context,
+                                 const struct vv_store_read *of_cohort, struct vv_error *error)
+{
+    struct doubting doubting = {level, of_cohort->partition.source, error};
+    struct vv_store_read read = *of_cohort;
+    read.partition.source = VV_COHORT_DOUBTS;
+    return context->store->ops->read(context->store, &read, take_doubt, &doubting, error);
 }
 
 /* ---- windows ---- */
@@ -288,6 +353,9 @@ static enum vv_status read_window(struct vv_tier_level *level,
     status = status == VV_OK ? add_all_deleted(level, context, series) : status;
     if (status == VV_OK) {
         status = context->store->ops->read(context->store, &read, take_piece, &taking, error);
+    }
+    if (status == VV_OK && series->ids && level->found) {
+        status = add_doubts(level, context, &read, error);
     }
     if (status == VV_OK) {
         keep_last_words(level, &level->cover);

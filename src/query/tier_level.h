@@ -31,6 +31,9 @@ struct vv_tier_series {
     uint32_t source;         /* or cohort */
     const uint32_t *sources; /* whose points are in its records: itself, or those of the cohort */
     size_t n_sources;
+    /* Of a cohort, where nodes share the store: the sources' ids, ascending. A record that has
+     * points of others, of which the node that built it knew, answers nothing. */
+    const uint64_t *ids;
     uint32_t measurement;
     bool sketches;                    /* records without them answer nothing */
     size_t memory_max;                /* for the bytes of a window */

@@ -121,6 +121,7 @@ enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan, const struct vv_quer
         .memory_max = options->memory_max / SHARE,
         .sources = options->n_members > 0 ? options->members : &scan->options.source,
         .n_sources = options->n_members > 0 ? options->n_members : 1,
+        .ids = options->member_ids,
     };
     scan->left = clip_to_sources(context, options, &scan->series);
     begin_levels(scan);

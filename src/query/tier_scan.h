@@ -24,7 +24,9 @@ struct vv_tier_scan_options {
     /* Those of its sources that there are, borrowed: all of them, or its records would have more.
      * Gaps are what each of them is to be asked for, by a route of its own. */
     const uint32_t *members;
-    size_t n_members;                    /* 0: the source itself */
+    size_t n_members; /* 0: the source itself */
+    const uint64_t
+        *member_ids; /* as in fleet/members.h, ascending; NULL: nobody shares the store */
     const struct vv_metric_info *metric; /* borrowed */
     int64_t from;                        /* [from, to) */
     int64_t to;

@@ -6,7 +6,7 @@
 
 #define OTHER_MAX      1024 /* marks of another kind that are passed over for a group */
 #define LONG_UNITS_MAX 64
-#define COHORTS_MAX    2
+#define COHORTS_MAX    16
 
 struct choice {
     struct vv_sealer *sealer;

@@ -23,10 +23,11 @@ VV_MUST_CHECK enum vv_status vv_cohorts_create(const struct vv_pyramid_options *
 void vv_cohorts_destroy(struct vv_cohorts *cohorts); /* NULL is allowed */
 
 /* Appends the record of the unit that begins with the mark's; an empty one where there is none, or
- * is_expired. Errors of the store; VV_NO_MEMORY. */
+ * has_none (it has expired, …). made_from: the version of the record that is there. Errors of the
+ * store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_cohorts_build(struct vv_cohorts *cohorts,
-                                              const struct vv_mark *mark, bool is_expired,
-                                              struct vv_piece_list *blocks_out,
+                                              const struct vv_mark *mark, int64_t made_from,
+                                              bool has_none, struct vv_piece_list *blocks_out,
                                               struct vv_error *error);
 
 #endif

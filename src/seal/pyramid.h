@@ -10,6 +10,7 @@
 #define VV_SEAL_PYRAMID_H
 
 #include "deletion/deletions.h"
+#include "fleet/members.h"
 #include "registry/registry.h"
 #include "seal/pieces.h"
 #include "tier/rollup.h"
@@ -21,6 +22,8 @@ struct vv_pyramid_options {
     struct vv_registry *registry;
     struct vv_store *store;
     struct vv_deletions *deletions; /* NULL: there are none */
+    struct vv_members *members;     /* as of vv_sealer_options */
+    struct vv_clock *clock;         /* for cohorts where nodes share the store; else NULL */
     int zstd_level;
     size_t block_bytes_max;  /* of rows that are kept in place of steps, before encoding */
     double percentile_error; /* relative, of sketches */

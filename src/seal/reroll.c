@@ -307,18 +307,70 @@ struct vv_stale_options vv_reroll_stale_options(const struct vv_reroll *reroll)
                                      .ledger = reroll->options.ledger};
 }
 
+/* Of one unit. Beside other nodes it lands: nothing of it waits with this node. */
+static enum vv_status put_whole(const struct vv_stale_options *options,
+                                const struct vv_stale_unit *unit,
+                                enum vv_status (*put)(const struct vv_stale_options *,
+                                                      const struct vv_stale_unit *,
+                                                      struct vv_error *),
+                                struct vv_error *error)
+{
+    struct vv_stale_unit item = *unit;
+    const struct vv_stale_list one = {.items = &item, .n = 1};
+    struct vv_store *store = options->store;
+    enum vv_status status = vv_stale_check_held(options, &one, INT64_MAX, error);
+    if (status == VV_OK) {
+        status = put(options, unit, error);
+    }
+    if (status != VV_OK || !store->ops->shared) {
+        return status;
+    }
+    status = store->ops->confirm(store, error);
+    return status == VV_OK ? vv_stale_check_held(options, &one, INT64_MAX, error) : status;
+}
+
 enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
                                      const struct vv_span_key *key, int64_t to,
                                      struct vv_error *error)
 {
-    const struct vv_stale_options options = vv_reroll_stale_options(reroll);
+    struct vv_stale_options options = vv_reroll_stale_options(reroll);
     const struct vv_stale_unit unit = {
         .key = *key, .to = to, .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0)};
     struct vv_stale_unit cohort;
-    if (!vv_stale_cohort(&options, tier, &unit, &cohort)) {
-        return VV_OK;
+    options.is_whole = true;
+    enum vv_status status = vv_stale_cohort(&options, tier, &unit, &cohort);
+    if (status != VV_OK) {
+        return status == VV_DONE ? VV_OK : status;
     }
-    return vv_stale_put(&options, &cohort, error);
+    return put_whole(&options, &cohort, vv_stale_put, error);
+}
+
+/* Beside other nodes one of them may have built the cohort's unit of the old record meanwhile. */
+static enum vv_status tell_cohort_again(struct vv_reroll *reroll, enum vv_space tier,
+                                        int64_t now_ns, const struct vv_reroll_result *result,
+                                        struct vv_error *error)
+{
+    struct vv_store *store = reroll->options.store;
+    enum vv_status status = store->ops->confirm(store, error);
+    if (status == VV_OK) {
+        status = vv_reroll_tell_cohort(reroll, tier, now_ns + VV_MICROSECOND,
+                                       &reroll->built.items[0].key, result->unit.to, error);
+    }
+    return status;
+}
+
+/* Beside other nodes the record may be written when the cohort has been built of the old one, and
+ * this node be lost before it tells of it again: so somebody is to build the unit, and to tell. */
+static enum vv_status mark_unit(struct vv_reroll *reroll, int64_t now_ns,
+                                const struct vv_reroll_result *result, struct vv_error *error)
+{
+    struct vv_stale_options options = vv_reroll_stale_options(reroll);
+    struct vv_stale_unit unit = {.key = reroll->built.items[0].key,
+                                 .to = result->unit.to,
+                                 .due_ns = result->unit.to,
+                                 .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0)};
+    options.is_whole = true;
+    return put_whole(&options, &unit, vv_stale_mark, error);
 }
 
 static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
@@ -329,8 +381,12 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     if (reroll->built.n == 0 || reroll->built.items[0].bytes.size == 0) {
         return VV_OK;
     }
-    enum vv_status status = vv_reroll_tell_cohort(reroll, tier, now_ns, &reroll->built.items[0].key,
-                                                  result->unit.to, error);
+    bool is_told_twice = store->ops->shared && vv_tier_has_cohorts(tier);
+    enum vv_status status = is_told_twice ? mark_unit(reroll, now_ns, result, error) : VV_OK;
+    if (status == VV_OK) {
+        status = vv_reroll_tell_cohort(reroll, tier, now_ns, &reroll->built.items[0].key,
+                                       result->unit.to, error);
+    }
     if (status == VV_OK && vv_tier_has_cohorts(tier)) {
         status = store->ops->confirm(store, error);
     }
@@ -340,6 +396,9 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     if (status == VV_OK && reroll->runs.n > 0) {
         status = store->ops->remove_runs(store, reroll->runs.items, reroll->runs.n, error);
         status = status == VV_OK ? store->ops->confirm(store, error) : status;
+    }
+    if (status == VV_OK && is_told_twice) {
+        status = tell_cohort_again(reroll, tier, now_ns, result, error);
     }
     result->is_repaired = status == VV_OK;
     return status;

@@ -54,7 +54,9 @@ struct vv_sealer {
     int kind;           /* of the group's spans: a tier's, its cohorts', or VV_SEAL_RAW */
     vv_stamp stale_run; /* the last one of stale_run() */
     size_t alone;       /* so many next groups have one span: it can't be told which one failed */
-    struct vv_stale_list later; /* units to be made stale, beside other nodes */
+    struct vv_stale_list later; /* units to be made stale, beside other nodes … */
+    struct vv_stale_list told;  /* … and cohorts' behind the records that are written */
+    struct vv_stale_list above; /* what one span would make stale */
     struct vv_tier_seen *tiers_seen;
     size_t n_tiers_seen;
 };
@@ -69,6 +71,9 @@ static inline bool vv_seal_is_away(const struct vv_sealer *sealer, enum vv_statu
 {
     return status == VV_OVERLOAD && sealer->options.store->ops->shared;
 }
+
+/* From when on nobody can have built a unit yet. */
+int64_t vv_seal_stale_at(const struct vv_sealer *sealer);
 
 /* Up to when units are over, by the clocks of all nodes. */
 static inline int64_t vv_seal_over_ns(const struct vv_sealer *sealer, int64_t now_ns)
@@ -87,7 +92,8 @@ VV_MUST_CHECK enum vv_status vv_seal_choose(struct vv_sealer *sealer, vv_stamp u
 /* What is new of the span of the mark at an index goes to the lists of blocks and runs. */
 VV_MUST_CHECK enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at,
                                           struct vv_error *error);
-/* What was asked for ahead. */
+/* What was asked for ahead: of one span that is not read, or all. */
+void vv_seal_forget_answer(struct vv_sealer *sealer, size_t at);
 void vv_seal_forget_answers(struct vv_sealer *sealer);
 
 #endif

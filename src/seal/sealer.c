@@ -24,6 +24,8 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
     struct vv_pyramid_options pyramid_options = {.registry = options->registry,
                                                  .store = options->store,
                                                  .deletions = options->deletions,
+                                                 .members = options->members,
+                                                 .clock = options->clock,
                                                  .zstd_level = options->zstd_level,
                                                  .block_bytes_max = options->block_bytes_max,
                                                  .percentile_error = options->percentile_error,
@@ -46,7 +48,8 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
                                               .store = options->store,
                                               .ledger = options->ledger,
                                               .confirm = options->confirm,
-                                              .confirm_context = options->confirm_context};
+                                              .confirm_context = options->confirm_context,
+                                              .is_whole = true};
     /* Without statistics of columns: whoever reads a column's block decodes the column. */
     sealer->encoder.options = (struct vv_block_options){.zstd_level = options->zstd_level};
     sealer->encoder.rows_max = BLOCK_ROWS_MAX;
@@ -63,6 +66,8 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     vv_piece_list_deinit(&sealer->blocks);
     vv_piece_list_deinit(&sealer->runs);
     vv_stale_list_deinit(&sealer->later);
+    vv_stale_list_deinit(&sealer->told);
+    vv_stale_list_deinit(&sealer->above);
     free(sealer->tiers_seen);
     free(sealer->marks);
     free(sealer->settled);
@@ -88,20 +93,35 @@ static int compare_pieces(const void *a, const void *b)
     return x->part < y->part ? -1 : x->part > y->part;
 }
 
+static enum vv_status confirm(struct vv_sealer *sealer, struct vv_error *error)
+{
+    struct vv_store *store = sealer->options.store;
+    return sealer->options.confirm ? sealer->options.confirm(sealer->options.confirm_context, error)
+                                   : store->ops->confirm(store, error);
+}
+
 /* Beside other nodes: what is open now has been built by nobody, and who builds it will read the
  * blocks that follow. */
-static enum vv_status put_stale(struct vv_sealer *sealer, struct vv_error *error)
+int64_t vv_seal_stale_at(const struct vv_sealer *sealer)
 {
     struct vv_clock *clock = sealer->options.clock;
     int64_t now = clock->wall_ns(clock);
-    int64_t over_at = now > sealer->latest_ns ? now : sealer->latest_ns;
-    enum vv_status status = vv_stale_put_list(&sealer->stale, &sealer->later, over_at, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    return sealer->options.confirm
-               ? sealer->options.confirm(sealer->options.confirm_context, error)
-               : sealer->options.store->ops->confirm(sealer->options.store, error);
+    return now > sealer->latest_ns ? now : sealer->latest_ns;
+}
+
+static enum vv_status put_stale(struct vv_sealer *sealer, struct vv_error *error)
+{
+    int64_t over_at = vv_seal_stale_at(sealer);
+    return vv_stale_put_list(&sealer->stale, &sealer->later, over_at, error);
+}
+
+/* Beside other nodes cohorts' units are made stale when the records that they are built of have
+ * landed: who builds one before does it again. Until then the sources' marks stay. */
+static enum vv_status tell_cohorts(struct vv_sealer *sealer, struct vv_error *error)
+{
+    enum vv_status status = confirm(sealer, error);
+    return status == VV_OK ? vv_stale_put_list(&sealer->stale, &sealer->told, INT64_MAX, error)
+                           : status;
 }
 
 /* What units of a store of one node waited for may be built now. */
@@ -114,14 +134,16 @@ static void try_waiting_again(struct vv_sealer *sealer)
     }
 }
 
-/* What was made stale, then blocks, durably; then the runs; then the marks. An embedded store keeps
+/* What was made stale, then blocks, durably; then the runs; then the marks. Where some of what is
+ * made stale would be parked with this node, nothing is written: if the node was lost, nothing else
+ * would tell of it. An embedded store keeps
  * the order of what is not durable yet, so that what is stale cannot be lost before the runs are.
  */
 static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *error)
 {
     struct vv_store *store = sealer->options.store;
-    enum vv_status status = VV_OK;
-    if (sealer->later.n > 0) {
+    enum vv_status status = vv_stale_check_held(&sealer->stale, &sealer->told, INT64_MAX, error);
+    if (status == VV_OK && sealer->later.n > 0) {
         status = put_stale(sealer, error);
     }
     if (status == VV_OK && sealer->blocks.n > 0) {
@@ -130,6 +152,9 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
     }
     if (status == VV_OK && sealer->runs.n > 0) {
         status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);
+    }
+    if (status == VV_OK && sealer->told.n > 0) {
+        status = tell_cohorts(sealer, error);
     }
     if (status == VV_OK) {
         status = store->ops->retire_marks(store, sealer->settled, sealer->n_settled, error);
@@ -235,6 +260,8 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
         size_t blocks = sealer->blocks.n;
         size_t runs = sealer->runs.n;
         size_t settled = sealer->n_settled;
+        size_t later = sealer->later.n;
+        size_t told = sealer->told.n;
         vv_pyramid_begin_span(sealer->pyramid);
         enum vv_status status = vv_seal_span(sealer, i, error);
         if (status != VV_OK && !goes_on_without(sealer, &sealer->marks[i], status, error)) {
@@ -244,6 +271,9 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
             vv_piece_list_truncate(&sealer->blocks, blocks);
             vv_piece_list_truncate(&sealer->runs, runs);
             sealer->n_settled = settled;
+            sealer->later.n = later;
+            sealer->told.n = told;
+            vv_seal_forget_answer(sealer, i); /* it may have ended before it was read */
             continue;
         }
         sealer->settled[sealer->n_settled++] = sealer->marks[i];
@@ -284,6 +314,7 @@ static enum vv_status seal_marks(struct vv_sealer *sealer, struct vv_error *erro
     vv_piece_list_truncate(&sealer->blocks, 0);
     vv_piece_list_truncate(&sealer->runs, 0);
     sealer->later.n = 0;
+    sealer->told.n = 0;
     return status;
 }
 

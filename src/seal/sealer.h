@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "deletion/deletions.h"
+#include "fleet/members.h"
 #include "registry/registry.h"
 #include "seal/ledger.h"
 #include "store/store.h"
@@ -29,6 +30,11 @@ struct vv_sealer_options {
     void *learn_context;
     /* Whether others can have learnt of a tier's space. NULL: they can. */
     bool (*is_told)(void *learn_context, uint32_t space);
+    /* For a shared store with cohorts: learns, and says whether all sources of the tenant are known
+     * that others had told of before the call; VV_OVERLOAD: that can't be told now. */
+    enum vv_status (*learn_sources)(void *learn_context, uint32_t tenant, bool *all_out,
+                                    struct vv_error *);
+    struct vv_members *members; /* likewise; NULL: no cohorts are built */
     struct vv_ledger_rule ledger;
     size_t block_bytes_max; /* of a block's rows before encoding */
     int zstd_level;

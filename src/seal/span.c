@@ -134,13 +134,19 @@ static void ask_ahead(struct vv_sealer *sealer, size_t at)
     }
 }
 
+void vv_seal_forget_answer(struct vv_sealer *sealer, size_t at)
+{
+    struct vv_store_answer **answer = &sealer->answers[at % VV_SEAL_AHEAD];
+    if (*answer) {
+        sealer->options.store->ops->end_read(*answer);
+        *answer = NULL;
+    }
+}
+
 void vv_seal_forget_answers(struct vv_sealer *sealer)
 {
     for (size_t i = 0; i < VV_SEAL_AHEAD; i++) {
-        if (sealer->answers[i]) {
-            sealer->options.store->ops->end_read(sealer->answers[i]);
-            sealer->answers[i] = NULL;
-        }
+        vv_seal_forget_answer(sealer, i);
     }
     sealer->n_asked = 0;
 }
@@ -255,10 +261,16 @@ static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark
     const struct vv_stale_unit unit = {
         .key = mark->key, .to = mark->key.span_start + mark->span_ns, .run = mark->run};
     struct vv_stale_unit cohort;
-    if (!vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort)) {
-        return VV_OK;
+    enum vv_status status =
+        vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort);
+    if (status != VV_OK) {
+        return status == VV_DONE ? VV_OK : status;
     }
-    return vv_stale_put(&sealer->stale, &cohort, error);
+    if (!sealer->options.store->ops->shared) {
+        return vv_stale_put(&sealer->stale, &cohort, error);
+    }
+    cohort.run = stale_run(sealer, mark);
+    return vv_stale_list_add(&sealer->told, &cohort, error);
 }
 
 /* A unit with more metrics or steps than a record can have. Its runs stay, so that it stays stale
@@ -278,6 +290,25 @@ static void leave_too_large(struct vv_sealer *sealer, const struct vv_mark *mark
     }
 }
 
+/* Beside other nodes the sources must be known that made the unit stale: what was read says that
+ * they have told of themselves before. Where some can't be known here there is no record. */
+static enum vv_status build_cohort(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                   const struct reading *reading)
+{
+    const struct vv_sealer_options *options = &sealer->options;
+    bool is_shared = options->store->ops->shared != NULL;
+    bool all = !is_shared || (options->learn_sources && options->members);
+    enum vv_status status = VV_OK;
+    if (is_shared && all) {
+        uint32_t tenant = vv_registry_owner(options->registry, mark->key.partition.tenant);
+        status = options->learn_sources(options->learn_context, tenant, &all, reading->error);
+    }
+    return status == VV_OK
+               ? vv_cohorts_build(sealer->cohorts, mark, reading->made_from,
+                                  !reading->keep_bytes || !all, &sealer->blocks, reading->error)
+               : status;
+}
+
 /* A tier's unit. One that has expired, too: what is coarser must not be built of it. */
 static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark *mark,
                                  const struct reading *reading, size_t runs_before)
@@ -286,8 +317,7 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
     size_t blocks_before = sealer->blocks.n;
     enum vv_status status;
     if (sealer->kind >= VV_SEAL_COHORTS) {
-        status =
-            vv_cohorts_build(sealer->cohorts, mark, is_expired, &sealer->blocks, reading->error);
+        status = build_cohort(sealer, mark, reading);
     } else {
         int64_t marked = mark->key.span_start + mark->span_ns;
         int64_t to = reading->last > marked ? reading->last : marked;
@@ -313,13 +343,15 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
 {
     struct vv_registry *registry = sealer->options.registry;
     uint32_t source = key->partition.source;
-    uint32_t tenant = vv_registry_source_tenant(registry, source);
+    bool is_cohort = vv_cohort_is(source);
+    uint32_t tenant = is_cohort ? vv_registry_owner(registry, key->partition.tenant)
+                                : vv_registry_source_tenant(registry, source);
     uint32_t unsettled[VV_SPACES_ALL + 1];
     if (!sealer->options.store->ops->shared) {
         return VV_OK;
     }
     bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, tenant).any;
-    bool lacks_plans = has_tiers && vv_registry_source_plans(registry, source).n == 0;
+    bool lacks_plans = has_tiers && !is_cohort && vv_registry_source_plans(registry, source).n == 0;
     size_t n = vv_registry_unsettled(registry, tenant, unsettled);
     bool lacks_tiers = n > 0 && unsettled[0] != tenant; /* which comes last */
     return lacks_plans || lacks_tiers
@@ -348,8 +380,44 @@ static bool may_have_values(const struct vv_sealer *sealer, const struct vv_mark
            store->ops->has_values(store, mark->key.partition.tenant);
 }
 
-/* Beside other nodes a unit that was open then was only marked (stale.h), and nothing tells whether
- * it was built since. */
+/* What sealing may make stale: units above any part of a span, or a unit's cohort. */
+static enum vv_status list_above(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                 struct vv_error *error)
+{
+    const struct vv_span_key *key = &mark->key;
+    int64_t end = key->span_start + mark->span_ns;
+    struct vv_stale stale;
+    if (sealer->kind != VV_SEAL_RAW) {
+        const struct vv_stale_unit unit = {.key = *key, .to = end, .run = mark->run};
+        struct vv_stale_unit cohort;
+        enum vv_status status =
+            vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort);
+        return status == VV_OK ? vv_stale_list_add(&sealer->above, &cohort, error) : status;
+    }
+    vv_stale_begin(&stale, &sealer->stale, key->partition.source, key->measurement, mark->run);
+    stale.later = &sealer->above;
+    return stale.tiers.any ? vv_stale_range(&stale, key->span_start, end, INT64_MAX, error) : VV_OK;
+}
+
+/* Where some of what is above can't be made stale now, this span alone waits, before it is read. */
+static enum vv_status check_above(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                  struct vv_error *error)
+{
+    const struct vv_shared_ops *shared = sealer->options.store->ops->shared;
+    if (!shared || !shared->is_held || sealer->kind >= VV_SEAL_COHORTS) {
+        return VV_OK;
+    }
+    int64_t over_at = sealer->kind == VV_SEAL_RAW ? vv_seal_stale_at(sealer) : INT64_MAX;
+    enum vv_status status = list_above(sealer, mark, error);
+    if (status == VV_OK) {
+        status = vv_stale_check_held(&sealer->stale, &sealer->above, over_at, error);
+    }
+    sealer->above.n = 0;
+    return status == VV_DONE ? VV_OK : status;
+}
+
+/* Beside other nodes a unit that was open then was only marked (stale.h), and of one that could not
+ * be built for long the runs have expired: nothing tells whether it was built since. */
 static bool is_only_marked(const struct vv_sealer *sealer, const struct reading *reading)
 {
     return reading->is_unit && sealer->options.store->ops->shared &&
@@ -370,6 +438,9 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
     enum vv_status status = check_learnt(sealer, &mark->key, error);
     if (status == VV_OK) {
         status = check_delivered(sealer, mark, error);
+    }
+    if (status == VV_OK) {
+        status = check_above(sealer, mark, error);
     }
     /* What is deleted is durable before it can be asked for, so that bytes may go by it. */
     if (status == VV_OK) {

@@ -8,6 +8,15 @@
 #include <string.h>
 
 #define OPEN_RUN 1 /* of what is stale anyway until its unit is over */
+/* Of cohorts' units where nodes share the store, whatever made them stale: each node has one run of
+ * each part, which what it puts later replaces. What it had put before may be covered; the store
+ * tells them apart by their versions. */
+#define COHORT_RUN vv_stamp_make(1, 0)
+/* Parts of the runs of cohorts' units where nodes share the store. */
+#define AHEAD  VV_STALE_PARTS
+#define BEHIND 0u
+/* Cohorts' units are spread over that part of what sources' are: within VV_TIER_DUE_NS_MAX. */
+#define COHORT_SPREAD 4
 
 void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
                     uint32_t measurement, vv_stamp run)
@@ -53,18 +62,37 @@ static int64_t due_of(const struct vv_stale *stale, enum vv_space tier,
     return (due > stale->not_before ? due : stale->not_before) + 1 + (int64_t)tier;
 }
 
-/* Behind the units of all its sources, so that it is built once. */
-static int64_t due_of_cohort(const struct vv_ledger_rule *rule, enum vv_space tier,
-                             const struct vv_unit *unit)
+/* Behind the units of all its sources, so that it is built once. Where nodes share the store all
+ * would be due at the same time, which takes a long build each: they are spread behind it. */
+static int64_t due_of_cohort(const struct vv_stale_options *options, enum vv_space tier,
+                             const struct vv_stale_unit *cohort)
 {
+    const struct vv_ledger_rule *rule = &options->ledger;
     int64_t raw_spread_ns = rule->spread_ns ? rule->spread_ns : VV_DAY;
     int64_t most = vv_tier_spread_ns_max(tier);
-    int64_t spread_ns = most > raw_spread_ns ? most : raw_spread_ns;
-    return unit->to + rule->lateness_ns + spread_ns + 1 + VV_SPACES + (int64_t)tier;
+    int64_t behind_ns =
+        (most > raw_spread_ns ? most : raw_spread_ns) + 1 + VV_SPACES + (int64_t)tier;
+    struct vv_ledger_rule own = *rule;
+    own.spread_ns = most / COHORT_SPREAD;
+    int64_t length = cohort->to - cohort->key.span_start;
+    return options->store->ops->shared
+               ? vv_ledger_mark(&own, &cohort->key, length, 0).due_ns + behind_ns
+               : cohort->to + rule->lateness_ns + behind_ns;
+}
+
+static vv_stamp run_of(const struct vv_stale_options *options, const struct vv_stale_unit *stale)
+{
+    if (stale->is_open) {
+        return OPEN_RUN;
+    }
+    bool is_shared_cohort =
+        options->store->ops->shared && vv_cohort_is(stale->key.partition.source);
+    return is_shared_cohort ? COHORT_RUN : stale->run;
 }
 
 static enum vv_status put_run(const struct vv_stale_options *options,
-                              const struct vv_stale_unit *stale, struct vv_error *error)
+                              const struct vv_stale_unit *stale, uint32_t part,
+                              struct vv_error *error)
 {
     struct vv_store *store = options->store;
     const struct vv_unit unit = {stale->key.span_start, stale->to};
@@ -74,7 +102,8 @@ static enum vv_status put_run(const struct vv_stale_options *options,
     if (status == VV_OK) {
         const struct vv_piece run = {.kind = VV_PIECE_RUN,
                                      .key = stale->key,
-                                     .run = stale->is_open ? OPEN_RUN : stale->run,
+                                     .run = run_of(options, stale),
+                                     .part = part,
                                      .bytes = {(char *)bytes.data, bytes.size}};
         status = store->ops->put_run(store, &run, error);
     }
@@ -82,27 +111,32 @@ static enum vv_status put_run(const struct vv_stale_options *options,
     return status;
 }
 
-static enum vv_status put_mark(const struct vv_stale_options *options,
-                               const struct vv_stale_unit *stale, struct vv_error *error)
+static struct vv_mark mark_of(const struct vv_stale_unit *stale)
 {
-    const struct vv_mark mark = {.due_ns = stale->due_ns,
-                                 .key = stale->key,
-                                 .span_ns = stale->to - stale->key.span_start,
-                                 .run = stale->run};
+    return (struct vv_mark){.due_ns = stale->due_ns,
+                            .key = stale->key,
+                            .span_ns = stale->to - stale->key.span_start,
+                            .run = stale->run};
+}
+
+enum vv_status vv_stale_mark(const struct vv_stale_options *options,
+                             const struct vv_stale_unit *stale, struct vv_error *error)
+{
+    const struct vv_mark mark = mark_of(stale);
     return options->store->ops->put_mark(options->store, &mark, error);
 }
 
 enum vv_status vv_stale_put(const struct vv_stale_options *options,
                             const struct vv_stale_unit *stale, struct vv_error *error)
 {
-    enum vv_status status = put_run(options, stale, error);
-    return status == VV_OK ? put_mark(options, stale, error) : status;
+    enum vv_status status = put_run(options, stale, 0, error);
+    return status == VV_OK ? vv_stale_mark(options, stale, error) : status;
 }
 
 /* ---- later ---- */
 
-static enum vv_status add(struct vv_stale_list *list, const struct vv_stale_unit *unit,
-                          struct vv_error *error)
+enum vv_status vv_stale_list_add(struct vv_stale_list *list, const struct vv_stale_unit *unit,
+                                 struct vv_error *error)
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 256;
@@ -147,7 +181,7 @@ static enum vv_status mark_open(const struct vv_stale_options *options,
 {
     bool is_marked = !stale->is_marked_open ||
                      vv_open_units_has(options->open_units, &stale->key, stale->to, now_ns);
-    return is_marked ? VV_OK : put_mark(options, stale, error);
+    return is_marked ? VV_OK : vv_stale_mark(options, stale, error);
 }
 
 static enum vv_status confirm(const struct vv_stale_options *options, struct vv_error *error)
@@ -173,7 +207,7 @@ static enum vv_status put_tier(const struct vv_stale_options *options, struct vv
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < list->n && status == VV_OK; i++) {
         struct vv_stale_unit *stale = &list->items[i];
-        if (stale->tier != tier) {
+        if (stale->tier != tier || vv_cohort_is(stale->key.partition.source)) {
             continue;
         }
         if (stale->to > over_at && !waits_below(options, stale)) {
@@ -191,13 +225,106 @@ static enum vv_status put_tier(const struct vv_stale_options *options, struct vv
     return status;
 }
 
+/* By unit; of one that is there several times the last run comes first. */
+static int compare_units(const void *a, const void *b)
+{
+    const struct vv_stale_unit *x = a;
+    const struct vv_stale_unit *y = b;
+    int order = vv_span_key_compare(&x->key, &y->key);
+    if (order == 0) {
+        order = x->run > y->run ? -1 : x->run < y->run;
+    }
+    return order;
+}
+
+static enum vv_status put_cohort(const struct vv_stale_options *options,
+                                 const struct vv_stale_unit *stale, uint32_t part,
+                                 struct vv_error *error)
+{
+    enum vv_status status = put_run(options, stale, part, error);
+    return status == VV_OK && part == BEHIND ? vv_stale_mark(options, stale, error) : status;
+}
+
+/* Of many sources' ones each is put once. An open one is left to who builds its sources' units:
+ * that tells of it again. *any: some were put before, which must have landed. */
+static enum vv_status put_cohorts(const struct vv_stale_options *options,
+                                  const struct vv_stale_list *list, int64_t over_at, uint32_t part,
+                                  bool *any, struct vv_error *error)
+{
+    const struct vv_stale_unit *last = NULL;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < list->n && status == VV_OK; i++) {
+        const struct vv_stale_unit *stale = &list->items[i];
+        bool is_other = !vv_cohort_is(stale->key.partition.source) ||
+                        (last && vv_span_key_compare(&last->key, &stale->key) == 0);
+        if (is_other || (stale->to > over_at && !waits_below(options, stale))) {
+            continue;
+        }
+        status = !last && *any ? confirm(options, error) : VV_OK;
+        last = stale;
+        status = status == VV_OK ? put_cohort(options, stale, part, error) : status;
+    }
+    *any = *any || last;
+    return status;
+}
+
+enum vv_status vv_stale_check_held(const struct vv_stale_options *options,
+                                   const struct vv_stale_list *list, int64_t over_at,
+                                   struct vv_error *error)
+{
+    struct vv_store *store = options->store;
+    bool is_held = false;
+    if (!options->is_whole || !store->ops->shared || !store->ops->shared->is_held) {
+        return VV_OK;
+    }
+    for (size_t i = 0; i < list->n && !is_held; i++) {
+        const struct vv_stale_unit *stale = &list->items[i];
+        const struct vv_mark mark = mark_of(stale);
+        bool has_run = stale->to <= over_at || waits_below(options, stale);
+        bool is_put = has_run || !vv_cohort_is(stale->key.partition.source);
+        is_held = is_put && store->ops->shared->is_held(store, &mark, has_run);
+    }
+    return is_held ? vv_error_set(error, VV_OVERLOAD,
+                                  "the part of the store is away that says what is above")
+                   : VV_OK;
+}
+
+static bool has_sources(const struct vv_stale_list *list)
+{
+    bool has = false;
+    for (size_t i = 0; i < list->n && !has; i++) {
+        has = !vv_cohort_is(list->items[i].key.partition.source);
+    }
+    return has;
+}
+
+/* Cohorts' are put twice: before those that they are built of, so that nobody takes the cohort's
+ * record for what its sources say; and behind them: who covers that run sees what they say. */
 enum vv_status vv_stale_put_list(const struct vv_stale_options *options, struct vv_stale_list *list,
                                  int64_t over_at, struct vv_error *error)
 {
-    enum vv_status status = VV_OK;
+    enum vv_status status = vv_stale_check_held(options, list, over_at, error);
     bool any = false;
+    if (status != VV_OK) {
+        return status;
+    }
+    if (list->n > 0) {
+        qsort(list->items, list->n, sizeof *list->items, compare_units);
+    }
+    if (has_sources(list)) {
+        status = put_cohorts(options, list, over_at, AHEAD, &any, error);
+    }
     for (int tier = 0; tier < VV_SPACES && status == VV_OK; tier++) {
         status = put_tier(options, list, (enum vv_space)tier, over_at, &any, error);
+    }
+    if (status == VV_OK) {
+        status = put_cohorts(options, list, over_at, BEHIND, &any, error);
+    }
+    if (status == VV_OK && options->is_whole) {
+        status = confirm(options, error);
+    }
+    if (status == VV_OK) { /* a part may be found to be away until all is sent */
+        status = vv_stale_check_held(options, list, over_at, error);
     }
     list->n = 0;
     return status;
@@ -217,29 +344,51 @@ static bool has_others(struct vv_registry *registry, uint32_t tenant, uint32_t s
     return has;
 }
 
-bool vv_stale_cohort(const struct vv_stale_options *options, enum vv_space tier,
-                     const struct vv_stale_unit *stale, struct vv_stale_unit *cohort_out)
+/* Which cohort it is; VV_DONE where it has none. On a shared store another node may know of others
+ * when this one does not, and build a record of them together. */
+static enum vv_status find_cohort(const struct vv_stale_options *options, uint32_t source,
+                                  uint32_t *cohort_out)
 {
-    uint32_t source = stale->key.partition.source;
-    const struct vv_unit unit = {stale->key.span_start, stale->to};
-    if (!vv_tier_has_cohorts(tier) || options->store->ops->shared ||
-        !has_others(options->registry, vv_registry_source_tenant(options->registry, source),
-                    source)) {
-        return false;
+    struct vv_store *store = options->store;
+    uint32_t tenant = vv_registry_source_tenant(options->registry, source);
+    uint64_t id;
+    if (!store->ops->shared) {
+        *cohort_out = vv_cohort_of(source);
+        return has_others(options->registry, tenant, source) ? VV_OK : VV_DONE;
+    }
+    if (!store->ops->shared->cohort_of) {
+        return VV_DONE;
+    }
+    return store->ops->shared->cohort_of(store, tenant, source, cohort_out, &id) == VV_OK
+               ? VV_OK
+               : VV_NO_MEMORY;
+}
+
+enum vv_status vv_stale_cohort(const struct vv_stale_options *options, enum vv_space tier,
+                               const struct vv_stale_unit *stale, struct vv_stale_unit *cohort_out)
+{
+    uint32_t cohort;
+    if (!vv_tier_has_cohorts(tier)) {
+        return VV_DONE;
+    }
+    enum vv_status status = find_cohort(options, stale->key.partition.source, &cohort);
+    if (status != VV_OK) {
+        return status;
     }
     *cohort_out = *stale;
-    cohort_out->key.partition.source = vv_cohort_of(source);
-    cohort_out->due_ns = due_of_cohort(&options->ledger, tier, &unit);
+    cohort_out->key.partition.source = cohort;
+    cohort_out->tier = tier;
+    cohort_out->due_ns = due_of_cohort(options, tier, cohort_out);
     if (cohort_out->due_ns < stale->due_ns + VV_SPACES) { /* of late points that are kept apart */
         cohort_out->due_ns = stale->due_ns + VV_SPACES;
     }
-    return true;
+    return VV_OK;
 }
 
 static enum vv_status put_or_list(struct vv_stale *stale, const struct vv_stale_unit *item,
                                   struct vv_error *error)
 {
-    return stale->later ? add(stale->later, item, error)
+    return stale->later ? vv_stale_list_add(stale->later, item, error)
                         : vv_stale_put(stale->options, item, error);
 }
 
@@ -266,10 +415,11 @@ enum vv_status vv_stale_unit_put(struct vv_stale *stale, enum vv_space tier, int
     struct vv_stale_unit item = vv_stale_unit_of(stale, tier, time);
     enum vv_status status = put_or_list(stale, &item, error);
     struct vv_stale_unit cohort;
-    if (status == VV_OK && vv_stale_cohort(stale->options, tier, &item, &cohort)) {
-        status = put_or_list(stale, &cohort, error);
+    if (status == VV_OK) {
+        enum vv_status has = vv_stale_cohort(stale->options, tier, &item, &cohort);
+        status = has == VV_OK ? put_or_list(stale, &cohort, error) : has;
     }
-    return status;
+    return status == VV_DONE ? VV_OK : status;
 }
 
 /* The unit of the tier that holds `time`, unless it was the last one. */

@@ -23,6 +23,9 @@
 #include "store/store.h"
 #include "tier/unit.h"
 
+/* How many parts of a run the store may put in place of one (store/cassandra/parked_tiers.c). */
+#define VV_STALE_PARTS 2u
+
 struct vv_stale_options {
     struct vv_registry *registry;
     struct vv_store *store;
@@ -31,6 +34,9 @@ struct vv_stale_options {
     enum vv_status (*confirm)(void *context, struct vv_error *error);
     void *confirm_context;
     struct vv_open_units *open_units; /* that need not be marked again; NULL: all are */
+    /* Lists of units are put whole, or VV_OVERLOAD says that some of them would be parked with this
+     * node (vv_shared_ops.is_held): who calls takes away what else leads to these units. */
+    bool is_whole;
 };
 
 /* Units to be made stale later. Zero-initialised is empty. */
@@ -54,11 +60,25 @@ void vv_stale_list_deinit(struct vv_stale_list *list);
 VV_MUST_CHECK enum vv_status vv_stale_put(const struct vv_stale_options *options,
                                           const struct vv_stale_unit *stale,
                                           struct vv_error *error);
-/* The unit of the source's cohort (tier/cohort.h) that goes with one of its own; false where there
- * is none: in other tiers, of a source that is alone, and in a store that nodes share, as they
- * number sources each for itself. */
-bool vv_stale_cohort(const struct vv_stale_options *options, enum vv_space tier,
-                     const struct vv_stale_unit *stale, struct vv_stale_unit *cohort_out);
+/* Only marks it: somebody is to build it, though what there is of it answers until then. */
+VV_MUST_CHECK enum vv_status vv_stale_mark(const struct vv_stale_options *options,
+                                           const struct vv_stale_unit *stale,
+                                           struct vv_error *error);
+/* The unit of the source's cohort (tier/cohort.h) that goes with one of its own; VV_DONE where
+ * there is none: in other tiers, and, where no other node may know of another source, of one that
+ * is alone. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_stale_cohort(const struct vv_stale_options *options,
+                                             enum vv_space tier, const struct vv_stale_unit *stale,
+                                             struct vv_stale_unit *cohort_out);
+/* VV_OVERLOAD where one that ends at `over_at` or before would be parked with this node, though
+ * is_whole is wanted, or the mark of one that is open then. */
+VV_MUST_CHECK enum vv_status vv_stale_check_held(const struct vv_stale_options *options,
+                                                 const struct vv_stale_list *list, int64_t over_at,
+                                                 struct vv_error *error);
+/* Notes one for later. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_stale_list_add(struct vv_stale_list *list,
+                                               const struct vv_stale_unit *unit,
+                                               struct vv_error *error);
 
 /* One measurement of one source, by one run. */
 struct vv_stale {
@@ -98,9 +118,9 @@ VV_MUST_CHECK enum vv_status vv_stale_times(struct vv_stale *stale, const int64_
 VV_MUST_CHECK enum vv_status vv_stale_range(struct vv_stale *stale, int64_t from, int64_t to,
                                             int64_t over_at, struct vv_error *error);
 /* Makes those of the list stale that end at `over_at` or before, or are above what is parked, marks
- * the others that are to be marked, and empties it. The store is one that nodes share. Durable with
- * the next confirm; beside other nodes it confirms in between, and over_at is to be read when what
- * makes them stale has landed. */
+ * the others that are to be marked, and empties it. The store is one that nodes share. It confirms
+ * in between, and over_at is to be read when what makes them stale has landed. What is wanted whole
+ * has landed as well; else it is durable with the next confirm. */
 VV_MUST_CHECK enum vv_status vv_stale_put_list(const struct vv_stale_options *options,
                                                struct vv_stale_list *list, int64_t over_at,
                                                struct vv_error *error);

@@ -178,6 +178,9 @@ struct vv_shared_ops {
      * visited is visited again after a restart unless a confirm() came between. Any thread, one at
      * a time. */
     enum vv_status (*learn)(struct vv_store *, vv_told_visit, void *context, struct vv_error *);
+    /* How often learn() has visited all that is told in this region, from the beginning to the end.
+     * While nobody learns; NULL: that is not known. */
+    uint64_t (*learnt_all)(struct vv_store *);
     /* Agrees with the other nodes on the first plans of sources, or on what holds from a later date
      * (then never tentatively): who asked first for the same date has chosen. */
     enum vv_status (*agree_plans)(struct vv_store *, struct vv_first_plan *plans, size_t n,
@@ -228,8 +231,18 @@ struct vv_shared_ops {
     bool (*has_parked)(struct vv_store *, uint32_t tenant);
     /* Of a tier's partition: whether runs of the source's raw data, or of a finer tier, are parked.
      * A unit that is built before they are delivered lacks them, so runs of this partition wait
-     * for them. Storage thread. */
+     * for them. Of a cohort's: of any of the tenant's sources, or what others are told of them.
+     * Storage thread. */
     bool (*has_parked_below)(struct vv_store *, const struct vv_partition *);
+    /* Whether what makes the marked unit of a tier stale would be parked with this node now, so
+     * that nobody builds it again if this node is lost: the mark, or (has_run) the run, too. Of a
+     * cohort's it is enough that another run of it can be put. NULL: nothing ever is. Storage
+     * thread. */
+    bool (*is_held)(struct vv_store *, const struct vv_mark *, bool has_run);
+    /* Of which cohort a source is (tier/cohort.h), for all nodes, and by which id it is named in
+     * its records. VV_INVALID: it has no name; VV_NO_MEMORY. Any thread. NULL: there are none. */
+    enum vv_status (*cohort_of)(struct vv_store *, uint32_t tenant, uint32_t source,
+                                uint32_t *cohort_out, uint64_t *id_out);
     /* All that is parked. From memory; any thread. */
     void (*parked)(struct vv_store *, struct vv_parked *parked_out);
     /* Sources whose plans are tentative: at most max; returns how many there are. */

@@ -116,7 +116,8 @@ enum vv_status vv_record_renumber(struct vv_str bytes, const uint32_t *metrics, 
         return status;
     }
     vv_unit_write_applied(out, record.kind, &record.unit, record.applied);
-    if (record.kind == VV_UNIT_STALE) {
+    if (record.kind == VV_UNIT_STALE || record.kind == VV_UNIT_MEMBERS) {
+        vv_buffer_str(out, record.content);
         return n == 0 ? vv_buffer_status(out) : VV_CORRUPT;
     }
     status = record.kind == VV_UNIT_STEPS ? renumber_steps(record.content, metrics, n, out)

@@ -117,7 +117,7 @@ enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_o
     }
     size_t applied_size = version == VERSION_APPLIED ? 8 * (size_t)vv_reader_u16(&reader) : 0;
     const uint8_t *applied = vv_reader_bytes(&reader, applied_size);
-    bool is_good = is_record && !reader.failed && version >= VERSION && kind <= VV_UNIT_ROWS &&
+    bool is_good = is_record && !reader.failed && version >= VERSION && kind <= VV_UNIT_MEMBERS &&
                    unit.from < unit.to;
     if (!is_good) {
         return vv_error_set(error, VV_CORRUPT, "a tier's record is damaged at its start");

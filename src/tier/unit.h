@@ -17,7 +17,8 @@
  *             that it has in it, as far as they meet the unit (src/seal/pyramid_applied.c says
  *             what numbers)
  *
- *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing
+ *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing, of
+ *             members u64 ids, ascending: whose points are in a cohort's record (cohort.h)
  *
  * A record may have several parts, each with the unit: rows that follow, or steps of other metrics.
  * Metrics go by the numbers of the node that wrote them; where nodes share a store,
@@ -54,7 +55,7 @@ struct vv_span_key vv_unit_key(enum vv_space tier, uint32_t space, uint32_t sour
 /* The first time at which a unit may begin that has something at or after `from`. */
 int64_t vv_unit_earliest(enum vv_space tier, int64_t from);
 
-enum vv_unit_kind { VV_UNIT_STALE, VV_UNIT_STEPS, VV_UNIT_ROWS };
+enum vv_unit_kind { VV_UNIT_STALE, VV_UNIT_STEPS, VV_UNIT_ROWS, VV_UNIT_MEMBERS };
 
 struct vv_unit_record {
     enum vv_unit_kind kind;

@@ -43,6 +43,7 @@ struct fake_node {
     struct vv_registry *registry;   /* to name sources for agreed plans; set by the test */
     uint64_t learnt;                /* sequence */
     uint64_t learnt_confirmed;
+    uint64_t learnt_all;         /* so often all that is told was learnt, as the test says */
     uint64_t told;               /* calls */
     uint64_t repeated;           /* of those: what it had told already */
     uint64_t parroted;           /* of those: what another had told already */
@@ -214,6 +215,11 @@ static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit vi
     }
     pthread_mutex_unlock(&hub.lock);
     return status;
+}
+
+static inline uint64_t fake_learnt_all(struct vv_store *store)
+{
+    return hub.nodes[fake_number(store)].learnt_all;
 }
 
 /* Forgets the tentative plan of a source; false: there was none. */
@@ -469,6 +475,7 @@ static const struct vv_shared_ops hub_shared = {
     .node = fake_node_number,
     .tell = fake_tell,
     .learn = fake_learn,
+    .learnt_all = fake_learnt_all,
     .agree_plans = fake_agree,
     .beat = fake_beat,
     .peers = fake_peers,

@@ -106,6 +106,7 @@ struct vv_region_view {
     bool is_read[VV_CASSANDRA_SHARDS]; /* its definitions, since all of them were wanted */
     uint32_t shard_next;               /* of those that are not read */
     bool has_definitions;              /* all were read once */
+    uint64_t definitions_read;         /* so often all of them were */
     bool has_heard_itself;
     int64_t heard_all_ns; /* monotonic: all changes since then are heard, or will be */
     /* Of other regions, all monotonic. */
@@ -444,6 +445,10 @@ bool vv_cassandra_has_values(struct vv_store *base, uint32_t tenant);
 /* write.c */
 VV_MUST_CHECK enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
                                                   struct vv_error *error);
+/* The same of a run that others see, so that it does not expire. */
+VV_MUST_CHECK enum vv_status vv_cassandra_put_run_again(struct vv_cassandra *store,
+                                                        const struct vv_piece *run,
+                                                        struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_put_mark(struct vv_store *base,
                                                    const struct vv_mark *mark,
                                                    struct vv_error *error);
@@ -525,6 +530,13 @@ VV_MUST_CHECK enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int6
                                                      const struct vv_mark *after,
                                                      vv_mark_visit visit, void *context,
                                                      struct vv_error *error);
+/* Also those of spans that can't be sealed now, as what else that needs is away: their runs are
+ * written again all the same. */
+VV_MUST_CHECK enum vv_status vv_cassandra_scan_all_marks(struct vv_cassandra *store,
+                                                         int64_t due_until,
+                                                         const struct vv_mark *after,
+                                                         vv_mark_visit visit, void *context,
+                                                         struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_cassandra_get_meta(struct vv_store *base, uint8_t kind,
                                                    struct vv_str key, struct vv_buffer *value_out,
                                                    struct vv_error *error);

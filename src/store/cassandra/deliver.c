@@ -26,6 +26,10 @@ struct delivering {
     struct vv_delivery delivery; /* of the kind that is sent now */
     struct vv_mark_out *marks;   /* of its items, where these are marks */
     size_t delivered;
+    /* What says of cohorts that they are stale is sent with what makes their sources' units stale,
+     * and again when that has landed: who covers it then has seen that. Items are the same. */
+    struct vv_delivery behind;
+    int64_t versions[2]; /* of runs of cohorts that go with those of their sources, and behind */
     uint32_t tries;
     bool is_unreachable; /* no host at all, as it seems */
     struct vv_error *error;
@@ -340,6 +344,27 @@ static void add_rows(struct delivering *delivering, const struct vv_piece *run)
     }
 }
 
+static void add_cohort(struct delivering *delivering, const struct vv_piece *run, size_t time,
+                       struct vv_delivery *delivery)
+{
+    struct vvcql_statement *statement =
+        vv_parked_cohort_run(delivering->store, run, delivering->versions[time]);
+    if (statement) {
+        (void)!vv_delivery_add(delivery, statement);
+    }
+}
+
+/* Of what others could be sent behind, but not this, the record stays. */
+static void send_behind(struct delivering *delivering)
+{
+    struct vv_delivery *behind = &delivering->behind;
+    bool failed = behind->n > 0 && vv_delivery_send(behind, NULL) != VV_OK;
+    delivering->is_unreachable |= failed;
+    for (size_t i = 0; i < behind->n_items; i++) {
+        delivering->delivery.items[i].failed |= failed || behind->items[i].failed;
+    }
+}
+
 /* What can't be sent as it is stays. */
 static enum vv_status add_run(void *context, struct vv_str key, struct vv_str value)
 {
@@ -354,7 +379,8 @@ static enum vv_status add_run(void *context, struct vv_str key, struct vv_str va
     if (vv_parked_run(key, value, &run) != VV_OK) {
         return VV_OK;
     }
-    if (vv_delivery_begin(delivery, key) != VV_OK) {
+    if (vv_delivery_begin(delivery, key) != VV_OK ||
+        vv_delivery_begin(&delivering->behind, key) != VV_OK) {
         return no_memory(delivering);
     }
     runs->left--;
@@ -362,7 +388,9 @@ static enum vv_status add_run(void *context, struct vv_str key, struct vv_str va
         add_rows(delivering, &run);
     } else if (vv_cassandra_run_statement(delivering->store, &run, false, &statement, NULL) ==
                VV_OK) {
+        add_cohort(delivering, &run, 0, delivery);
         (void)!vv_delivery_add(delivery, statement);
+        add_cohort(delivering, &run, 1, &delivering->behind);
     } else {
         vv_delivery_give_up(delivery);
     }
@@ -395,9 +423,15 @@ static enum vv_status add_partition(struct delivering *delivering, const uint8_t
 static enum vv_status deliver_runs(struct delivering *delivering)
 {
     struct vv_parking *parking = &delivering->store->parking;
-    enum vv_status status = VV_OK;
     size_t steps = 0;
     begin(delivering, VV_PARKED_RUN);
+    delivering->behind = (struct vv_delivery){.store = delivering->store};
+    enum vv_status status =
+        vv_cassandra_write_us(delivering->store, &delivering->versions[0], delivering->error);
+    if (status == VV_OK) {
+        status =
+            vv_cassandra_write_us(delivering->store, &delivering->versions[1], delivering->error);
+    }
     for (size_t looked = 0; status == VV_OK && steps < parking->capacity &&
                             looked < PARTITIONS_MAX && !is_full(&delivering->delivery);
          steps++) {
@@ -413,7 +447,9 @@ static enum vv_status deliver_runs(struct delivering *delivering)
     parking->looked += steps;
     if (status == VV_OK) {
         send(delivering);
+        send_behind(delivering);
     }
+    vv_delivery_deinit(&delivering->behind);
     return finish(delivering, status);
 }
 

@@ -519,7 +519,9 @@ static enum vv_status learn_all(struct learning *learning)
         want_definitions(view, now);
     }
     learning->takes_own = !view->has_definitions || !view->has_heard_itself;
-    enum vv_status defined = has_all_definitions(view) ? VV_OK : read_definitions(learning);
+    bool has_all = has_all_definitions(view);
+    enum vv_status defined = has_all ? VV_OK : read_definitions(learning);
+    view->definitions_read += !has_all && defined == VV_OK;
     if (defined != VV_OK && defined != VV_IO) {
         return defined;
     }
@@ -660,6 +662,11 @@ static void learn_from_region(struct vv_cassandra *store, uint8_t region, vv_tol
     enum vv_status status = learn_from(&learning, learn_far);
     view->ask_at_ns = status == VV_OK ? 0 : monotonic(store) + ASK_AGAIN_NS;
     note_failure(view, status, &error);
+}
+
+uint64_t vv_shared_learnt_all(struct vv_store *base)
+{
+    return vv_cassandra_of(base)->views[0].definitions_read;
 }
 
 enum vv_status vv_shared_learn(struct vv_store *base, vv_told_visit visit, void *context,

@@ -369,18 +369,48 @@ static enum vv_status unpark_older(struct vv_cassandra *store, const struct vv_m
                : VV_OK;
 }
 
+bool vv_ledger_is_away(struct vv_cassandra *store, const struct vv_mark *mark)
+{
+    struct vv_mark_out out = {.mark = *mark, .slot_ms = vv_ledger_slot_ms(mark->due_ns)};
+    const struct vv_partition *partition = &mark->key.partition;
+    if (!vv_dead_any(&store->dead) ||
+        vv_cassandra_source_id(store, partition->tenant, partition->source, out.source, NULL) !=
+            VV_OK) {
+        return false;
+    }
+    const struct vv_slot_out slot = {.shard = vv_cassandra_shard_of(out.source),
+                                     .slot_ms = out.slot_ms,
+                                     .end_ns = vv_ledger_end_of(store, mark)};
+    struct vvcql_statement *touch = vv_ledger_slot_statement(store, &slot, 0);
+    bool is_touch_away = vv_cassandra_is_away(store, touch, VV_DEAD_BY_WRITE);
+    vvcql_statement_destroy(touch);
+    return is_touch_away || is_slot_away(store, &out);
+}
+
+/* Its run comes first. Of a cohort's unit there is another one at once (park() in write.c), for
+ * which somebody has to build it even if this node is lost. */
+static enum vv_status park_mark(struct vv_cassandra *store, const struct vv_mark *mark,
+                                bool *puts_now_out, struct vv_error *error)
+{
+    *puts_now_out = vv_park_puts_now(store, &mark->key.partition);
+    return vv_park_mark(store, mark, error);
+}
+
 enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
                              struct vv_error *error)
 {
     struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_partition *partition = &mark->key.partition;
     int64_t put_us;
+    bool puts_now = true;
     enum vv_status status = vv_parked_has_span(store, &mark->key, error);
-    if (status == VV_OK) { /* its run comes first */
-        return vv_park_mark(store, mark, error);
-    }
-    if (status == VV_NOT_FOUND) {
+    if (status == VV_OK) {
+        status = park_mark(store, mark, &puts_now, error);
+    } else if (status == VV_NOT_FOUND) {
         status = unpark_older(store, mark, error);
+    }
+    if (status != VV_OK || !puts_now) {
+        return status;
     }
     if (status == VV_OK && shared->n_marks == VV_MARKS_OUT_MAX) {
         status = send_marks(store, error);
@@ -462,6 +492,7 @@ enum vv_status vv_ledger_retire(struct vv_cassandra *store, const struct vv_mark
 
 struct scanning {
     struct vv_cassandra *store;
+    struct vv_ledger_scan scan;
     vv_mark_visit visit;
     void *context;
     int64_t now_ns;
@@ -484,7 +515,10 @@ static enum vv_status visit_mark(void *context, const struct vv_mark *mark)
         }
         return VV_OK;
     }
-    if (vv_shared_is_away(store, mark, number)) {
+    bool is_away = scanning->scan.all ? vv_shared_is_span_away(store, &mark->key.partition)
+                                      : vv_shared_is_away(store, mark, number) ||
+                                            vv_parked_above_is_away(store, mark);
+    if (is_away) {
         return VV_OK; /* it waits until the set is back */
     }
     bool is_left = shard->leave_until_ns > scanning->now_ns &&
@@ -493,8 +527,8 @@ static enum vv_status visit_mark(void *context, const struct vv_mark *mark)
 }
 
 enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
-                              const struct vv_mark *after, bool drops, vv_mark_visit visit,
-                              void *context, struct vv_error *error)
+                              const struct vv_mark *after, struct vv_ledger_scan scan,
+                              vv_mark_visit visit, void *context, struct vv_error *error)
 {
     struct scanning *scanning = calloc(1, sizeof *scanning);
     struct vv_store *local = store->local;
@@ -502,12 +536,13 @@ enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading marks");
     }
     scanning->store = store;
+    scanning->scan = scan;
     scanning->visit = visit;
     scanning->context = context;
     scanning->now_ns = store->clock->wall_ns(store->clock);
     enum vv_status status =
         local->ops->scan_marks(local, due_until, after, visit_mark, scanning, error);
-    for (size_t i = 0; i < scanning->n_drops && drops && status == VV_OK; i++) {
+    for (size_t i = 0; i < scanning->n_drops && scan.drops && status == VV_OK; i++) {
         status = forget(store, &scanning->drops[i], error);
     }
     free(scanning);

@@ -4,7 +4,9 @@
  * into the local store. A shard is read when this node begins to own it, and from time to time
  * while other nodes live. Some shards and slots a call, so that nothing else waits for long.
  */
+#include "model/space.h"
 #include "store/cassandra/cassandra.h"
+#include "tier/cohort.h"
 
 #include <stdlib.h>
 
@@ -27,6 +29,17 @@ struct reading {
 };
 
 /* ---- marks of a slot ---- */
+
+/* A cohort has units in tiers that have cohorts, and what is in doubt is never marked. */
+static bool is_sound(const struct vv_cassandra *store, const struct vv_partition *partition)
+{
+    enum vv_space tier;
+    uint32_t source = partition->source;
+    return !vv_cohort_is(source) ||
+           (source != VV_COHORT_DOUBTS &&
+            vv_space_of_name(vv_cassandra_tenant(store, partition->tenant), &tier) &&
+            vv_tier_has_cohorts(tier));
+}
 
 /* False when this node doesn't know one of its names yet. */
 static bool find_names(const struct vv_cassandra *store, const struct vv_ledger_name *name,
@@ -66,6 +79,9 @@ enum vv_status vv_ledger_read_row(const struct vv_cassandra *store, const struct
     mark.key.span_start = name.span_s * VV_SECOND;
     if (!find_names(store, &name, &mark.key)) {
         return VV_NOT_FOUND;
+    }
+    if (!is_sound(store, &mark.key.partition)) {
+        return vv_error_set(error, VV_CORRUPT, "a row of the ledger is not as Varve writes it");
     }
     *mark_out = mark;
     return VV_OK;

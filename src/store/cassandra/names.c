@@ -5,6 +5,9 @@
  *   source   UUID version 8 (RFC 9562): the first 128 bits of SHA-256 over
  *            "varve source" 0 tenant 0 id, with version and variant set; the same in all spaces of
  *            a tenant, so that all that is sealed of a source belongs to one shard
+ *   cohort   (tier/cohort.h) of a source: the first 6 bits of its UUID, so it is four shards; its
+ *            id there: the first half of the UUID, exclusive or the second. In tiers a cohort has
+ *            the UUID of a source with "varve cohort" in place of "varve source", and its number
  *   shard    the first byte of the source's UUID; of a definition, of SHA-256 over
  *            "varve definition" 0 tenant 0 name
  *   metric   the first 64 bits of SHA-256 over "varve metric" 0 measurement 0 field, big-endian
@@ -16,6 +19,7 @@
 #include "codec/block.h"
 #include "model/space.h"
 #include "store/keys.h"
+#include "tier/cohort.h"
 #include "tier/record_metrics.h"
 
 #include <openssl/evp.h>
@@ -51,7 +55,8 @@ enum vv_status vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t
     struct vv_str name = vv_space_tenant_name(vv_cassandra_tenant(store, tenant));
     struct vv_str id = store->names.source(store->names.context, source);
     uint8_t hash[32];
-    if (name.size == 0 || id.size == 0 || !hash_names("varve source", name, id, hash)) {
+    const char *purpose = vv_cohort_is(source) ? "varve cohort" : "varve source";
+    if (name.size == 0 || id.size == 0 || !hash_names(purpose, name, id, hash)) {
         return vv_error_set(error, VV_INVALID, "source %u of tenant %u has no name", source,
                             tenant);
     }
@@ -59,6 +64,19 @@ enum vv_status vv_cassandra_source_id(const struct vv_cassandra *store, uint32_t
     uuid_out[6] = (uint8_t)((uuid_out[6] & 0x0f) | 0x80);
     uuid_out[8] = (uint8_t)((uuid_out[8] & 0x3f) | 0x80);
     return VV_OK;
+}
+
+enum vv_status vv_shared_cohort_of(struct vv_store *base, uint32_t tenant, uint32_t source,
+                                   uint32_t *cohort_out, uint64_t *id_out)
+{
+    uint8_t uuid[16];
+    enum vv_status status =
+        vv_cassandra_source_id(vv_cassandra_of(base), tenant, source, uuid, NULL);
+    if (status == VV_OK) {
+        *cohort_out = VV_COHORT_NUMBER | vv_cassandra_shard_of(uuid) * VV_COHORTS_SHARED / 256;
+        *id_out = vv_key_get_u64(uuid) ^ vv_key_get_u64(uuid + 8);
+    }
+    return status;
 }
 
 enum vv_status vv_cassandra_shard(const struct vv_cassandra *store,

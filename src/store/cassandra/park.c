@@ -490,12 +490,16 @@ uint64_t vv_cassandra_blocks_set(struct vv_cassandra *store, const struct vv_par
     return set_of(store, statement, vv_cassandra_add_partition(store, statement, partition, NULL));
 }
 
+bool vv_park_is_away(struct vv_cassandra *store, const struct vv_partition *partition)
+{
+    return vv_dead_any(&store->dead) &&
+           vv_dead_is(&store->dead, vv_cassandra_partition_set(store, partition), VV_DEAD_BY_WRITE);
+}
+
 bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *partition)
 {
     return vv_cassandra_is_tentative(store, partition) || vv_parked_below(store, partition) ||
-           (vv_dead_any(&store->dead) &&
-            vv_dead_is(&store->dead, vv_cassandra_partition_set(store, partition),
-                       VV_DEAD_BY_WRITE));
+           vv_park_is_away(store, partition);
 }
 
 static enum vv_status find_any(void *context, struct vv_str key, struct vv_str value)

@@ -224,12 +224,29 @@ bool vv_parking_has_any(struct vv_parking *parking);
 /* Whether a run of the partition is to be parked: its set is noted, its source's plan is tentative,
  * or it says of a unit of a tier that it is stale, and something below waits. */
 bool vv_park_wants_run(struct vv_cassandra *store, const struct vv_partition *partition);
-/* Of a tier's partition: whether runs of the source's raw data, or of a finer tier, are parked. A
- * unit that is built before they are delivered lacks them, so what makes it stale comes after them.
- * Storage thread. */
+/* Whether the set that keeps the partition is away. */
+bool vv_park_is_away(struct vv_cassandra *store, const struct vv_partition *partition);
+/* Of a tier's partition: whether runs of the source's raw data, or of a finer tier, are parked, or
+ * notes of their buckets. A unit that is built before they are delivered lacks them, so what makes
+ * it stale comes after them. Storage thread. */
 bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *partition);
-/* The same, as store.h says it. */
+/* Whether what makes a cohort's unit stale, and is parked, is put at once, too: its set is there.
+ */
+bool vv_park_puts_now(struct vv_cassandra *store, const struct vv_partition *partition);
+/* Whether the units above a mark's span, or the cohort above its unit, lie in sets that are away:
+ * sealing waits until what it makes stale can be put. For the span's first time. */
+bool vv_parked_above_is_away(struct vv_cassandra *store, const struct vv_mark *mark);
+/* Makes of a run of a cohort's unit, whose set is away, one that says that its record is not to be
+ * trusted (tier/cohort.h); false where that can't be put either. */
+bool vv_park_doubts(struct vv_cassandra *store, struct vv_piece *run);
+/* What goes with a run of a source's unit when it is delivered: one that says that the unit of its
+ * cohort is stale, which others may have built since. Its version is this time of the write clock,
+ * a new one for each time. NULL: there is none, or nowhere to put it. */
+struct vvcql_statement *vv_parked_cohort_run(struct vv_cassandra *store, const struct vv_piece *run,
+                                             int64_t version);
+/* Both as store.h says them. */
 bool vv_shared_has_parked_below(struct vv_store *base, const struct vv_partition *partition);
+bool vv_shared_is_held(struct vv_store *base, const struct vv_mark *mark, bool has_run);
 /* Any thread. */
 /* Whether any is. */
 bool vv_parking_has_tentative(struct vv_parking *parking);

@@ -220,6 +220,14 @@ static enum vv_status begin(struct vv_cassandra *store, const bool shards[VV_CAS
     return status;
 }
 
+bool vv_shared_is_span_away(struct vv_cassandra *store, const struct vv_partition *partition)
+{
+    return vv_dead_any(&store->dead) &&
+           (vv_dead_is(&store->dead, vv_cassandra_partition_set(store, partition),
+                       VV_DEAD_BY_READ) ||
+            vv_dead_is(&store->dead, vv_cassandra_blocks_set(store, partition), VV_DEAD_BY_READ));
+}
+
 /* The span itself, runs and blocks, its shard's stamp, and the ledger's part that it stands in. */
 bool vv_shared_is_away(struct vv_cassandra *store, const struct vv_mark *mark, uint8_t shard)
 {
@@ -234,11 +242,9 @@ bool vv_shared_is_away(struct vv_cassandra *store, const struct vv_mark *mark, u
     }
     struct vvcql_statement *seal = look_statement(store, shard, VVCQL_LOCAL_SERIAL);
     struct vvcql_statement *ledger = vv_ledger_mark_statement(store, &out);
-    bool is =
-        vv_cassandra_is_away(store, seal, VV_DEAD_BY_READ) ||
-        vv_cassandra_is_away(store, ledger, VV_DEAD_BY_READ) ||
-        vv_dead_is(&store->dead, vv_cassandra_partition_set(store, partition), VV_DEAD_BY_READ) ||
-        vv_dead_is(&store->dead, vv_cassandra_blocks_set(store, partition), VV_DEAD_BY_READ);
+    bool is = vv_cassandra_is_away(store, seal, VV_DEAD_BY_READ) ||
+              vv_cassandra_is_away(store, ledger, VV_DEAD_BY_READ) ||
+              vv_shared_is_span_away(store, partition);
     vvcql_statement_destroy(seal);
     vvcql_statement_destroy(ledger);
     return is;

@@ -34,18 +34,31 @@ static enum vv_status note_mark(void *context, const struct vv_mark *mark)
 }
 
 struct copying {
+    struct vv_cassandra *store;
     int64_t before_ns; /* runs that are older */
     struct vv_buffer bytes;
     struct vv_piece *runs; /* their bytes are places in `bytes` until all are there */
     size_t n;
 };
 
+/* What is parked is with this node, and waits for what others must see before. */
+static bool is_parked(struct vv_cassandra *store, const struct vv_piece *run)
+{
+    uint8_t key[VV_KEY_RUN_SIZE];
+    if (!vv_parking_has_partition(&store->parking, &run->key.partition)) {
+        return false;
+    }
+    vv_key_from_run(run, key);
+    return vv_parked_has_runs(store, key, sizeof key, NULL) != VV_NOT_FOUND;
+}
+
 /* The store can't be written while it is read, so the runs are kept until then. */
 static enum vv_status keep_run(void *context, const struct vv_piece *piece)
 {
     struct copying *copying = context;
     if (piece->kind != VV_PIECE_RUN ||
-        (int64_t)vv_stamp_clock_us(piece->run) * 1000 >= copying->before_ns) {
+        (int64_t)vv_stamp_clock_us(piece->run) * 1000 >= copying->before_ns ||
+        is_parked(copying->store, piece)) {
         return VV_OK;
     }
     struct vv_piece *runs = realloc(copying->runs, (copying->n + 1) * sizeof *runs);
@@ -68,7 +81,7 @@ static enum vv_status write_again(struct vv_cassandra *store, struct copying *co
         struct vv_piece *run = &copying->runs[i];
         run->bytes.data = (const char *)copying->bytes.data + at;
         at += run->bytes.size;
-        status = vv_cassandra_put_run(&store->base, run, error);
+        status = vv_cassandra_put_run_again(store, run, error);
     }
     return status;
 }
@@ -85,7 +98,7 @@ static enum vv_status refresh_span(struct vv_cassandra *store, const struct vv_m
                                        .measurement = mark->key.measurement,
                                        .span_from = mark->key.span_start,
                                        .span_to = mark->key.span_start + 1};
-    struct copying copying = {.before_ns = before_ns};
+    struct copying copying = {.store = store, .before_ns = before_ns};
     enum vv_status status = vv_cassandra_read(&store->base, &read, keep_run, &copying, error);
     if (status == VV_OK) {
         status = write_again(store, &copying, error);
@@ -118,9 +131,8 @@ static enum vv_status refresh_some(struct vv_cassandra *store, int64_t now_ns, u
     refreshing->store = store;
     int64_t before_ns = now_ns - store->slack_ns / 2;
     struct vv_mark after = store->refresh_after;
-    enum vv_status status =
-        vv_cassandra_scan_marks(&store->base, before_ns, store->refresh_goes_on ? &after : NULL,
-                                note_mark, refreshing, error);
+    enum vv_status status = vv_cassandra_scan_all_marks(
+        store, before_ns, store->refresh_goes_on ? &after : NULL, note_mark, refreshing, error);
     for (size_t i = 0; i < refreshing->n && status == VV_OK; i++) {
         status = refresh_span(store, &refreshing->marks[i], before_ns, work_out, error);
     }

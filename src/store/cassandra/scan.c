@@ -4,11 +4,10 @@
 
 #include <stdlib.h>
 
-enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
-                                       const struct vv_mark *after, vv_mark_visit visit,
-                                       void *context, struct vv_error *error)
+static enum vv_status scan(struct vv_cassandra *store, int64_t due_until,
+                           const struct vv_mark *after, bool all, vv_mark_visit visit,
+                           void *context, struct vv_error *error)
 {
-    struct vv_cassandra *store = vv_cassandra_of(base);
     enum vv_status status = VV_OK;
     uintptr_t writer = atomic_load(&store->writer); /* 0: nothing was written yet */
     bool is_writer = writer == 0 || writer == (uintptr_t)pthread_self();
@@ -18,9 +17,23 @@ enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
             status = vv_ledger_read(store, error);
         }
     }
-    return status == VV_OK
-               ? vv_ledger_scan(store, due_until, after, is_writer, visit, context, error)
-               : status;
+    const struct vv_ledger_scan how = {.drops = is_writer, .all = all};
+    return status == VV_OK ? vv_ledger_scan(store, due_until, after, how, visit, context, error)
+                           : status;
+}
+
+enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
+                                       const struct vv_mark *after, vv_mark_visit visit,
+                                       void *context, struct vv_error *error)
+{
+    return scan(vv_cassandra_of(base), due_until, after, false, visit, context, error);
+}
+
+enum vv_status vv_cassandra_scan_all_marks(struct vv_cassandra *store, int64_t due_until,
+                                           const struct vv_mark *after, vv_mark_visit visit,
+                                           void *context, struct vv_error *error)
+{
+    return scan(store, due_until, after, true, visit, context, error);
 }
 
 /* ---- metadata ---- */

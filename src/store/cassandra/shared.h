@@ -133,6 +133,11 @@ void vv_shared_forget_told(struct vv_cassandra_shared *shared);
 /* What put_blocks wrote last is not to be added to any more. */
 void vv_shared_forget_put(struct vv_cassandra_shared *shared);
 
+/* names.c: vv_shared_ops.cohort_of; VV_INVALID, too: a number has no name. */
+VV_MUST_CHECK enum vv_status vv_shared_cohort_of(struct vv_store *base, uint32_t tenant,
+                                                 uint32_t source, uint32_t *cohort_out,
+                                                 uint64_t *id_out);
+
 /* ---- join.c ---- */
 
 /* Finds this node's number, or takes one. VV_IO. */
@@ -176,6 +181,7 @@ bool vv_told_next(struct vv_reader *reader, struct vv_told *told_out);
 
 /* ---- learn.c: any thread ---- */
 
+uint64_t vv_shared_learnt_all(struct vv_store *base);
 VV_MUST_CHECK enum vv_status vv_shared_learn(struct vv_store *base, vv_told_visit visit,
                                              void *context, struct vv_error *error);
 
@@ -209,6 +215,8 @@ VV_MUST_CHECK enum vv_status vv_shared_take_passes(struct vv_cassandra *store,
                                                    struct vv_error *error);
 /* Whether sealing the mark's span would need a set of replicas that is away; any thread. */
 bool vv_shared_is_away(struct vv_cassandra *store, const struct vv_mark *mark, uint8_t shard);
+/* Whether the partition's runs or blocks are in one that is away for reading. */
+bool vv_shared_is_span_away(struct vv_cassandra *store, const struct vv_partition *partition);
 /* Which of the shards have seen no other pass since this node's last one. */
 VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
                                                     const bool shards[VV_CASSANDRA_SHARDS],
@@ -219,6 +227,8 @@ VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
 
 VV_MUST_CHECK enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *mark,
                                            struct vv_error *error);
+/* Whether the part of the ledger that the mark belongs to is away, or where its slot is listed. */
+bool vv_ledger_is_away(struct vv_cassandra *store, const struct vv_mark *mark);
 /* Waits for runs; then marks, and then the slots that they are in, to Cassandra. */
 VV_MUST_CHECK enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_ledger_retire(struct vv_cassandra *store,
@@ -227,9 +237,13 @@ VV_MUST_CHECK enum vv_status vv_ledger_retire(struct vv_cassandra *store,
 /* Notes in the local store that a node put a mark. */
 VV_MUST_CHECK enum vv_status vv_ledger_note(struct vv_cassandra *store, const struct vv_mark *mark,
                                             uint32_t node, int64_t put_us, struct vv_error *error);
-/* Any thread; the storage thread also drops the marks of shards that others own now. */
+struct vv_ledger_scan {
+    bool drops; /* the marks of shards that others own now; storage thread */
+    bool all;   /* also of spans that can't be sealed now, but be read */
+};
+/* Any thread. */
 VV_MUST_CHECK enum vv_status vv_ledger_scan(struct vv_cassandra *store, int64_t due_until,
-                                            const struct vv_mark *after, bool drops,
+                                            const struct vv_mark *after, struct vv_ledger_scan scan,
                                             vv_mark_visit visit, void *context,
                                             struct vv_error *error);
 

@@ -7,6 +7,7 @@
 #include "store/cassandra/rows.h"
 
 #include "store/keys.h"
+#include "tier/cohort.h"
 
 #include <stdlib.h>
 
@@ -104,10 +105,34 @@ static enum vv_status put_whole(struct vv_cassandra *store, const struct vv_piec
     return vv_cassandra_failed(store, vv_flight_gather(&store->flight, statement, 1, error));
 }
 
-enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
-                                    struct vv_error *error)
+/* What makes a cohort's unit stale is put now, too, as one more part, and its mark (ledger.c): of
+ * some of its sources all may have landed, and be told of by this run alone. What is parked comes
+ * behind what the others wait for. Where it can't be put it is said beside. */
+static enum vv_status park(struct vv_cassandra *store, const struct vv_piece *run,
+                           struct vv_error *error)
 {
-    struct vv_cassandra *store = vv_cassandra_of(base);
+    struct vv_piece now = *run;
+    enum vv_status status = vv_park_run(store, run, error);
+    if (status != VV_OK || !vv_cohort_is(run->key.partition.source)) {
+        return status;
+    }
+    now.part++;
+    bool is_there = vv_park_puts_now(store, &run->key.partition) || vv_park_doubts(store, &now);
+    return is_there ? put_whole(store, &now, error) : VV_OK;
+}
+
+/* Whether it is parked. What others see already comes behind nothing: they would lose it. */
+static bool must_wait(struct vv_cassandra *store, const struct vv_partition *partition,
+                      bool is_seen)
+{
+    return is_seen
+               ? vv_cassandra_is_tentative(store, partition) || vv_park_is_away(store, partition)
+               : vv_park_wants_run(store, partition);
+}
+
+static enum vv_status put_run(struct vv_cassandra *store, const struct vv_piece *run, bool is_seen,
+                              struct vv_error *error)
+{
     uint32_t tenant = run->key.partition.tenant;
     enum vv_status status = vv_cassandra_check(store, error);
     if (status == VV_OK) {
@@ -122,8 +147,8 @@ enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece
     if (status == VV_OK) { /* its names are known before it is */
         status = vv_shared_send_told(store, error);
     }
-    if (status == VV_OK && vv_park_wants_run(store, &run->key.partition)) {
-        return vv_cassandra_failed(store, vv_park_run(store, run, error));
+    if (status == VV_OK && must_wait(store, &run->key.partition, is_seen)) {
+        return vv_cassandra_failed(store, park(store, run, error));
     }
     if (status != VV_OK) {
         return status;
@@ -131,6 +156,18 @@ enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece
     return vv_cassandra_written_layout(store, tenant) == VV_LAYOUT_ROWS
                ? vv_cassandra_put_rows(store, run, error)
                : put_whole(store, run, error);
+}
+
+enum vv_status vv_cassandra_put_run(struct vv_store *base, const struct vv_piece *run,
+                                    struct vv_error *error)
+{
+    return put_run(vv_cassandra_of(base), run, false, error);
+}
+
+enum vv_status vv_cassandra_put_run_again(struct vv_cassandra *store, const struct vv_piece *run,
+                                          struct vv_error *error)
+{
+    return put_run(store, run, true, error);
 }
 
 enum vv_status vv_cassandra_see_own(struct vv_cassandra *store, struct vv_error *error)

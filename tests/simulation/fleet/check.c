@@ -22,6 +22,7 @@ static bool see_line(struct fleet_world *world, const struct fleet_node *node, c
         fleet_fail(world, "cannot read the answer's line: %s", line);
         return false;
     }
+    source %= TRUTH_SOURCES;
     size_t index = truth_time_index(time, world->base_ns);
     if (source >= TRUTH_SOURCES || field >= TRUTH_FIELDS || index == TRUTH_TIMES) {
         fleet_fail(world, "a point that was never written: %s", line);
@@ -189,6 +190,7 @@ static void see_bare(struct fleet_world *world, const struct fleet_node *node, c
     if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
         return;
     }
+    source %= TRUTH_SOURCES;
     size_t index = truth_time_index(time, world->base_ns);
     if (index < TRUTH_TIMES &&
         truth_is_deleted(&world->truth, truth_index(source, field, index), (uint64_t)value)) {

@@ -45,7 +45,7 @@ static enum vv_status order(struct fleet_node *node, const struct wish *wish,
     parameters[1] = (struct vv_parameter){VV_STR_LITERAL("from"), vv_str_of(text[0])};
     parameters[2] = (struct vv_parameter){VV_STR_LITERAL("to"), vv_str_of(text[1])};
     if (wish->source < TRUTH_SOURCES) {
-        snprintf(text[2], sizeof text[2], "host=s%zu", wish->source);
+        snprintf(text[2], sizeof text[2], "host=s%zu", TRUTH_SOURCE_NAMES[wish->source]);
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("tag"), vv_str_of(text[2])};
     }
     if (wish->field < TRUTH_FIELDS) {
@@ -82,7 +82,7 @@ static uint32_t known_sources(struct fleet_node *node, const struct wish *wish)
     for (size_t i = 0; i < TRUTH_SOURCES; i++) {
         char id[32];
         uint32_t number;
-        snprintf(id, sizeof id, "host=s%zu", i);
+        snprintf(id, sizeof id, "host=s%zu", TRUTH_SOURCE_NAMES[i]);
         bool is_known = vv_registry_source_by_id(registry, tenant, vv_str_of(id), &number) == VV_OK;
         bool is_wanted = wish->source == TRUTH_SOURCES || wish->source == i;
         sources |= (is_known && is_wanted ? 1u : 0u) << i;

@@ -107,4 +107,10 @@ try "a source is read without what it shares" 2 src/query/scan_lane.c \
   's.replace("read.partition.split = vv_split_name(bucket, split);", "read.partition.split = split;")'
 try "what is flushed while a tier is switched on makes no unit of it stale" 2 src/flush/flush.c \
   's.replace("if (status == VV_OK && misses_tiers(flush)) {", "if (false && misses_tiers(flush)) {")'
+try "a cohort's record is built although a source's is stale" 2 src/seal/cohorts.c \
+  's.replace("    if (piece->kind == VV_PIECE_RUN) {\n        build->is_whole = false;\n        return VV_DONE;", "    if (piece->kind == VV_PIECE_RUN) {\n        return VV_OK;")'
+try "what a source has without a record is not looked for" 2 src/seal/cohorts.c \
+  's.replace("    build->is_whole = false;\n    return VV_DONE;\n}\n\nstatic void give_up", "    (void)build;\n    return VV_DONE;\n}\n\nstatic void give_up")'
+try "what comes late makes its source's units stale, but not its cohort's" 2 src/seal/stale.c \
+  's.replace("    if (has_sources(list)) {", "    bool has = has_sources(list);\n    if (false) {").replace("    if (status == VV_OK) {\n        status = put_cohorts(", "    if (status == VV_OK && !has) {\n        status = put_cohorts(")'
 exit $survived

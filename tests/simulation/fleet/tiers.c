@@ -45,6 +45,7 @@ struct question {
     size_t step; /* an index of step_words */
     size_t wish; /* … of wish_words */
     bool all;
+    bool together; /* of all sources at once */
     struct truth_reader reader;
 };
 
@@ -95,13 +96,11 @@ static void add_seen(struct expected *expected, double value, int64_t time, int6
     at[1] = is_first || time > at[1] ? time : at[1];
 }
 
-static struct expected expect(const struct question *question, size_t source, size_t field,
-                              int64_t label)
+static void expect_of(const struct question *question, size_t source, size_t field, int64_t label,
+                      struct expected *expected, int64_t at[2])
 {
     const struct fleet_world *world = question->node->world;
     const struct truth *truth = &world->truth;
-    struct expected expected = {0};
-    int64_t at[2] = {0, 0};
     for (size_t i = 0; i < TRUTH_TIMES; i++) {
         size_t index = truth_index(source, field, i);
         const struct truth_point *point = &truth->points[index];
@@ -111,12 +110,23 @@ static struct expected expect(const struct question *question, size_t source, si
         }
         if (!question->all) {
             bool may_be_deleted = truth->n_deletions > 0;
-            expected.least +=
+            expected->least +=
                 !may_be_deleted && truth_known(truth, index, &question->reader) != NULL;
-            expected.most += point->n > 0;
+            expected->most += point->n > 0;
         } else if (point->seen) {
-            add_seen(&expected, (double)point->seen, time, at);
+            add_seen(expected, (double)point->seen, time, at);
         }
+    }
+}
+
+static struct expected expect(const struct question *question, size_t source, size_t field,
+                              int64_t label)
+{
+    struct expected expected = {0};
+    int64_t at[2] = {0, 0};
+    size_t end = question->together ? TRUTH_SOURCES : source + 1;
+    for (size_t i = question->together ? 0 : source; i < end; i++) {
+        expect_of(question, i, field, label, &expected, at);
     }
     return expected;
 }
@@ -137,14 +147,35 @@ static void fail(const struct question *question, const char *what, const struct
 static bool is_value(const struct question *question, const struct row *row, double value)
 {
     const struct fleet_world *world = question->node->world;
-    for (size_t i = 0; i < TRUTH_TIMES; i++) {
-        int64_t time = truth_time(i, world->base_ns);
+    for (size_t i = 0; i < TRUTH_TIMES * TRUTH_SOURCES; i++) {
+        int64_t time = truth_time(i % TRUTH_TIMES, world->base_ns);
+        size_t source = i / TRUTH_TIMES;
         if (vv_time_floor(time, lengths[question->step]) == row->time &&
-            was_written(&world->truth.points[truth_index(row->source, row->field, i)], value)) {
+            (question->together || source == row->source) &&
+            was_written(&world->truth.points[truth_index(source, row->field, i % TRUTH_TIMES)],
+                        value)) {
             return true;
         }
     }
     return false;
+}
+
+/* Several sources may have their first value at one time, and which of them is said is open. */
+static bool is_at(const struct question *question, const struct row *row, double value,
+                  double of_time)
+{
+    const struct truth *truth = &question->node->world->truth;
+    bool has_value = false;
+    bool has_other = false;
+    for (size_t time = 0; time < TRUTH_TIMES && !(has_value && has_other); time++) {
+        has_value = has_other = false;
+        for (size_t source = 0; source < TRUTH_SOURCES; source++) {
+            double seen = (double)truth->points[truth_index(source, row->field, time)].seen;
+            has_value |= seen == value;
+            has_other |= seen == of_time;
+        }
+    }
+    return has_value && has_other;
 }
 
 static const char *judge(const struct question *question, const struct row *row,
@@ -158,9 +189,14 @@ static const char *judge(const struct question *question, const struct row *row,
                     is_value(question, row, row->first) && is_value(question, row, row->last);
         return good ? NULL : "a value that was never written";
     }
-    if (row->sum != expected->sum || row->min != expected->min || row->max != expected->max ||
-        row->first != expected->first || row->last != expected->last) {
+    if (row->sum != expected->sum || row->min != expected->min || row->max != expected->max) {
         return "wrong aggregates";
+    }
+    bool good = question->together ? is_at(question, row, row->first, expected->first) &&
+                                         is_at(question, row, row->last, expected->last)
+                                   : row->first == expected->first && row->last == expected->last;
+    if (!good) {
+        return "a wrong first or last value";
     }
     return NULL;
 }
@@ -183,10 +219,14 @@ static void note_answered(const struct question *question, const struct row *row
 
 static void see_row(const struct question *question, const char *line, struct answered *answered)
 {
-    struct row row;
-    if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf", &row.source, &row.field,
-               &row.time, &row.count, &row.sum, &row.min, &row.max, &row.first, &row.last) != 9 ||
-        row.source >= TRUTH_SOURCES || row.field >= TRUTH_FIELDS) {
+    struct row row = {0};
+    int n = question->together ? line[0] == ',' : sscanf(line, "host=s%zu", &row.source);
+    const char *rest = strchr(line, ',');
+    row.source %= TRUTH_SOURCES;
+    if (n != 1 || !rest ||
+        sscanf(rest, ",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf", &row.field, &row.time, &row.count,
+               &row.sum, &row.min, &row.max, &row.first, &row.last) != 8 ||
+        row.field >= TRUTH_FIELDS) {
         fleet_fail(question->node->world, "cannot read the answer's line: %s", line);
         return;
     }
@@ -204,7 +244,8 @@ static void expect_others_empty(const struct question *question, const struct an
         size_t time = i % TRUTH_TIMES;
         struct row row = {.source = i / TRUTH_TIMES / TRUTH_FIELDS,
                           .field = i / TRUTH_TIMES % TRUTH_FIELDS};
-        if (answered->steps[row.source][row.field][time]) {
+        if (answered->steps[row.source][row.field][time] ||
+            (question->together && row.source > 0)) {
             continue;
         }
         row.time = vv_time_floor(truth_time(time, question->node->world->base_ns),
@@ -230,6 +271,9 @@ static void compare(struct question *question, struct vv_buffer *answer)
     for (char *line = strtok_r((char *)copy.data, "\r\n", &rest); line;
          line = strtok_r(NULL, "\r\n", &rest)) {
         fleet_take_claim(line, &question->reader);
+        if (strstr(line, "of many sources")) {
+            fleet_tell(question->node->world, question->node, "%s", line);
+        }
     }
     vv_buffer_deinit(&copy);
     bool header = true;
@@ -264,7 +308,7 @@ static enum vv_status ask(const struct question *question, struct vv_buffer *ans
 {
     struct fleet_node *node = question->node;
     bool descending = vv_random_below(&node->world->random, 2);
-    struct vv_parameter parameters[8] = {
+    struct vv_parameter parameters[9] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL(FLEET_TENANT)},
         {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
@@ -277,6 +321,9 @@ static enum vv_status ask(const struct question *question, struct vv_buffer *ans
     if (wish_words[question->wish]) {
         parameters[n++] =
             (struct vv_parameter){VV_STR_LITERAL("tier"), vv_str_of(wish_words[question->wish])};
+    }
+    if (question->together) {
+        parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("group_by"), VV_STR_LITERAL("all")};
     }
     return fleet_ask(node, parameters, n, answer, error);
 }
@@ -315,6 +362,7 @@ void fleet_check_tiers(struct fleet_node *node, bool all)
         size_t chosen = vv_random_below(&world->random, STEPS * WISHES);
         struct question question = {
             .node = node, .step = chosen % STEPS, .wish = chosen / STEPS, .all = all};
+        question.together = vv_random_below(&world->random, 2) == 0;
         check(&question);
     }
 }

@@ -15,8 +15,11 @@
 #define TRUTH_TIMES_APART 48
 #define TRUTH_FAR         36 /* those from this index on lie close together, long ago */
 #define TRUTH_NOW         12 /* the time of this index is the start's; those before are later */
-#define TRUTH_POINTS      (TRUTH_SOURCES * TRUTH_FIELDS * TRUTH_TIMES)
-#define TRUTH_NODES       4
+/* What a source is called is by 4 the number that it has here; all but the last are of one cohort
+ * (tier/cohort.h), which goes by a hash of the name. */
+#define TRUTH_SOURCE_NAMES ((const size_t[TRUTH_SOURCES]){0, 1, 166, 3})
+#define TRUTH_POINTS       (TRUTH_SOURCES * TRUTH_FIELDS * TRUTH_TIMES)
+#define TRUTH_NODES        4
 
 struct truth_write {
     vv_stamp stamp;

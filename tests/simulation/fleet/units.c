@@ -101,7 +101,7 @@ void fleet_check_units(struct fleet_node *node)
     struct series series = {.node = node, .tiers = vv_registry_tiers(registry, tenant)};
     for (; series.number < TRUTH_SOURCES && !world->failure[0]; series.number++) {
         char id[16];
-        snprintf(id, sizeof id, "host=s%zu", series.number);
+        snprintf(id, sizeof id, "host=s%zu", TRUTH_SOURCE_NAMES[series.number]);
         if (vv_registry_source_by_id(registry, tenant, vv_str_of(id), &series.source) == VV_OK &&
             vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false,
                                     &series.measurement, NULL) == VV_OK) {

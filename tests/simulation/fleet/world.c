@@ -358,8 +358,8 @@ void fleet_change_plan(struct fleet_node *node)
         .bucket_ns = buckets[vv_random_below(&world->random, 4)],
         .splits = (uint16_t)(1 + vv_random_below(&world->random, 4)),
     };
-    snprintf(source, sizeof source, "host=s%d",
-             (int)vv_random_below(&world->random, TRUTH_SOURCES));
+    snprintf(source, sizeof source, "host=s%zu",
+             TRUTH_SOURCE_NAMES[vv_random_below(&world->random, TRUTH_SOURCES)]);
     if (!node->engine || !fleet_is_free(node) || world->depth > 0) {
         return;
     }
@@ -390,7 +390,7 @@ static void add_point(struct fleet_node *node, size_t source, size_t time, struc
 {
     struct fleet_world *world = node->world;
     struct fleet_submission *submission = &node->submission;
-    vv_buffer_format(text, "m,host=s%zu ", source);
+    vv_buffer_format(text, "m,host=s%zu ", TRUTH_SOURCE_NAMES[source]);
     for (size_t field = 0; field < TRUTH_FIELDS; field++) {
         uint64_t value = world->next_value++;
         vv_buffer_format(text, "%sf%zu=%" PRIu64, field ? "," : "", field, value);

@@ -389,6 +389,9 @@ static void hostile_values_are_left_out(void **state)
     hear(pair.a, VV_TOLD_PLAN, "p1", VV_TIME_MIN, &value);
     node_learn(pair.b);
     assert_int_equal(refused_by(pair.b), 2);
+    assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+    assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("u")));
+    assert_false(vv_fleet_lacks_any(pair.a->fleet, TEXT("t")));
     /* Plans that cannot be. */
     content.plans[0].bucket_ns = -1;
     vv_told_encode(&content, &value);
@@ -469,7 +472,89 @@ static void limits_hold_while_learning(void **state)
     assert_int_equal(vv_registry_source_count(pair.b->registry), 5);
     assert_int_equal(vv_registry_metric_count(pair.b->registry), 1); /* the rest is learnt */
     assert_int_equal(refused_by(pair.b), 2 * 15);
+    assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+    assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("u")));
     node_keep(pair.b);
+    node_restart(pair.b, true);
+    node_learn(pair.b);
+    assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+    assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("u")));
+    close_pair(&pair);
+}
+
+/* All that was told is visited once more, and the store counts that. */
+static void learn_all_again(struct node *node)
+{
+    hub.nodes[node->number].learnt = 0;
+    hub.nodes[node->number].learnt_all++;
+    node_learn(node);
+}
+
+static void limit(struct node *node, uint32_t sources)
+{
+    node_close_fleet(node);
+    node->options.tenants_max = 2 * VV_FLEET_LACKING_MAX;
+    node->options.sources_max = sources;
+    node_open_fleet(node);
+    assert_int_equal(vv_fleet_note_loaded(node->fleet, NULL), VV_OK);
+}
+
+/* Of a tenant, until all was learnt once more and a source or metric was not left out again; more
+ * tenants than can be noted are as one. */
+static void what_was_left_out_counts_until_all_is_learnt_without_it(void **state)
+{
+    for (int many = 0; many < 2; many++) {
+        fake_begin(3);
+        struct pair pair = {node_open(1), node_open(2)};
+        (void)state;
+        limit(pair.a, 10000);
+        limit(pair.b, 5);
+        for (int i = 0; i < (many ? VV_FLEET_LACKING_MAX + 10 : 20); i++) {
+            char text[32];
+            char tenant[16];
+            snprintf(text, sizeof text, "id=p%d,n=%d", i, i);
+            snprintf(tenant, sizeof tenant, many ? "t%d" : "t", i);
+            node_source(pair.a, tenant, text, i);
+        }
+        node_flush(pair.a);
+        node_learn(pair.b);
+        assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+        assert_int_equal(vv_fleet_lacks_any(pair.b->fleet, TEXT("u")), many);
+        for (int i = 0; i < 3; i++) {
+            learn_all_again(pair.b);
+            assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+        }
+        node_keep(pair.b);
+        pair.b->options.sources_max = 5000;
+        node_restart(pair.b, false);
+        hub.nodes[2].learnt_all = 0;
+        node_learn(pair.b);
+        assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+        learn_all_again(pair.b);
+        assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+        node_keep(pair.b);
+        node_restart(pair.b, true);
+        assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+        close_pair(&pair);
+    }
+}
+
+/* What a source's plan or tags are does not hide that there is one. */
+static void what_is_refused_of_a_known_source_is_not_lacking(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    make_some(pair.b);
+    struct vv_buffer value = {0};
+    static struct vv_told_content content;
+    content = (struct vv_told_content){.kind = VV_TOLD_PLAN, .n = 1};
+    content.plans[0] = (struct vv_plan){VV_TIME_MIN, VV_HOUR, VV_HOUR, 1, 0};
+    vv_told_encode(&content, &value);
+    hear(pair.a, VV_TOLD_PLAN, "p1", VV_TIME_MIN, &value);
+    node_learn(pair.b);
+    assert_int_equal(refused_by(pair.b), 1);
+    assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+    vv_buffer_deinit(&value);
     close_pair(&pair);
 }
 
@@ -652,6 +737,8 @@ int main(void)
         cmocka_unit_test(hostile_values_are_left_out),
         cmocka_unit_test(a_newer_node_stops_learning),
         cmocka_unit_test(limits_hold_while_learning),
+        cmocka_unit_test(what_was_left_out_counts_until_all_is_learnt_without_it),
+        cmocka_unit_test(what_is_refused_of_a_known_source_is_not_lacking),
         cmocka_unit_test(what_was_heard_until_is_known_after_a_start),
         cmocka_unit_test(a_history_of_changes_is_bounded),
         cmocka_unit_test(memory_may_run_out_while_learning),

@@ -10,6 +10,7 @@
 #include "support/fake_shared.h"
 #include "support/pipeline.h"
 #include "tier/chunk.h"
+#include "tier/cohort.h"
 #include "tier/rollup.h"
 
 #include <stdlib.h>
@@ -597,6 +598,48 @@ static void test_beside_others_nothing_is_refused_where_nothing_is(void **state)
     assert_verdict(world, VV_SPACE_MINUTE, midnight, VV_REROLL_EXPIRED);
 }
 
+static enum vv_status say_cohort(struct vv_store *store, uint32_t tenant, uint32_t source,
+                                 uint32_t *cohort_out, uint64_t *id_out)
+{
+    (void)store;
+    (void)tenant;
+    *cohort_out = VV_COHORT_NUMBER | 1;
+    *id_out = source;
+    return VV_OK;
+}
+
+static struct vv_mark marked; /* the last one of a source's own unit */
+static bool was_marked;       /* when the record was put */
+
+static enum vv_status note_mark(struct vv_store *store, const struct vv_mark *mark,
+                                struct vv_error *error)
+{
+    marked = vv_cohort_is(mark->key.partition.source) ? marked : *mark;
+    return fake_shared_of(store)->inner->put_mark(store, mark, error);
+}
+
+static enum vv_status note_put(struct vv_store *store, const struct vv_piece *pieces, size_t n,
+                               struct vv_error *error)
+{
+    was_marked = vv_span_key_compare(&marked.key, &pieces[0].key) == 0;
+    return fake_shared_of(store)->inner->put_blocks(store, pieces, n, error);
+}
+
+/* The node may be lost when the record is there and the cohort is built of the one before. */
+static void test_a_repaired_unit_is_marked_before_so_that_its_cohort_is_told(void **state)
+{
+    struct world *world = *state;
+    struct fake_shared *fake = share(world);
+    fake->shared.cohort_of = say_cohort;
+    fake->ops.put_mark = note_mark;
+    drop_record(world, VV_SPACE_HOUR, midnight);
+    fake->ops.put_blocks = note_put;
+    memset(&marked, 0, sizeof marked);
+    was_marked = false;
+    assert_true(look(world, VV_SPACE_HOUR, midnight, true).is_repaired);
+    assert_true(was_marked);
+}
+
 #define reroll_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -621,6 +664,7 @@ int main(void)
         reroll_test(test_what_another_node_may_still_have_is_refused),
         reroll_test(test_a_stale_unit_that_nobody_will_build_is_wrong),
         reroll_test(test_beside_others_nothing_is_refused_where_nothing_is),
+        reroll_test(test_a_repaired_unit_is_marked_before_so_that_its_cohort_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sealing: due spans become blocks, late points are folded in, crashes in between are harmless. */
+#include "support/fake_shared.h"
 #include "support/pipeline.h"
 
 static const int64_t noon = 20000 * VV_DAY + 12 * VV_HOUR;
@@ -194,7 +195,9 @@ struct away {
     bool reads;
     bool writes;
     bool begins;
+    bool holds;     /* what is above it can't be made stale */
     unsigned calls; /* that failed */
+    unsigned n_read;
 };
 #define ALL_SOURCES (VV_REGISTRY_NONE - 1)
 
@@ -215,6 +218,7 @@ static enum vv_status read_part(struct vv_store *store, const struct vv_store_re
                                 vv_piece_visit visit, void *context, struct vv_error *error)
 {
     const struct vv_span_key key = {.partition = read->partition};
+    away.n_read += is_of_part(&key);
     if (away.reads && is_of_part(&key)) {
         return fail_part(error);
     }
@@ -343,6 +347,124 @@ static void a_part_with_many_spans_lets_all_rest(void **state)
     pipeline_deinit(&p);
 }
 
+static uint32_t fake_node(struct vv_store *store)
+{
+    (void)store;
+    return 1;
+}
+
+static size_t no_peers(struct vv_store *store, struct vv_peer *peers_out, size_t max)
+{
+    (void)store;
+    (void)peers_out;
+    (void)max;
+    return 0;
+}
+
+static bool hold_part(struct vv_store *store, const struct vv_mark *mark, bool has_run)
+{
+    (void)store;
+    (void)has_run;
+    return away.holds && is_of_part(&mark->key);
+}
+
+/* It waits before it is read, by itself. */
+static void a_span_whose_units_cannot_be_made_stale_stops_no_other(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    uint32_t sources[3];
+    struct vv_seal_figures figures;
+    init_parts(&p, sources);
+    away.shared.node = fake_node;
+    away.shared.peers = no_peers;
+    away.shared.has_parked = fake_shared_has_parked;
+    away.shared.has_parked_below = fake_shared_has_parked_below;
+    away.shared.is_held = hold_part;
+    pipeline_tier(&p, VV_SPACE_HOUR);
+    away.holds = true;
+    away.n_read = 0;
+    for (int i = 0; i < 5; i++) {
+        enum vv_status status = vv_sealer_step(p.sealer, VV_SEAL_DUE, 64, NULL);
+        assert_true(status == VV_OK || status == VV_OVERLOAD);
+    }
+    vv_sealer_read_figures(p.sealer, &figures);
+    assert_int_equal(figures.put_off, 1);
+    assert_int_equal(away.n_read, 0);
+    assert_sealed(&p, sources[0], true);
+    assert_sealed(&p, sources[1], false);
+    assert_sealed(&p, sources[2], true);
+    away.holds = false;
+    vv_sim_clock_advance(&p.clock, 6 * VV_SECOND);
+    assert_int_equal(seal_all(&p), VV_DONE);
+    assert_sealed(&p, sources[1], true);
+    pipeline_deinit(&p);
+}
+
+/* ---- asking ahead ---- */
+
+static int n_answers; /* that have begun and not ended */
+
+struct vv_store_answer {
+    struct vv_store *store;
+    struct vv_store_read read;
+};
+
+static enum vv_status begin_answer(struct vv_store *store, const struct vv_store_read *read,
+                                   struct vv_store_answer **answer_out, struct vv_error *error)
+{
+    (void)error;
+    *answer_out = malloc(sizeof **answer_out);
+    assert_non_null(*answer_out);
+    **answer_out = (struct vv_store_answer){store, *read};
+    n_answers++;
+    return VV_OK;
+}
+
+static enum vv_status visit_answer(struct vv_store_answer *answer, vv_piece_visit visit,
+                                   void *context, struct vv_error *error)
+{
+    return read_part(answer->store, &answer->read, visit, context, error);
+}
+
+static void end_answer(struct vv_store_answer *answer)
+{
+    n_answers--;
+    free(answer);
+}
+
+static void what_was_asked_for_ahead_ends_when_its_span_waits(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    uint32_t sources[3];
+    init_parts(&p, sources);
+    for (int i = 0; i < 60; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "more%d", i);
+        pipeline_write(&p, pipeline_source(&p, name), 0, noon - VV_DAY, 1);
+    }
+    assert_int_equal(pipeline_flush(&p), VV_OK);
+    vv_sim_clock_advance(&p.clock, 2 * VV_SECOND);
+    away.shared.node = fake_node;
+    away.shared.peers = no_peers;
+    away.shared.has_parked = fake_shared_has_parked;
+    away.shared.has_parked_below = fake_shared_has_parked_below;
+    away.shared.is_held = hold_part;
+    away.ops.begin_read = begin_answer;
+    away.ops.visit_read = visit_answer;
+    away.ops.end_read = end_answer;
+    pipeline_tier(&p, VV_SPACE_HOUR);
+    away.holds = true;
+    for (int i = 0; i < 20; i++) {
+        (void)!vv_sealer_step(p.sealer, VV_SEAL_DUE, 64, NULL);
+    }
+    assert_sealed(&p, sources[0], true);
+    assert_sealed(&p, sources[1], false);
+    assert_int_equal(n_answers, 0);
+    pipeline_deinit(&p);
+}
+
 /* It has no parts. */
 static void an_overload_of_a_store_of_one_node_is_returned(void **state)
 {
@@ -369,6 +491,8 @@ int main(void)
         cmocka_unit_test(only_spans_whose_runs_are_old_enough_are_asked_for),
         cmocka_unit_test(a_part_that_is_away_stops_no_other_span),
         cmocka_unit_test(a_part_with_many_spans_lets_all_rest),
+        cmocka_unit_test(a_span_whose_units_cannot_be_made_stale_stops_no_other),
+        cmocka_unit_test(what_was_asked_for_ahead_ends_when_its_span_waits),
         cmocka_unit_test(an_overload_of_a_store_of_one_node_is_returned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

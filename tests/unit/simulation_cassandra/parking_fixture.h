@@ -50,10 +50,11 @@ static struct node b;
 /* ---- names ---- */
 
 static char source_names[SOURCES][8];
-#define TENANTS 7
+#define TENANTS 8
 #define SPACES  4 /* the tiers of TENANT from this number on */
-static const char *const tenant_names[TENANTS] = {"t0",        "t1",      "t2",    "t3",
-                                                  "t1/minute", "t1/hour", "t1/day"};
+#define LATE    7 /* late points of TENANT, where they are kept apart */
+static const char *const tenant_names[TENANTS] = {"t0",        "t1",      "t2",     "t3",
+                                                  "t1/minute", "t1/hour", "t1/day", "t1/late"};
 
 static inline struct vv_str tenant_name(void *context, uint32_t tenant)
 {

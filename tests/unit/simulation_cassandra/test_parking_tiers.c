@@ -2,6 +2,8 @@
 /* Tiers above what is parked: what makes a unit stale comes after what it is built of. */
 #include "parking_fixture.h"
 
+#include "store/keys.h"
+#include "tier/cohort.h"
 #include "tier/unit.h"
 
 static enum vv_status ignore(void *context, const struct vv_told *told)
@@ -126,6 +128,25 @@ static void what_makes_units_stale_waits_for_what_is_parked(void **state)
     assert_int_equal(b.store->ops->shared->learn(b.store, ignore, NULL, NULL), VV_OK);
 }
 
+/* At first, and when a node has not heard the others for long; not while a part of it is away. */
+static void reading_all_that_is_told_is_counted(void **state)
+{
+    const struct vv_shared_ops *shared = a.store->ops->shared;
+    (void)state;
+    set_away(HALF);
+    (void)!shared->learn(a.store, ignore, NULL, NULL);
+    assert_int_equal(shared->learnt_all(a.store), 0);
+    set_away(0);
+    for (uint64_t times = 1; times < 4; times++) {
+        for (int i = 0; i < 5; i++) {
+            advance(VV_MINUTE);
+            assert_int_equal(shared->learn(a.store, ignore, NULL, NULL), VV_OK);
+        }
+        assert_int_equal(shared->learnt_all(a.store), times);
+        advance(2 * VV_DAY);
+    }
+}
+
 static void its_own_node_sees_at_once_what_is_stale(void **state)
 {
     (void)state;
@@ -162,14 +183,180 @@ static void what_is_not_above_it_does_not_wait(void **state)
     assert_int_equal(stale_at(&b), SOURCES);
 }
 
+/* Parks a run as it is, and says whether runs of a cohort wait for it. */
+static bool waits_for(struct vv_piece piece)
+{
+    struct vv_cassandra *store = (struct vv_cassandra *)(void *)a.store;
+    const struct vv_span_key cohort = unit_of(VV_SPACE_HOUR, VV_COHORT_NUMBER | 3);
+    const struct vv_span_key other = unit_of(VV_SPACE_HOUR, 2);
+    uint8_t key[VV_KEY_RUN_SIZE];
+    assert_false(vv_parked_below(store, &cohort.partition));
+    piece.kind = VV_PIECE_RUN;
+    piece.run = 100;
+    piece.bytes = VV_STR_LITERAL("run");
+    assert_int_equal(vv_park_run(store, &piece, NULL), VV_OK);
+    bool waits = vv_parked_below(store, &cohort.partition);
+    assert_false(vv_parked_below(store, &other.partition));
+    piece.run = vv_cassandra_own(store, piece.run);
+    vv_key_from_run(&piece, key);
+    assert_int_equal(
+        vv_unpark(store, VV_PARKED_RUN, (struct vv_str){(char *)key, sizeof key}, NULL), VV_OK);
+    return waits;
+}
+
+static void what_makes_a_cohort_stale_waits_for_any_of_its_tenant(void **state)
+{
+    (void)state;
+    struct vv_piece raw = {.key = span_of(1, 0)};
+    struct vv_piece late = raw;
+    struct vv_piece beside = raw;
+    late.key.partition.tenant = LATE;
+    beside.key.partition.tenant = TENANT + 1;
+    assert_true(waits_for(raw));
+    assert_true(waits_for(late));
+    assert_true(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_MINUTE, 1)}));
+    assert_true(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_HOUR, 1)}));
+    assert_false(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_DAY, 1)}));
+    assert_false(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_HOUR, VV_COHORT_NUMBER)}));
+    assert_false(waits_for(beside));
+}
+
+/* What is looked for by its bucket is not found before. */
+static void what_makes_units_stale_waits_for_the_notes_of_buckets(void **state)
+{
+    struct vv_cassandra *store = (struct vv_cassandra *)(void *)a.store;
+    const struct vv_span_key raw = span_of(1, 0);
+    const struct vv_span_key units[] = {unit_of(VV_SPACE_HOUR, 1), unit_of(VV_SPACE_HOUR, 2),
+                                        unit_of(VV_SPACE_HOUR, VV_COHORT_NUMBER | 3)};
+    uint8_t key[VV_KEY_PARTITION_SIZE];
+    (void)state;
+    for (int parks = 1; parks >= 0; parks--) {
+        vv_key_from_partition(&raw.partition, key);
+        enum vv_status status = parks ? vv_park_bucket(store, &raw.partition, NULL)
+                                      : vv_unpark(store, VV_PARKED_BUCKET,
+                                                  (struct vv_str){(char *)key, sizeof key}, NULL);
+        assert_int_equal(status, VV_OK);
+        assert_int_equal(vv_parked_below(store, &units[0].partition), parks);
+        assert_false(vv_parked_below(store, &units[1].partition));
+        assert_int_equal(vv_parked_below(store, &units[2].partition), parks);
+    }
+}
+
+static void see_time_pass(struct node *node, int64_t ns)
+{
+    bool more = true;
+    advance(ns);
+    int64_t now = clock_of_all.clock.wall_ns(&clock_of_all.clock);
+    while (more) {
+        assert_int_equal(node->store->ops->expire(node->store, now, 1u << 20, &more, NULL), VV_OK);
+        assert_int_equal(confirm(node), VV_OK);
+    }
+}
+
+/* It must not expire while others know of what it is about, and see that this node goes on. */
+static void what_others_see_lasts_whatever_waits(void **state)
+{
+    struct vv_cassandra *store = (struct vv_cassandra *)(void *)a.store;
+    (void)state;
+    make_stale(&a, SOURCES, 100);
+    for (uint32_t source = 0; source < SOURCES; source++) {
+        const struct vv_span_key raw = span_of(source, 0);
+        assert_int_equal(vv_park_bucket(store, &raw.partition, NULL), VV_OK);
+    }
+    assert_int_equal(confirm(&a), VV_OK);
+    for (int i = 0; i < 8; i++) {
+        see_time_pass(&a, VV_DAY / 4);
+        assert_int_equal(stale_at(&b), SOURCES);
+    }
+    assert_int_equal(parked(&a), SOURCES);
+}
+
+/* Another thread may find in between that a part is away: then the confirm parks what is in it, and
+ * whoever looks behind it knows. */
+static void what_is_parked_while_it_is_sent_is_held_behind_it(void **state)
+{
+    struct vv_cassandra *store = (struct vv_cassandra *)(void *)a.store;
+    size_t silently = 0;
+    (void)state;
+    (void)flush(&a, SOURCES, 0, 1);
+    for (uint32_t set = 1; set < VV_SIM_CASSANDRA_SETS; set++) {
+        set_away(1u); /* an outage is known */
+        (void)flush(&a, SOURCES, (int64_t)set, 2);
+        const struct vv_mark mark = mark_of(0, 40 + (int64_t)set, 1);
+        uint64_t before = store->parking.n[VV_PARKED_SLOT] + store->parking.n[VV_PARKED_MARK];
+        assert_int_equal(a.store->ops->put_mark(a.store, &mark, NULL), VV_OK);
+        bool is_held = vv_shared_is_held(a.store, &mark, false);
+        set_away(1u | 1u << set);
+        for (uint32_t source = 0; source < SOURCES; source++) {
+            (void)read_source(&a, source, 0);
+        }
+        enum vv_status status = confirm(&a);
+        uint64_t behind = store->parking.n[VV_PARKED_SLOT] + store->parking.n[VV_PARKED_MARK];
+        if (status == VV_OK && !is_held && behind > before) {
+            silently++;
+            assert_true(vv_shared_is_held(a.store, &mark, false));
+        }
+        set_away(0);
+        for (int i = 0; i < 20 && status != VV_OK; i++) {
+            (void)recover(&a);
+            status = confirm(&a);
+        }
+        assert_int_equal(status, VV_OK);
+        deliver_all(&a);
+        advance(VV_MINUTE);
+    }
+    assert_true(silently > 0);
+}
+
+/* If this node was lost nobody might read its slot of the ledger again, however alive all else is.
+ */
+static void what_would_be_parked_with_a_mark_is_held(void **state)
+{
+    struct vv_cassandra *store = (struct vv_cassandra *)(void *)a.store;
+    size_t slots = 0;
+    (void)state;
+    for (uint32_t set = 0; set < VV_SIM_CASSANDRA_SETS; set++) {
+        set_away(1u << set);
+        for (uint32_t source = 0; source < SOURCES; source++) {
+            const struct vv_mark mark = mark_of(source, 40 + (int64_t)set, 1);
+            for (int i = 0; i < 20; i++) {
+                if (a.store->ops->put_mark(a.store, &mark, NULL) == VV_OK && confirm(&a) == VV_OK) {
+                    break;
+                }
+                assert_int_equal(recover(&a), VV_OK);
+            }
+            bool has_parked =
+                store->parking.n[VV_PARKED_SLOT] > 0 || store->parking.n[VV_PARKED_MARK] > 0;
+            slots += store->parking.n[VV_PARKED_SLOT] > 0;
+            assert_true(!has_parked || vv_shared_is_held(a.store, &mark, false));
+            set_away(0);
+            deliver_all(&a);
+            assert_int_equal(parked(&a), 0);
+            set_away(1u << set);
+        }
+    }
+    assert_true(slots > 0);
+    set_away(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_makes_units_stale_waits_for_what_is_parked, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(reading_all_that_is_told_is_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_others_see_lasts_whatever_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_parked_while_it_is_sent_is_held_behind_it, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(its_own_node_sees_at_once_what_is_stale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beats_wait_for_units_to_be_stale, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_makes_a_cohort_stale_waits_for_any_of_its_tenant,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_above_it_does_not_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_makes_units_stale_waits_for_the_notes_of_buckets,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_would_be_parked_with_a_mark_is_held, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

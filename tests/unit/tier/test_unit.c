@@ -82,7 +82,7 @@ static void a_record_is_read_as_it_was_written(void **state)
         assert_int_equal(vv_unit_read((struct vv_str){(char *)bytes.data, size}, &record, &error),
                          VV_CORRUPT);
     }
-    bytes.data[3] = VV_UNIT_ROWS + 1;
+    bytes.data[3] = VV_UNIT_MEMBERS + 1;
     assert_int_equal(vv_unit_read((struct vv_str){(char *)bytes.data, bytes.size}, &record, NULL),
                      VV_CORRUPT);
     bytes.data[2] = 3;
