@@ -55,7 +55,13 @@ static struct vv_submission *take_first(struct vv_engine *engine)
 static bool has_parked(struct vv_engine *engine, uint32_t tenant)
 {
     const struct vv_shared_ops *shared = engine->store->ops->shared;
-    return shared && shared->has_parked(engine->store, tenant);
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = shared ? vv_registry_places(engine->registry, tenant, places) : 0;
+    bool has = false;
+    for (size_t i = 0; i < n && !has; i++) {
+        has = shared->has_parked(engine->store, places[i]);
+    }
+    return has;
 }
 
 /* Where the list of a tenant is linked from; what it points to is NULL when there is none. */

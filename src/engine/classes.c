@@ -6,20 +6,73 @@
  *
  * A new class is journaled before it takes any measurement, its spaces before it, and what it takes
  * at last: wherever the journal ends, a class that is there has the retentions that were asked for
- * with it, and no measurement is in one that is not there.
+ * with it, and no measurement is in one that is not there. Where nodes share a store, it takes some
+ * when all of them know it (fleet/classes.c).
  */
 #include "base/log.h"
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
-static enum vv_status check_store(const struct vv_engine *engine, struct vv_error *error)
+/* Each region would agree on places by itself, and what one has could not be read in another. */
+static bool has_regions(const struct vv_engine *engine)
 {
-    return engine->store->ops->shared
+    const struct vv_shared_ops *shared = engine->store->ops->shared;
+    struct vv_region regions[VV_REGIONS_MAX];
+    return shared && shared->regions && shared->regions(engine->store, regions) > 1;
+}
+
+static enum vv_status check_regions(const struct vv_engine *engine, struct vv_error *error)
+{
+    return has_regions(engine)
                ? vv_error_set(error, VV_INVALID,
-                              "retentions and tiers by measurement (classes) are kept by the "
-                              "embedded store only, for now: on Cassandra give such measurements "
-                              "a tenant of their own")
+                              "where there are several regions, measurements can't be kept for "
+                              "times of their own (classes): give them a tenant of their own")
                : VV_OK;
+}
+
+enum vv_status vv_engine_check_classes(const struct vv_engine *engine, struct vv_error *error)
+{
+    bool may_have = vv_registry_has_classes(engine->registry) && has_regions(engine);
+    uint32_t n = may_have ? vv_registry_tenant_count(engine->registry) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct vv_str name = vv_registry_tenant_name(engine->registry, i);
+        struct vv_str class_name = vv_space_class_name(name);
+        if (class_name.size > 0) {
+            struct vv_str tenant = vv_space_tenant_name(name);
+            return vv_error_set(error, VV_INVALID,
+                                "the tenant %.*s has the class %.*s, and nodes of several regions "
+                                "(cassandra.regions) can't share classes: keep the one region, or "
+                                "move such measurements to a tenant of their own in a new keyspace",
+                                VV_STR_ARG(tenant), VV_STR_ARG(class_name));
+        }
+    }
+    if (engine->fleet && vv_fleet_far_classes(engine->fleet) != 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "another region of this keyspace has classes of measurements, and "
+                            "nodes of several regions (cassandra.regions) can't share classes: "
+                            "keep the one region, or move such measurements to a tenant of their "
+                            "own in a new keyspace");
+    }
+    return VV_OK;
+}
+
+/* What is kept for a retention lies in the table of its class of cassandra.classes. */
+static enum vv_status check_table(const struct vv_engine *engine, const struct vv_class_wish *wish,
+                                  struct vv_error *error)
+{
+    int64_t classes_ns[VV_SETTINGS_CLASSES_MAX];
+    int64_t kept_ns = wish->retentions.raw_ns;
+    size_t n = 0;
+    enum vv_status status =
+        engine->fleet ? vv_settings_classes(&engine->settings, classes_ns, &n, error) : VV_OK;
+    if (status != VV_OK || kept_ns <= 0 || n == 0 || kept_ns <= classes_ns[n - 1]) {
+        return status;
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "the class would be kept for %d days, and no class of cassandra.classes "
+                        "is as long: add one on all nodes and run 'varve schema --apply', keep "
+                        "it for less, or for ever",
+                        (int)(kept_ns / VV_DAY));
 }
 
 static bool has_pattern(struct vv_str patterns, struct vv_str wanted)
@@ -115,7 +168,18 @@ static enum vv_status journal_class(struct vv_engine *engine, uint32_t tenant, u
     return vv_engine_journal_made(engine, status, batch, error);
 }
 
-/* One that is not settled is not used by anybody: what was tried with it before is overwritten. */
+static enum vv_status check_room(struct vv_engine *engine, uint32_t tenant, struct vv_error *error)
+{
+    uint32_t known[VV_CLASSES_OF_TENANT_MAX];
+    return vv_registry_classes(engine->registry, tenant, known) < VV_CLASSES_SET_MAX
+               ? VV_OK
+               : vv_error_set(error, VV_TOO_LARGE,
+                              "a tenant has %d classes at most: give one of them more measurements",
+                              VV_CLASSES_SET_MAX);
+}
+
+/* One that is not settled is not used by anybody: what was tried with it before is overwritten. But
+ * it counts as one that there may be, so what can be known not to work is not tried. */
 static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
                                    struct vv_class_wish *wish, uint32_t *class_out,
                                    struct vv_error *error)
@@ -126,8 +190,11 @@ static enum vv_status find_or_make(struct vv_engine *engine, uint32_t tenant,
         return VV_OK; /* it was settled once, and has retentions of its own since */
     }
     complete(engine, tenant, &wish->retentions);
-    enum vv_status status = vv_engine_check_retentions(engine, &wish->retentions,
-                                                       vv_registry_late(registry, tenant), error);
+    enum vv_status status = check_room(engine, tenant, error);
+    if (status == VV_OK) {
+        status = vv_engine_check_retentions(engine, &wish->retentions,
+                                            vv_registry_late(registry, tenant), error);
+    }
     if (status == VV_OK) {
         status = vv_registry_make_class(registry, tenant, wish->name, wish->retentions.raw_ns,
                                         class_out, error);
@@ -171,6 +238,7 @@ static void find_elsewhere(struct vv_engine *engine, uint32_t tenant,
             effect->examples[effect->elsewhere] = name;
         }
         effect->elsewhere += is_elsewhere;
+        effect->undecided += is_elsewhere && !vv_registry_is_placed(registry, i);
     }
 }
 
@@ -199,7 +267,10 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     struct vv_class_wish completed = *wish;
     *effect_out = (struct vv_class_effect){0};
     pthread_mutex_lock(&engine->retentions_lock);
-    enum vv_status status = check_store(engine, error);
+    enum vv_status status = check_regions(engine, error);
+    if (status == VV_OK) {
+        status = check_table(engine, wish, error);
+    }
     if (status == VV_OK) {
         status = vv_engine_create_tenant(engine, tenant, error);
     }
@@ -210,7 +281,9 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
         status = set_class(engine, number, &completed, error);
     }
     if (status == VV_OK) {
+        uint32_t class = vv_registry_class(engine->registry, number, wish->name);
         find_elsewhere(engine, number, effect_out);
+        effect_out->is_awaited = !vv_registry_class_is_ready(engine->registry, class);
     }
     pthread_mutex_unlock(&engine->retentions_lock);
     return status;

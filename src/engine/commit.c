@@ -9,6 +9,7 @@
 #include "engine/engine_private.h"
 
 #include "base/log.h"
+#include "registry/shared.h"
 
 #include <stdlib.h>
 
@@ -106,10 +107,10 @@ static bool add_settling(struct round *round, struct vv_definition definition, u
     return true;
 }
 
-/* Definitions first: replay must know a number before it is used. One that an earlier batch of this
- * round defines too is written twice; applying it again changes nothing. */
-static bool add_definition(struct vv_engine *engine, struct round *round, vv_stamp stamp,
-                           struct vv_definition definition)
+/* One that an earlier batch of this round defines too is written twice; applying it again changes
+ * nothing. */
+static bool add_object(struct vv_engine *engine, struct round *round, vv_stamp stamp,
+                       struct vv_definition definition)
 {
     enum vv_registry_kind kind = (enum vv_registry_kind)definition.kind;
     if (vv_registry_settled(engine->registry, kind, definition.number)) {
@@ -122,6 +123,45 @@ static bool add_definition(struct vv_engine *engine, struct round *round, vv_sta
            add_settling(round, definition, version) &&
            add_record(engine, round, stamp, definition.kind, offset) &&
            vv_buffer_status(&engine->round_bytes) == VV_OK;
+}
+
+/* With the class that it was found in, which may be known from others only. */
+static bool add_measurement(struct vv_engine *engine, struct round *round, vv_stamp stamp,
+                            struct vv_definition definition)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t tenant = vv_registry_measurement_tenant(registry, definition.number);
+    for (;;) {
+        uint32_t numbers[VV_SPACES_ALL + 1];
+        uint32_t place = vv_registry_place(registry, definition.number);
+        size_t n = place != tenant ? vv_registry_unsettled(registry, place, numbers) : 0;
+        bool added = true;
+        for (size_t i = 0; i < n && added; i++) {
+            struct vv_definition one = {.kind = VV_REGISTRY_TENANT, .number = numbers[i]};
+            added = add_object(engine, round, stamp, one);
+        }
+        size_t records = round->n_records;
+        added = added && add_object(engine, round, stamp, definition);
+        if (!added || vv_registry_place(registry, definition.number) == place) {
+            return added;
+        }
+        if (round->n_records > records) { /* it was found meanwhile: again, behind its class */
+            round->n_records--;
+            round->n_settling--;
+            engine->round_bytes.size = round->offsets[round->n_records];
+        }
+    }
+}
+
+/* Definitions first: replay must know a number before it is used. */
+static bool add_definition(struct vv_engine *engine, struct round *round, vv_stamp stamp,
+                           struct vv_definition definition)
+{
+    return definition.kind == VV_REGISTRY_MEASUREMENT &&
+                   !vv_registry_settled(engine->registry, VV_REGISTRY_MEASUREMENT,
+                                        definition.number)
+               ? add_measurement(engine, round, stamp, definition)
+               : add_object(engine, round, stamp, definition);
 }
 
 /* The order, and that the next flush stores the markers of its sources. */

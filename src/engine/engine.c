@@ -87,7 +87,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
                                                       .deletions = engine->deletions,
                                                       .members = engine->members,
                                                       .whole_from = vv_whole_for_queries,
-                                                      .whole_context = engine};
+                                                      .whole_context = engine,
+                                                      .regions_in_part = vv_regions_in_part};
     return VV_OK;
 }
 
@@ -215,8 +216,10 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status != VV_OK) {
         return status;
     }
-    struct vv_error unheard = {0};
-    (void)!vv_learn_at_start(engine, &unheard); /* others may be away: it is tried again */
+    status = vv_learn_at_start(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
     atomic_store(&engine->recovering, false);
     if (!engine->manual) {
         start_threads(engine);

@@ -137,11 +137,14 @@ struct vv_class_wish {
  * in is fixed when their first point comes. */
 struct vv_class_effect {
     uint64_t elsewhere;
+    uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */
     struct vv_str examples[VV_CLASS_EXAMPLES]; /* names of the first ones */
+    bool is_awaited; /* it takes nothing before all nodes that share the store know it */
 };
 /* Makes or changes a class; the tenant is made if it is new. As vv_engine_set_retentions, but that
- * with an error a new class may be left that takes no measurement. VV_INVALID where nodes share a
- * store. */
+ * with an error a new class may be left that takes no measurement. Where nodes share a store, it
+ * takes some when all of them know it; VV_INVALID where that has several regions, or no table for
+ * what is to be kept so long. */
 VV_MUST_CHECK enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenant,
                                                  const struct vv_class_wish *wish,
                                                  struct vv_class_effect *effect_out,

@@ -341,6 +341,16 @@ void vv_acks_look_again(struct vv_engine *engine);
 /* When the committer and the storage thread have ended: answers all. */
 void vv_acks_end(struct vv_engine *engine);
 
+/* ---- nodes.c ---- */
+/* For queries: of which other regions (a bit by number) answers have a part only. Any thread. */
+uint32_t vv_regions_in_part(void *engine);
+
+/* ---- classes.c ---- */
+/* At start, when the metadata has been applied. VV_INVALID: there are classes and several regions.
+ */
+VV_MUST_CHECK enum vv_status vv_engine_check_classes(const struct vv_engine *engine,
+                                                     struct vv_error *error);
+
 /* ---- retentions.c: under retentions_lock ---- */
 /* As vv_engine_set_retentions, of a place that there is. */
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
@@ -350,8 +360,8 @@ VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engin
 VV_MUST_CHECK enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t place,
                                                         const struct vv_retentions *wanted,
                                                         struct vv_error *error);
-/* Whether a new place may have these. */
-VV_MUST_CHECK enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
+/* Whether a new place may have these: VV_INVALID; VV_OVERLOAD: others could not be heard. */
+VV_MUST_CHECK enum vv_status vv_engine_check_retentions(struct vv_engine *engine,
                                                         const struct vv_retentions *retentions,
                                                         struct vv_late late,
                                                         struct vv_error *error);
@@ -566,6 +576,9 @@ enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error
 enum vv_status vv_storage_replace(struct vv_engine *engine, struct vv_error *error);
 /* Goes on with a reroll: vv_reroll_step. */
 enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *error);
+/* The store hears of retentions that have changed: one that was set before points counts. */
+VV_MUST_CHECK enum vv_status vv_storage_tell_retentions(struct vv_engine *engine,
+                                                        struct vv_error *error);
 /* Tells the other nodes that this one lives. */
 enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error);
 /* Delivers some of what is parked; VV_DONE when there is nothing to do now. */

@@ -6,6 +6,7 @@
  * before marks, and the state record last: when it is there, all of the job is.
  */
 #include "engine/engine_private.h"
+#include "registry/shared.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,38 @@ static enum vv_status put(struct vv_engine *engine, uint8_t kind, const uint8_t 
                                 (struct vv_str){(const char *)value->data, value->size}, error);
 }
 
+static enum vv_status put_record(struct vv_engine *engine, enum vv_registry_kind kind,
+                                 uint32_t number, struct vv_error *error)
+{
+    struct vv_buffer value = {0};
+    uint8_t key[4];
+    vv_registry_key(number, key);
+    vv_registry_encode(engine->registry, kind, number, &value);
+    enum vv_status status = put(engine, (uint8_t)kind, key, sizeof key, &value, error);
+    vv_buffer_deinit(&value);
+    return status;
+}
+
+/* The class that a measurement was found in may be known from others only: of what is put a crash
+ * leaves what came first. */
+static enum vv_status store_place(struct vv_engine *engine, uint32_t measurement,
+                                  struct vv_error *error)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t place = vv_registry_place(registry, measurement);
+    uint32_t numbers[VV_SPACES_ALL + 1];
+    size_t n = 0;
+    if (place != VV_REGISTRY_NONE &&
+        place != vv_registry_measurement_tenant(registry, measurement)) {
+        n = vv_registry_unsettled(registry, place, numbers);
+    }
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = put_record(engine, VV_REGISTRY_TENANT, numbers[i], error);
+    }
+    return status;
+}
+
 static enum vv_status store_definitions(struct vv_engine *engine, struct vv_job *job,
                                         struct vv_error *error)
 {
@@ -52,7 +85,12 @@ static enum vv_status store_definitions(struct vv_engine *engine, struct vv_job 
         } else if (!vv_deletions_encode(engine->deletions, items[i].number, &value)) {
             continue; /* retired meanwhile */
         }
-        status = put(engine, items[i].kind, key, sizeof key, &value, error);
+        if (items[i].kind == VV_REGISTRY_MEASUREMENT) { /* as it is, or was, when encoded */
+            status = store_place(engine, items[i].number, error);
+        }
+        if (status == VV_OK) {
+            status = put(engine, items[i].kind, key, sizeof key, &value, error);
+        }
     }
     vv_buffer_deinit(&value);
     return status;
@@ -146,9 +184,44 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
     return status;
 }
 
+static enum vv_status want_place(void *context, uint32_t source, uint32_t measurement,
+                                 struct vv_rows *rows)
+{
+    struct vv_engine *engine = context;
+    (void)source;
+    (void)rows;
+    vv_registry_want_place(engine->registry, measurement);
+    return VV_OK;
+}
+
+/* Many new measurements take many transactions: others must not think meanwhile that this node is
+ * gone. */
+static enum vv_status place(struct vv_engine *engine, struct vv_job *job, struct vv_error *error)
+{
+    bool any = vv_registry_next_unplaced(engine->registry, 0) != VV_REGISTRY_NONE;
+    enum vv_status status = engine->fleet ? VV_OK : VV_DONE;
+    if (status == VV_OK && any && job->generation &&
+        vv_generation_walk(job->generation, NULL, want_place, engine) != VV_OK) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");
+    }
+    while (status == VV_OK) {
+        status = vv_fleet_place(engine->fleet, error);
+        if (status == VV_OK && vv_beat_is_due(engine)) {
+            (void)!vv_beat(engine, NULL); /* it is tried again, and was logged */
+        }
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
 enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error)
 {
     enum vv_status status = store_definitions(engine, job, error);
+    if (status == VV_OK) {
+        status = place(engine, job, error);
+    }
+    if (status == VV_OK) { /* where points go may depend on it: also in classes just heard of */
+        status = vv_storage_tell_retentions(engine, error);
+    }
     if (status == VV_OK) {
         status = tell_definitions(engine, job, error);
     }

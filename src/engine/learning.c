@@ -61,14 +61,22 @@ bool vv_learning_is_due(const struct vv_engine *engine)
     return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;
 }
 
+/* What is heard from others may be against the settings. */
+static enum vv_status learn(struct vv_engine *engine, struct vv_error *error)
+{
+    enum vv_status status = vv_fleet_learn(engine->fleet, error);
+    return status == VV_OK ? vv_engine_check_classes(engine, error) : status;
+}
+
 enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *error)
 {
+    struct vv_error own = {0};
     if (!engine->fleet) {
-        return VV_DONE;
+        return VV_OK;
     }
-    enum vv_status status = vv_fleet_learn(engine->fleet, error);
-    vv_outage_note(&engine->learn_failed, &learn_outage, status, error);
-    return status;
+    enum vv_status status = vv_fleet_learn(engine->fleet, &own);
+    vv_outage_note(&engine->learn_failed, &learn_outage, status, &own);
+    return vv_engine_check_classes(engine, error);
 }
 
 enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error)
@@ -80,7 +88,7 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
     engine->learn_at_ns =
         engine->clock->monotonic_ns(engine->clock) + engine->settings.fleet_poll_ns;
     struct vv_error own = {0};
-    enum vv_status learnt = vv_fleet_learn(engine->fleet, &own);
+    enum vv_status learnt = learn(engine, &own);
     vv_outage_note(&engine->learn_failed, &learn_outage, learnt, &own);
     enum vv_status told = vv_fleet_tell_rest(engine->fleet, TELL_SLICE, error);
     bool news = told == VV_OK || vv_fleet_has_learnt(engine->fleet);
@@ -91,6 +99,11 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
     enum vv_status status = told == VV_DONE ? VV_OK : told;
     if (status == VV_OK && news) {
         status = vv_engine_confirm(engine, error);
+    }
+    if (status == VV_OK && learnt == VV_OK) { /* behind all that is kept and told by now */
+        told = vv_fleet_tell_heard(engine->fleet, error);
+        status = told == VV_OK ? vv_engine_confirm(engine, error) : told;
+        status = status == VV_DONE ? VV_OK : status;
     }
     *failed_out = status != VV_OK;
     if (status == VV_OK && vv_fleet_has_told_moves(engine->fleet)) {

@@ -196,13 +196,20 @@ static bool find_metric(void *context, uint32_t measurement, int64_t id, uint32_
 
 /* ---- full names to numbers ---- */
 
+/* Of a space, too, sources, measurements and metrics are its tenant's. */
+static uint32_t owner_of(const struct vv_names *names, uint32_t number)
+{
+    return vv_registry_owner(names->registry, number);
+}
+
 static bool find_named(void *context, uint32_t tenant, struct vv_str name, uint32_t *metric_out)
 {
     const struct vv_names *names = context;
-    *metric_out = vv_registry_metric_named(names->registry, tenant, name);
+    uint32_t owner = owner_of(names, tenant);
+    *metric_out = vv_registry_metric_named(names->registry, owner, name);
     if (*metric_out == VV_REGISTRY_NONE && names->fleet) {
         vv_fleet_learn_for_reader(names->fleet);
-        *metric_out = vv_registry_metric_named(names->registry, tenant, name);
+        *metric_out = vv_registry_metric_named(names->registry, owner, name);
     }
     return *metric_out != VV_REGISTRY_NONE;
 }
@@ -211,12 +218,6 @@ static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
 {
     struct vv_names *names = context;
     return vv_registry_space_named(names->registry, name, false, tenant_out, NULL) == VV_OK;
-}
-
-/* Of a space, too, sources and measurements are its tenant's. */
-static uint32_t owner_of(const struct vv_names *names, uint32_t number)
-{
-    return vv_registry_owner(names->registry, number);
 }
 
 static bool find_cohort(const struct vv_names *names, struct vv_str id, uint32_t *cohort_out)

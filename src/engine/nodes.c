@@ -59,7 +59,17 @@ size_t vv_engine_read_regions(struct vv_engine *engine,
                               struct vv_region regions_out[VV_REGIONS_MAX])
 {
     const struct vv_shared_ops *shared = engine->store->ops->shared;
-    return shared && shared->regions ? shared->regions(engine->store, regions_out) : 0;
+    size_t n = shared && shared->regions ? shared->regions(engine->store, regions_out) : 0;
+    vv_regions_note_parts(regions_out, n, vv_regions_in_part(engine));
+    return n;
+}
+
+/* What is in classes of measurements there can't be read here: their nodes have agreed on places
+ * that this one does not know. */
+uint32_t vv_regions_in_part(void *context)
+{
+    const struct vv_engine *engine = context;
+    return engine->fleet ? vv_fleet_far_classes(engine->fleet) : 0;
 }
 
 struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine)

@@ -110,6 +110,9 @@ enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_o
     if (status == VV_OK) {
         status = vv_whole_load(engine, error);
     }
+    if (status == VV_OK) {
+        status = vv_engine_check_classes(engine, error);
+    }
     if (status == VV_OK && engine->fleet) {
         status = vv_fleet_note_loaded(engine->fleet, error);
     }

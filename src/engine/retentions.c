@@ -292,11 +292,16 @@ static enum vv_status journal(struct vv_engine *engine, const struct change *cha
     return vv_engine_journal_made(engine, status, batch, error);
 }
 
-enum vv_status vv_engine_check_retentions(const struct vv_engine *engine,
+enum vv_status vv_engine_check_retentions(struct vv_engine *engine,
                                           const struct vv_retentions *retentions,
                                           struct vv_late late, struct vv_error *error)
 {
-    enum vv_status status = check(engine, retentions, error);
+    const struct change change = {
+        .before = {0, {VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS}},
+        .after = *retentions,
+        .is_new = true};
+    enum vv_status status = engine->fleet ? check_shared(engine, &change, error) : VV_OK;
+    status = status == VV_OK ? check(engine, retentions, error) : status;
     return status == VV_OK ? vv_engine_check_late(engine, retentions, late, error) : status;
 }
 

@@ -7,6 +7,7 @@
 #include "engine/engine_private.h"
 
 #include "base/log.h"
+#include "registry/shared.h"
 
 #include <stdlib.h>
 
@@ -75,7 +76,7 @@ static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *er
 
 /* ---- retentions ---- */
 
-static enum vv_status tell_retentions(struct vv_engine *engine, struct vv_error *error)
+enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_error *error)
 {
     uint32_t tenants = vv_registry_tenant_count(engine->registry);
     if (tenants > engine->n_retentions) {
@@ -91,8 +92,9 @@ static enum vv_status tell_retentions(struct vv_engine *engine, struct vv_error 
     }
     for (uint32_t i = 0; i < tenants; i++) {
         int64_t retention = vv_registry_retention(engine->registry, i);
-        if (retention == engine->retentions[i]) {
-            continue;
+        if (retention == engine->retentions[i] ||
+            (engine->fleet && !vv_registry_class_is_told(engine->registry, i))) {
+            continue; /* or it is known by its name only */
         }
         struct vv_store *store = engine->store;
         enum vv_status status = store->ops->set_retention(store, i, retention, error);
@@ -143,11 +145,7 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
     }
     int64_t start = now_of(engine);
     (void)!vv_learn_if_old(engine, NULL); /* what must be known of plans is looked at later */
-    /* Where points go may depend on the retention: one that was set before them counts. */
-    status = tell_retentions(engine, error);
-    if (status == VV_OK) {
-        status = vv_job_store(engine, job, error);
-    }
+    status = vv_job_store(engine, job, error);
     if (status != VV_OK) {
         atomic_fetch_add(&engine->counters.flush_failures, 1);
         note_failure(engine, "flush_failed", status, error);
@@ -371,7 +369,7 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     pthread_mutex_lock(&engine->lock);
     uint64_t round = ++engine->expire_begun;
     pthread_mutex_unlock(&engine->lock);
-    status = tell_retentions(engine, error);
+    status = vv_storage_tell_retentions(engine, error);
     if (status == VV_OK) {
         int64_t now;
         struct vv_store *store = engine->store;

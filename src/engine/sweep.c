@@ -64,13 +64,43 @@ struct marking {
 static const struct vv_outage sweep_outage = {"sweep_waits", "sweep_again",
                                               "what is deleted can be swept everywhere"};
 
-/* Where the points of what is being swept lie. Single values are only in stores that are shared,
- * which have no classes. */
+/* Where the points of what is being swept lie; single values lie in all places of the tenant. */
 static uint32_t place_of(const struct vv_engine *engine)
 {
     const struct vv_sweep *sweep = &engine->sweep;
     return sweep->in_values ? vv_registry_source_tenant(engine->registry, sweep->source)
                             : vv_registry_place(engine->registry, sweep->measurement);
+}
+
+/* Of many places few may have single values: what would find nothing is not asked. */
+static size_t keep_those_with_values(const struct vv_engine *engine, uint32_t *places, size_t n)
+{
+    const struct vv_store_ops *ops = engine->store->ops;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool may_have = !ops->has_values || ops->has_values(engine->store, places[i]);
+        places[kept] = places[i];
+        kept += may_have;
+    }
+    return kept;
+}
+
+/* All of them, with those of late points; returns how many. */
+static size_t places_of(const struct vv_engine *engine, uint32_t places_out[2 * VV_PLACES_MAX])
+{
+    uint32_t place = place_of(engine);
+    size_t n = 1;
+    places_out[0] = place;
+    if (engine->sweep.in_values) {
+        n = vv_registry_places(engine->registry, place, places_out);
+    }
+    for (size_t i = n; i-- > 0;) {
+        uint32_t late = vv_registry_late_space(engine->registry, places_out[i]);
+        if (late != VV_REGISTRY_NONE) {
+            places_out[n++] = late;
+        }
+    }
+    return engine->sweep.in_values ? keep_those_with_values(engine, places_out, n) : n;
 }
 
 /* Before this time what the marker deletes of the source is frozen. In a store of its own this node
@@ -229,8 +259,9 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
     return status;
 }
 
-static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
-                                   size_t *reads, struct vv_error *error)
+static enum vv_status clear_place(struct vv_engine *engine, uint32_t place,
+                                  const struct vv_bucket *bucket, size_t *reads,
+                                  struct vv_error *error)
 {
     const struct vv_sweep *sweep = &engine->sweep;
     const struct vv_marker *marker = &sweep->markers[sweep->at];
@@ -241,7 +272,7 @@ static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_buc
         vv_registry_metric_info(engine->registry, marker->number, &info);
     }
     struct vv_value_removal removal = {
-        .partition = {.tenant = vv_registry_source_tenant(engine->registry, sweep->source),
+        .partition = {.tenant = place,
                       .source = sweep->source,
                       .bucket_start = bucket->start,
                       .bucket_ns = bucket->bucket_ns},
@@ -256,6 +287,18 @@ static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_buc
         removal.partition.split = vv_split_name(bucket, split);
         status = engine->store->ops->remove_values(engine->store, &removal, error);
         *reads += 1;
+    }
+    return status;
+}
+
+static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
+                                   size_t *reads, struct vv_error *error)
+{
+    uint32_t places[2 * VV_PLACES_MAX];
+    size_t n = places_of(engine, places);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = clear_place(engine, places[i], bucket, reads, error);
     }
     return status;
 }
@@ -288,19 +331,20 @@ static bool may_hold(const struct vv_engine *engine, int64_t from)
             from <= last);
 }
 
-/* The first bucket from `from` on that has something, of a place and of its late points;
+/* The first bucket from `from` on that has something, of the places and of their late points;
  * INT64_MAX: there is none. Where damage hides which one that is, it may be that at `from`. */
 static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_t *start_out,
-                                  struct vv_error *error)
+                                  size_t *reads, struct vv_error *error)
 {
     struct vv_store *store = engine->store;
-    uint32_t place = place_of(engine);
-    const uint32_t places[] = {place, vv_registry_late_space(engine->registry, place)};
+    uint32_t places[2 * VV_PLACES_MAX];
+    size_t n = places_of(engine, places);
     *start_out = INT64_MAX;
-    for (size_t i = 0; i < 2 && places[i] != VV_REGISTRY_NONE; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t start;
         enum vv_status status = store->ops->nearest(store, 0, places[i], engine->sweep.source, from,
                                                     true, &start, error);
+        *reads += 1;
         if (vv_sweep_passes_over(engine, status)) {
             start = may_hold(engine, from) ? from : INT64_MAX;
             status = VV_OK;
@@ -316,7 +360,7 @@ static enum vv_status find_bucket(struct vv_engine *engine, int64_t from, int64_
 /* The first time from `time` on that a bucket that has something may hold, as far as its plan goes;
  * INT64_MAX: there is none. */
 static enum vv_status skip_empty(struct vv_engine *engine, struct vv_plans plans, int64_t *time,
-                                 struct vv_error *error)
+                                 size_t *reads, struct vv_error *error)
 {
     struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, *time);
     int64_t plan_end = INT64_MAX;
@@ -324,7 +368,7 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_plans plans
         plan_end = plans.plans[i].from_ns;
     }
     int64_t start;
-    enum vv_status status = find_bucket(engine, bucket.start, &start, error);
+    enum vv_status status = find_bucket(engine, bucket.start, &start, reads, error);
     if (status != VV_OK) {
         return status;
     }
@@ -353,8 +397,7 @@ static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struc
     enum vv_status status = VV_OK;
     while (plans.n > 0 && sweep->time < marker->to && *reads < STEP_READS && status == VV_OK) {
         int64_t time = sweep->time;
-        status = skip_empty(engine, plans, &time, error);
-        *reads += 1;
+        status = skip_empty(engine, plans, &time, reads, error);
         sweep->time = time;
         if (status == VV_OK && time < marker->to) {
             struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);

@@ -65,6 +65,7 @@ void vv_fleet_destroy(struct vv_fleet *fleet)
         free(fleet->moves);
         free(fleet->told_moves);
         free(fleet->asking);
+        vv_fleet_free_classes(fleet);
         free(fleet);
     }
 }
@@ -142,10 +143,8 @@ static bool note_known(struct vv_fleet *fleet, enum vv_registry_kind kind, uint3
         return vv_registry_tenant_name(fleet->registry, number).size == 0 ||
                note_tenant(fleet, number);
     case VV_REGISTRY_MEASUREMENT:
+        /* Of its place a crash may have left the record only: what was told of it is learnt. */
         measurement = vv_known_measurement(&fleet->known, number);
-        if (measurement) {
-            *measurement = vv_registry_measurement_name(fleet->registry, number).size > 0;
-        }
         return measurement;
     case VV_REGISTRY_METRIC:
         return note_metric(fleet, number);
@@ -202,6 +201,7 @@ enum vv_status vv_fleet_note_loaded(struct vv_fleet *fleet, struct vv_error *err
     }
     status = vv_fleet_load_far(fleet, error);
     status = status == VV_OK ? vv_fleet_load_lacking(fleet, error) : status;
+    status = status == VV_OK ? vv_fleet_load_lacks(fleet, error) : status;
     return status == VV_OK && found ? vv_fleet_load_heard(fleet, error) : status;
 }
 
@@ -262,6 +262,9 @@ enum vv_status vv_fleet_tell_again(struct vv_fleet *fleet, struct vv_error *erro
     enum vv_status status = VV_OK;
     size_t n = fleet->n_unconfirmed;
     fleet->n_pending = 0; /* whoever wanted them asks again */
+    pthread_mutex_lock(&fleet->learning);
+    vv_fleet_classes_lost(fleet);
+    pthread_mutex_unlock(&fleet->learning);
     for (size_t i = 0; i < n; i++) {
         const struct vv_fleet_object *object = &fleet->unconfirmed[i];
         if (object->kind == VV_META_DELETION) {
@@ -331,14 +334,15 @@ static int64_t telling_ns(const struct vv_fleet *fleet, int64_t begun_ns)
 }
 
 /* Under `learning`. */
-static void note_learning(struct vv_fleet *fleet, int64_t begun_ns, int64_t begun_wall_ns)
+static void note_learning(struct vv_fleet *fleet, int64_t begun_ns, int64_t begun_wall_ns,
+                          bool is_joined)
 {
     int64_t telling = telling_ns(fleet, begun_ns);
     if (telling > 0) {
         fleet->held_until_ns = fleet->clock->monotonic_ns(fleet->clock) + telling;
     }
     atomic_store_explicit(&fleet->learnt_ns, begun_ns, memory_order_release);
-    if (begun_ns >= fleet->held_until_ns) {
+    if (begun_ns >= fleet->held_until_ns && is_joined) {
         atomic_store_explicit(&fleet->heard_ns, begun_ns, memory_order_release);
         atomic_store_explicit(&fleet->heard_wall_ns, begun_wall_ns, memory_order_release);
     }
@@ -349,10 +353,13 @@ enum vv_status vv_fleet_learn(struct vv_fleet *fleet, struct vv_error *error)
     pthread_mutex_lock(&fleet->learning);
     int64_t begun = fleet->clock->monotonic_ns(fleet->clock);
     int64_t begun_wall = fleet->clock->wall_ns(fleet->clock);
+    /* As long as others do not see that this node is there they wait for nothing of it. */
+    bool is_joined = vv_fleet_ops(fleet)->node(fleet->store) != 0;
     enum vv_status status = vv_fleet_ops(fleet)->learn(fleet->store, vv_fleet_take, fleet, error);
     if (status == VV_OK) {
         vv_fleet_forget_lacking(fleet);
-        note_learning(fleet, begun ? begun : 1, begun_wall);
+        note_learning(fleet, begun ? begun : 1, begun_wall, is_joined);
+        fleet->learnings++;
     }
     fleet->has_failed = status != VV_OK;
     pthread_mutex_unlock(&fleet->learning);
@@ -507,12 +514,21 @@ static bool note_owner(struct vv_fleet *fleet, enum vv_registry_kind kind, uint3
                          is_far);
 }
 
+static uint32_t owner_of_class(struct vv_fleet *fleet, uint32_t number)
+{
+    struct vv_str name = vv_registry_tenant_name(fleet->registry, number);
+    uint32_t tenant = VV_REGISTRY_NONE;
+    bool has = vv_space_class_name(name).size > 0 &&
+               vv_registry_tenant(fleet->registry, vv_space_tenant_name(name), false, &tenant,
+                                  NULL) == VV_OK;
+    return has ? tenant : VV_REGISTRY_NONE;
+}
+
 /* Whom an object belongs to may be in the journal only, which is read after the metadata. */
 static bool add_owners(struct vv_fleet *fleet)
 {
     bool added = true;
-    size_t n = fleet->n_learnt;
-    for (size_t i = 0; i < n && added; i++) {
+    for (size_t i = 0; i < fleet->n_learnt && added; i++) { /* theirs, too */
         struct vv_fleet_object object = fleet->learnt[i];
         struct vv_metric_info info;
         uint32_t tenant = VV_REGISTRY_NONE;
@@ -522,6 +538,10 @@ static bool add_owners(struct vv_fleet *fleet)
             added = note_owner(fleet, VV_REGISTRY_MEASUREMENT, info.measurement, object.is_far);
         } else if (object.kind == VV_REGISTRY_MEASUREMENT) {
             tenant = vv_registry_measurement_tenant(fleet->registry, object.number);
+            added = note_owner(fleet, VV_REGISTRY_TENANT,
+                               vv_registry_place(fleet->registry, object.number), object.is_far);
+        } else if (object.kind == VV_REGISTRY_TENANT) {
+            tenant = owner_of_class(fleet, object.number);
         } else if (object.kind == VV_REGISTRY_SOURCE) {
             tenant = vv_registry_source_tenant(fleet->registry, object.number);
         }
@@ -544,11 +564,18 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
         status = put_record(fleet, error);
     }
     int64_t heard;
+    struct vv_fleet_lacks lacks;
     if (status == VV_OK) {
         status = vv_fleet_put_heard(fleet, &heard, error);
     }
     if (status == VV_OK) {
         status = vv_fleet_put_lacking(fleet, error);
+    }
+    if (status == VV_OK) {
+        status = vv_fleet_put_lacks(fleet, &lacks, error);
+    }
+    if (status == VV_OK) {
+        status = vv_fleet_put_ready(fleet, error);
     }
     if (status == VV_OK) {
         status = fleet->store->ops->confirm(fleet->store, error);
@@ -559,12 +586,14 @@ static enum vv_status confirm(struct vv_fleet *fleet, struct vv_error *error)
     fleet->record_due &= fleet->rest.kind != 0;
     fleet->lacking_kept = fleet->lacking_version;
     atomic_store_explicit(&fleet->heard_kept_ns, heard, memory_order_relaxed);
+    fleet->lacks_kept = lacks;
     for (size_t i = 0; i < fleet->n_learnt && fleet->learnt[i].kind != VV_META_DELETION; i++) {
         vv_registry_settle(fleet->registry, (enum vv_registry_kind)fleet->learnt[i].kind,
                            fleet->learnt[i].number, fleet->learnt[i].version);
     }
     fleet->n_learnt = 0;
     fleet->n_unconfirmed = 0;
+    vv_fleet_classes_confirmed(fleet);
     atomic_store_explicit(&fleet->unkept, 0, memory_order_release);
     return VV_OK;
 }

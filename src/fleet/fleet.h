@@ -119,6 +119,26 @@ bool vv_fleet_has_learnt(struct vv_fleet *fleet);
  * Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_confirm(struct vv_fleet *fleet, struct vv_error *error);
 
+/*
+ * Classes (classes.c). A measurement on whose place is not agreed is placed before anything of it
+ * is stored: where its tenant has no class, in its tenant; else as the nodes agree. Confirms what
+ * it has placed, which is told then. VV_OK: there are more, after some seconds; VV_DONE. Storage
+ * thread; a failure of the store places no more of them.
+ */
+VV_MUST_CHECK enum vv_status vv_fleet_place(struct vv_fleet *fleet, struct vv_error *error);
+/* Whether something of the measurement may be stored: VV_IO as long as it has no place, or lies in
+ * a class of which it is not known how long that is kept. Any thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_check_place(struct vv_fleet *fleet, uint32_t measurement,
+                                                  struct vv_error *error);
+/* Tells that this node knows the classes that it has learnt; VV_DONE: there is nothing to tell.
+ * After a learning that succeeded, durable with the next confirm. Notes, too, which classes all
+ * nodes know. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_tell_heard(struct vv_fleet *fleet, struct vv_error *error);
+
+/* Which other regions have told of classes, which can't be read here: a bit by number, kept. Any
+ * thread. */
+uint32_t vv_fleet_far_classes(const struct vv_fleet *fleet);
+
 struct vv_fleet_figures {
     uint64_t told;    /* since start */
     uint64_t learnt;  /* visited and taken, also what was known already */

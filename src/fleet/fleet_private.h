@@ -41,6 +41,8 @@ struct vv_known {
 };
 
 void vv_known_deinit(struct vv_known *known);
+/* An item of any list, likewise. */
+void *vv_known_item(struct vv_known_list *list, uint32_t number, size_t size);
 /* The item of a number; NULL when memory is out. Valid until the next call. */
 uint64_t *vv_known_tenant(struct vv_known *known, uint32_t number);
 bool *vv_known_measurement(struct vv_known *known, uint32_t number);
@@ -57,6 +59,8 @@ struct vv_terms {
     struct vv_late late;
     vv_stamp late_stamp;
     struct vv_whole whole;
+    struct vv_str patterns; /* of a class */
+    vv_stamp patterns_stamp;
 };
 /* As they are now. */
 struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant);
@@ -78,6 +82,28 @@ struct vv_fleet_object {
 struct vv_fleet_rest {
     uint8_t kind; /* 0: nothing */
     uint32_t number;
+};
+
+/* A class, and who has said that it knows it. */
+struct vv_fleet_class {
+    uint32_t number;
+    uint64_t learnt_in;  /* `learnings` when it was taken last, or seen */
+    bool is_noted;       /* its record is put with the next confirm … */
+    bool is_kept;        /* … and is in the metadata */
+    bool is_ready_kept;  /* so is that all know it */
+    bool is_told;        /* that this node knows it … */
+    bool is_confirmed;   /* … and that is in the store … */
+    uint64_t told_in;    /* … since when there were so many `learnings` */
+    bool is_passed_over; /* some measurement was, which is in the log */
+    uint32_t *heard;     /* nodes */
+    size_t n_heard;
+    size_t capacity;
+};
+
+/* What the metadata says of classes and places that are not known here. */
+struct vv_fleet_lacks {
+    bool any;     /* something was left out */
+    uint32_t far; /* as vv_fleet_far_classes */
 };
 
 /* A tentative plan that has been agreed, perhaps as another one. */
@@ -112,10 +138,21 @@ struct vv_fleet {
     uint32_t refusals_logged;                                  /* by status */
     struct vv_fleet_lacking lacking[VV_FLEET_LACKING_MAX + 1]; /* lacking.c; while learning */
     size_t n_lacking;
-    uint64_t lacking_version; /* counts its changes */
-    uint64_t lacking_kept;    /* the one that is kept */
-    bool has_failed;          /* since the last learning that succeeded */
-    int64_t held_until_ns;    /* monotonic: before it nothing counts as heard; 0: now it does */
+    uint64_t lacking_version;   /* counts its changes */
+    uint64_t lacking_kept;      /* the one that is kept */
+    bool has_failed;            /* since the last learning that succeeded */
+    _Atomic uint64_t learnings; /* that succeeded; written under `learning` */
+    struct vv_fleet_class *classes;
+    size_t n_classes;
+    size_t classes_capacity;
+    struct vv_known_list class_at; /* uint32_t: which of them + 1, by number */
+    uint32_t linked;               /* classes, when they were looked for last */
+    _Atomic bool lacks;            /* something told of classes or places was left out … */
+    _Atomic bool lacked;           /* … or was, before this process */
+    struct vv_fleet_lacks lacks_kept;
+    char lack[256];               /* why; "": there is nothing */
+    _Atomic uint32_t far_classes; /* which other regions have some: bit by number */
+    int64_t held_until_ns;        /* monotonic: before it nothing counts as heard; 0: now it does */
     _Atomic size_t unkept;
     _Atomic bool has_far;             /* there is something that only other regions have told */
     _Atomic int64_t reader_learnt_ns; /* monotonic; 0: never */
@@ -198,6 +235,45 @@ VV_MUST_CHECK enum vv_status vv_fleet_begin_told_growth(struct vv_fleet *fleet, 
                                                         struct vv_error *error);
 /* The store has confirmed them: they hold from now on. */
 VV_MUST_CHECK enum vv_status vv_fleet_take_pending(struct vv_fleet *fleet, struct vv_error *error);
+
+static inline bool vv_fleet_has_unkept(const struct vv_fleet *fleet)
+{
+    return atomic_load_explicit(&fleet->unkept, memory_order_acquire) > 0;
+}
+
+/* ---- classes.c: under `learning` ---- */
+
+/* Whether something of classes or places that was told could not be taken: others may have put any
+ * measurement into a class that this node does not know. Any thread. */
+bool vv_fleet_lacks(const struct vv_fleet *fleet);
+/* What was told is left out. */
+void vv_fleet_note_lack(struct vv_fleet *fleet, const struct vv_told *told,
+                        const struct vv_error *why);
+/* Puts which classes are ready. */
+VV_MUST_CHECK enum vv_status vv_fleet_put_ready(struct vv_fleet *fleet, struct vv_error *error);
+/* The region has classes. */
+void vv_fleet_note_far_class(struct vv_fleet *fleet, uint8_t region);
+/* Puts what it lacks; lacks_out: what is kept once that is confirmed. */
+VV_MUST_CHECK enum vv_status vv_fleet_put_lacks(struct vv_fleet *fleet,
+                                                struct vv_fleet_lacks *lacks_out,
+                                                struct vv_error *error);
+/* At start. */
+VV_MUST_CHECK enum vv_status vv_fleet_load_lacks(struct vv_fleet *fleet, struct vv_error *error);
+
+/* Tells the class, its tiers and its tenant, though others seem to know them. tell.c. */
+VV_MUST_CHECK enum vv_status vv_fleet_tell_class(struct vv_fleet *fleet, uint32_t class,
+                                                 struct vv_error *error);
+/* A measurement that was made for the class comes to lie in its tenant. */
+void vv_fleet_note_passed_over(struct vv_fleet *fleet, uint32_t class, uint32_t measurement);
+/* Something was learnt of this class. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_fleet_note_class(struct vv_fleet *fleet, uint32_t number);
+/* A node knows the class. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_fleet_note_heard(struct vv_fleet *fleet, uint32_t number,
+                                                 uint32_t node);
+/* The store has confirmed what was told; or it may be gone. */
+void vv_fleet_classes_confirmed(struct vv_fleet *fleet);
+void vv_fleet_classes_lost(struct vv_fleet *fleet);
+void vv_fleet_free_classes(struct vv_fleet *fleet);
 
 /* ---- learn.c: for shared->learn; under `learning` ---- */
 enum vv_status vv_fleet_take(void *fleet, const struct vv_told *told);

@@ -17,7 +17,7 @@ void vv_known_deinit(struct vv_known *known)
     *known = (struct vv_known){0};
 }
 
-static void *item_at(struct vv_known_list *list, uint32_t number, size_t size)
+void *vv_known_item(struct vv_known_list *list, uint32_t number, size_t size)
 {
     if (number >= list->capacity) {
         size_t capacity = list->capacity ? list->capacity : CAPACITY_MIN;
@@ -37,27 +37,27 @@ static void *item_at(struct vv_known_list *list, uint32_t number, size_t size)
 
 uint64_t *vv_known_tenant(struct vv_known *known, uint32_t number)
 {
-    return item_at(&known->tenants, number, sizeof(uint64_t));
+    return vv_known_item(&known->tenants, number, sizeof(uint64_t));
 }
 
 bool *vv_known_measurement(struct vv_known *known, uint32_t number)
 {
-    return item_at(&known->measurements, number, sizeof(bool));
+    return vv_known_item(&known->measurements, number, sizeof(bool));
 }
 
 struct vv_known_metric *vv_known_metric(struct vv_known *known, uint32_t number)
 {
-    return item_at(&known->metrics, number, sizeof(struct vv_known_metric));
+    return vv_known_item(&known->metrics, number, sizeof(struct vv_known_metric));
 }
 
 struct vv_known_source *vv_known_source(struct vv_known *known, uint32_t number)
 {
-    return item_at(&known->sources, number, sizeof(struct vv_known_source));
+    return vv_known_item(&known->sources, number, sizeof(struct vv_known_source));
 }
 
 uint32_t *vv_known_asked(struct vv_known *known, uint32_t number)
 {
-    return item_at(&known->asked, number, sizeof(uint32_t));
+    return vv_known_item(&known->asked, number, sizeof(uint32_t));
 }
 
 uint64_t vv_known_hash(struct vv_str text, uint64_t seed)
@@ -72,20 +72,23 @@ struct vv_terms vv_terms_of(struct vv_registry *registry, uint32_t tenant)
     vv_registry_stamped_retention(registry, tenant, &terms.retention_ns, &terms.retention_stamp);
     vv_registry_stamped_late(registry, tenant, &terms.late, &terms.late_stamp);
     terms.whole = vv_registry_whole(registry, tenant);
+    terms.patterns = vv_registry_stamped_patterns(registry, tenant, &terms.patterns_stamp);
     return terms;
 }
 
 struct vv_terms vv_terms_told(const struct vv_told_content *content)
 {
-    return (struct vv_terms){content->retention_ns, content->retention_stamp, content->late,
-                             content->late_stamp, content->whole};
+    return (struct vv_terms){content->retention_ns,  content->retention_stamp, content->late,
+                             content->late_stamp,    content->whole,           content->patterns,
+                             content->patterns_stamp};
 }
 
 uint64_t vv_known_terms(struct vv_terms terms)
 {
     const uint64_t words[] = {(uint64_t)terms.retention_ns, terms.retention_stamp,
                               vv_late_pack(terms.late),     terms.late_stamp,
-                              (uint64_t)terms.whole.from,   (uint64_t)terms.whole.kept_ns};
+                              (uint64_t)terms.whole.from,   (uint64_t)terms.whole.kept_ns,
+                              terms.patterns_stamp,         vv_known_hash(terms.patterns, 0)};
     return vv_known_hash((struct vv_str){(const char *)words, sizeof words}, 0);
 }
 

@@ -70,7 +70,7 @@ static bool is_unknown(const struct vv_fleet *fleet, const struct vv_told *told,
 {
     uint32_t tenant;
     uint32_t source;
-    if (told->kind == VV_TOLD_TENANT) {
+    if (told->kind == VV_TOLD_TENANT || told->kind == VV_TOLD_HEARD) {
         return false;
     }
     if (told->kind == VV_TOLD_METRIC || told->kind == VV_TOLD_MEASUREMENT) {

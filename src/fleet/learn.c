@@ -60,6 +60,16 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
         status = vv_registry_learn_late(fleet->registry, number, content->late, content->late_stamp,
                                         taking->error);
     }
+    if (status == VV_OK && content->patterns_stamp > 0) {
+        status = vv_registry_learn_patterns(fleet->registry, number, content->patterns,
+                                            content->patterns_stamp, taking->error);
+    }
+    struct vv_str name = taking->told->tenant;
+    bool is_class =
+        vv_space_class_name(name).size > 0 && vv_space_place_name(name).size == name.size;
+    if (status == VV_OK && is_class) {
+        status = vv_fleet_note_class(fleet, number);
+    }
     if (status == VV_OK && !is_far(taking)) { /* regions keep what is theirs by themselves */
         vv_registry_note_whole(fleet->registry, number, content->whole);
     }
@@ -88,17 +98,49 @@ static enum vv_status take_measurement(struct taking *taking, uint32_t tenant, s
     if (status != VV_OK) {
         return status;
     }
-    if (is_far(taking)) {
-        return note_learnt(taking, VV_REGISTRY_MEASUREMENT, *measurement_out);
-    }
+    return note_learnt(taking, VV_REGISTRY_MEASUREMENT, *measurement_out);
+}
+
+/* Others know where it lies. That somebody told something of it does not say so. */
+static enum vv_status note_measurement(struct vv_fleet *fleet, uint32_t measurement)
+{
     pthread_mutex_lock(&fleet->lock);
-    bool *known = vv_known_measurement(&fleet->known, *measurement_out);
+    bool *known = vv_known_measurement(&fleet->known, measurement);
     if (known) {
         *known = true;
     }
     pthread_mutex_unlock(&fleet->lock);
-    return first_of(known ? VV_OK : VV_NO_MEMORY,
-                    note_learnt(taking, VV_REGISTRY_MEASUREMENT, *measurement_out));
+    return known ? VV_OK : VV_NO_MEMORY;
+}
+
+/* Where its points lie was agreed on by who told it. */
+static enum vv_status take_place(struct taking *taking, uint32_t tenant)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    struct vv_str class_name = taking->content.class_name;
+    uint32_t measurement;
+    uint32_t place = tenant;
+    enum vv_status status = take_measurement(taking, tenant, taking->told->name, &measurement);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (class_name.size > 0) { /* where there are several regions there are none */
+        status =
+            vv_registry_learn_class(fleet->registry, tenant, class_name, &place, taking->error);
+    }
+    if (status == VV_OK && place != tenant) {
+        status = note_learnt(taking, VV_REGISTRY_TENANT, place);
+    }
+    if (status == VV_OK && !vv_registry_set_place(fleet->registry, measurement, place)) {
+        char text[600];
+        vv_log(VV_LOG_ERROR, "places_contradict", "measurement=%s node=%u",
+               vv_log_quote(taking->told->name.data, taking->told->name.size, text, sizeof text),
+               (unsigned)taking->told->node);
+    }
+    if (status == VV_OK && !is_far(taking)) {
+        status = note_measurement(fleet, measurement);
+    }
+    return first_of(note_learnt(taking, VV_REGISTRY_MEASUREMENT, measurement), status);
 }
 
 /* What of the metric is now as it was told, others know. */
@@ -332,12 +374,44 @@ static enum vv_status take_source(struct taking *taking, uint32_t tenant)
 
 /* ---- all kinds ---- */
 
+static bool is_of_class(const struct taking *taking)
+{
+    return vv_space_class_name(taking->told->tenant).size > 0 ||
+           (taking->content.kind == VV_TOLD_MEASUREMENT && taking->content.class_name.size > 0);
+}
+
+/* Its tenant is made before a class is, so that records can be read in the order of numbers. What
+ * nodes set at the same time may be more than one of them would: it is taken, as measurements may
+ * be in any of them. */
+static enum vv_status take_owner(struct taking *taking)
+{
+    uint32_t tenant;
+    if (is_far(taking)) {
+        vv_fleet_note_far_class(taking->fleet, taking->told->region);
+        return vv_error_set(taking->error, VV_INVALID,
+                            "another region has a class of measurements, which is not possible "
+                            "where there are several regions: what is in it can't be read here");
+    }
+    enum vv_status status =
+        vv_registry_space_named(taking->fleet->registry, vv_space_tenant_name(taking->told->tenant),
+                                true, &tenant, taking->error);
+    struct vv_str name = vv_space_class_name(taking->told->tenant);
+    uint32_t class;
+    if (status == VV_OK && name.size > 0) {
+        status =
+            vv_registry_learn_class(taking->fleet->registry, tenant, name, &class, taking->error);
+    }
+    return status == VV_OK ? note_learnt(taking, VV_REGISTRY_TENANT, tenant) : status;
+}
+
 static enum vv_status take(struct taking *taking)
 {
     struct vv_fleet *fleet = taking->fleet;
     uint32_t tenant;
-    uint32_t measurement;
     enum vv_status status = vv_told_decode(taking->told, &taking->content, taking->error);
+    if (status == VV_OK && is_of_class(taking)) {
+        status = take_owner(taking);
+    }
     if (status == VV_OK) {
         status = vv_registry_space_named(fleet->registry, taking->told->tenant, true, &tenant,
                                          taking->error);
@@ -352,7 +426,9 @@ static enum vv_status take(struct taking *taking)
     case VV_TOLD_TENANT:
         return take_tenant(taking, tenant);
     case VV_TOLD_MEASUREMENT:
-        return take_measurement(taking, tenant, taking->told->name, &measurement);
+        return take_place(taking, tenant);
+    case VV_TOLD_HEARD:
+        return vv_fleet_note_heard(fleet, tenant, taking->told->node);
     case VV_TOLD_METRIC:
         return take_metric(taking, tenant);
     case VV_TOLD_SOURCE:
@@ -391,6 +467,7 @@ enum vv_status vv_fleet_take(void *context, const struct vv_told *told)
     enum vv_status status = take(&taking);
     if (can_be_left_out(status)) {
         note_refused(fleet, status, told, &error);
+        vv_fleet_note_lack(fleet, told, &error);
         return VV_OK;
     }
     if (status == VV_OK) {

@@ -48,6 +48,50 @@ static enum vv_status tell(struct telling *telling, enum vv_told_kind kind, int6
 
 /* ---- tenants ---- */
 
+/* again: though others seem to know them. */
+static enum vv_status tell_spaces(struct vv_fleet *fleet, uint32_t place, bool again,
+                                  struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (int i = 0; i < VV_SPACES_ALL && status == VV_OK; i++) {
+        uint32_t space;
+        if (vv_registry_space(fleet->registry, place, (enum vv_space)i, false, &space, NULL) ==
+                VV_OK &&
+            vv_registry_place_of(fleet->registry, space) == place) {
+            if (again) {
+                vv_fleet_note_replayed(fleet, VV_REGISTRY_TENANT, space);
+            }
+            status = vv_fleet_tell(fleet, VV_REGISTRY_TENANT, space, error);
+        }
+    }
+    return status;
+}
+
+/* Who knows a class knows its tiers, and its tenant with those that it has. */
+static enum vv_status tell_around(struct vv_fleet *fleet, uint32_t class, bool again,
+                                  struct vv_error *error)
+{
+    uint32_t owner = vv_registry_owner(fleet->registry, class);
+    enum vv_status status = VV_OK;
+    if (owner != class) {
+        status = tell_spaces(fleet, owner, again, error);
+    }
+    if (owner != class && status == VV_OK) {
+        if (again) {
+            vv_fleet_note_replayed(fleet, VV_REGISTRY_TENANT, owner);
+        }
+        status = vv_fleet_tell(fleet, VV_REGISTRY_TENANT, owner, error);
+    }
+    return status == VV_OK ? tell_spaces(fleet, class, again, error) : status;
+}
+
+enum vv_status vv_fleet_tell_class(struct vv_fleet *fleet, uint32_t class, struct vv_error *error)
+{
+    enum vv_status status = tell_around(fleet, class, true, error);
+    vv_fleet_note_replayed(fleet, VV_REGISTRY_TENANT, class);
+    return status == VV_OK ? vv_fleet_tell(fleet, VV_REGISTRY_TENANT, class, error) : status;
+}
+
 static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
 {
     struct vv_fleet *fleet = telling->fleet;
@@ -62,6 +106,8 @@ static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
     content->late = terms.late;
     content->late_stamp = terms.late_stamp;
     content->whole = terms.whole;
+    content->patterns = terms.patterns;
+    content->patterns_stamp = terms.patterns_stamp;
     uint64_t present = vv_known_terms(terms);
     pthread_mutex_lock(&fleet->lock);
     uint64_t *known = vv_known_tenant(&fleet->known, number);
@@ -70,7 +116,13 @@ static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
     if (!known) {
         return no_memory(telling->error);
     }
-    enum vv_status status = is_news ? tell(telling, VV_TOLD_TENANT, 0) : VV_OK;
+    bool is_class = vv_space_class_name(telling->tenant).size > 0 &&
+                    vv_space_place_name(telling->tenant).size == telling->tenant.size;
+    enum vv_status status =
+        is_news && is_class ? tell_around(fleet, number, false, telling->error) : VV_OK;
+    if (is_news && status == VV_OK) {
+        status = tell(telling, VV_TOLD_TENANT, 0);
+    }
     if (is_news && status == VV_OK) {
         pthread_mutex_lock(&fleet->lock);
         *vv_known_tenant(&fleet->known, number) = present;
@@ -90,6 +142,12 @@ static enum vv_status tell_measurement(struct telling *telling, uint32_t number)
     }
     telling->tenant = vv_registry_tenant_name(
         fleet->registry, vv_registry_measurement_tenant(fleet->registry, number));
+    if (!vv_registry_is_placed(fleet->registry, number)) {
+        return VV_OK; /* it is told when that is agreed on (classes.c) */
+    }
+    uint32_t place = vv_registry_place(fleet->registry, number);
+    telling->content.class_name =
+        vv_space_class_name(vv_registry_tenant_name(fleet->registry, place));
     pthread_mutex_lock(&fleet->lock);
     bool *known = vv_known_measurement(&fleet->known, number);
     bool is_news = known && !*known;

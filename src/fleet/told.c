@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The form of what is told, version 1; of tenants 2 of those that want something done with late
- * points, and 3 of those that are whole from some time on only.
+ * points, 3 of those that are whole from some time on only, and 4 of classes; of measurements 2 of
+ * those that are in a class.
  * Integers are varints unless their size is named, signed ones
  * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
  *
  *   u8 form, then by kind:
  *   tenant       retention in ns (signed), u64 stamp of the retention; form 2: late points
  *                (vv_late_pack), u64 stamp of that; form 3: these, and from when on it is whole
- *                in ns (signed), how long what is older lives in ns (signed)
- *   measurement  nothing
+ *                in ns (signed), how long what is older lives in ns (signed); form 4: these,
+ *                patterns, u64 stamp of them
+ *   measurement  form 2: name of the class
  *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
  *                u64 stamp of the description, description
  *   source       u8 flags: 1 when the id is the whole tag set
@@ -20,6 +22,8 @@
  * swept), from in ns (signed), to in ns (signed), u64 stamp, of a measurement or a metric the
  *                measurement's name, of a metric its field and u8 type
  *
+ *   heard        nothing
+ *
  * Nothing may follow. `item` is 0 but for tags, plans and markers.
  */
 #include "fleet/told.h"
@@ -27,6 +31,8 @@
 #define FORM_PLAIN     1
 #define FORM_LATE      2 /* tenants only */
 #define FORM_WHOLE     3 /* tenants only */
+#define FORM_CLASS     4 /* tenants only */
+#define FORM_PLACED    2 /* measurements only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
 #define MARKER_MIN     12
@@ -58,8 +64,14 @@ static void encode_plans(const struct vv_told_content *content, struct vv_buffer
 static uint8_t form_of(const struct vv_told_content *content)
 {
     bool has_late = vv_late_pack(content->late) > 0 || content->late_stamp > 0;
+    if (content->kind == VV_TOLD_MEASUREMENT && content->class_name.size > 0) {
+        return FORM_PLACED;
+    }
     if (content->kind != VV_TOLD_TENANT) {
         return FORM_PLAIN;
+    }
+    if (content->patterns_stamp > 0) {
+        return FORM_CLASS;
     }
     return content->whole.from > 0 ? FORM_WHOLE : has_late ? FORM_LATE : FORM_PLAIN;
 }
@@ -75,6 +87,10 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
     if (form_of(content) >= FORM_WHOLE) {
         vv_buffer_zigzag(buffer, content->whole.from);
         vv_buffer_zigzag(buffer, content->whole.kept_ns);
+    }
+    if (form_of(content) >= FORM_CLASS) {
+        vv_buffer_sized(buffer, content->patterns);
+        vv_buffer_u64(buffer, content->patterns_stamp);
     }
 }
 
@@ -107,6 +123,11 @@ void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buf
         encode_tenant(content, buffer);
         break;
     case VV_TOLD_MEASUREMENT:
+        if (content->class_name.size > 0) {
+            vv_buffer_sized(buffer, content->class_name);
+        }
+        break;
+    case VV_TOLD_HEARD:
         break;
     case VV_TOLD_METRIC:
         vv_buffer_u8(buffer, (uint8_t)content->type);
@@ -151,9 +172,17 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
         out->whole.from = vv_reader_zigzag(reader);
         out->whole.kept_ns = vv_reader_zigzag(reader);
     }
-    return out->retention_ns >= 0 && out->retention_stamp <= VV_TOLD_STAMP_MAX &&
-           vv_late_is_good(out->late) && out->late_stamp <= VV_TOLD_STAMP_MAX &&
-           vv_whole_is_good(out->whole);
+    out->patterns = form >= FORM_CLASS ? vv_reader_sized(reader) : (struct vv_str){"", 0};
+    out->patterns_stamp = form >= FORM_CLASS ? vv_reader_u64(reader) : 0;
+    return out->patterns_stamp <= VV_TOLD_STAMP_MAX && out->retention_ns >= 0 &&
+           out->retention_stamp <= VV_TOLD_STAMP_MAX && vv_late_is_good(out->late) &&
+           out->late_stamp <= VV_TOLD_STAMP_MAX && vv_whole_is_good(out->whole);
+}
+
+static bool read_measurement(struct vv_reader *reader, uint8_t form, struct vv_told_content *out)
+{
+    out->class_name = form >= FORM_PLACED ? vv_reader_sized(reader) : (struct vv_str){"", 0};
+    return form == FORM_PLAIN || vv_space_is_class_name(out->class_name);
 }
 
 static bool read_metric(struct vv_reader *reader, struct vv_str name, struct vv_told_content *out)
@@ -251,7 +280,7 @@ static bool read_content(struct vv_reader *reader, uint8_t form, const struct vv
     case VV_TOLD_TENANT:
         return !named && told->item == 0 && read_tenant(reader, form, out);
     case VV_TOLD_MEASUREMENT:
-        return named && told->item == 0;
+        return named && told->item == 0 && read_measurement(reader, form, out);
     case VV_TOLD_METRIC:
         return named && told->item == 0 && read_metric(reader, told->name, out);
     case VV_TOLD_SOURCE:
@@ -262,6 +291,9 @@ static bool read_content(struct vv_reader *reader, uint8_t form, const struct vv
         return named && read_plans(reader, told->item, out);
     case VV_TOLD_MARKERS:
         return named && told->item >= 0 && read_markers(reader, out);
+    case VV_TOLD_HEARD:
+        return !named && told->item == 0 && vv_space_class_name(told->tenant).size > 0 &&
+               vv_space_place_name(told->tenant).size == told->tenant.size;
     }
     return false;
 }
@@ -273,8 +305,10 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    uint8_t form_max = told->kind == VV_TOLD_TENANT ? FORM_WHOLE : FORM_PLAIN;
-    if (told->kind > VV_TOLD_MARKERS || form > form_max) {
+    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_CLASS
+                       : told->kind == VV_TOLD_MEASUREMENT ? FORM_PLACED
+                                                           : FORM_PLAIN;
+    if (told->kind > VV_TOLD_HEARD || form > form_max) {
         return vv_error_set(error, VV_NEWER,
                             "node %u tells of kind %u in form %u, which this program does not "
                             "know: use a newer program on all nodes",

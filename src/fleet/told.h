@@ -13,13 +13,14 @@
 /* Values are part of the format. */
 enum vv_told_kind {
     VV_TOLD_TENANT = 1,      /* name: ""; its retention, what it wants with late points,
-                                from when on it is whole */
-    VV_TOLD_MEASUREMENT = 2, /* name: the measurement's */
+                                from when on it is whole; what a class takes */
+    VV_TOLD_MEASUREMENT = 2, /* name: the measurement's; which class it is in */
     VV_TOLD_METRIC = 3,      /* name: measurement.field; type, unit, description */
     VV_TOLD_SOURCE = 4,      /* name: its id */
     VV_TOLD_TAGS = 5,        /* name: its id; item: from_ns; a version of its tags */
     VV_TOLD_PLAN = 6,        /* name: its id; item: from_ns; a plan, with those before it */
     VV_TOLD_MARKERS = 7,     /* name: its id; item: 0, 1 …; what of it is deleted, in parts */
+    VV_TOLD_HEARD = 8,       /* tenant: a class; the node that tells it knows that one */
 };
 
 /* No value is larger. */
@@ -44,8 +45,11 @@ struct vv_told_content {
     struct vv_late late;
     vv_stamp late_stamp;
     struct vv_whole whole;
-    enum vv_value_type type; /* metric */
-    size_t measurement_size; /* how much of the name is the measurement's */
+    struct vv_str patterns; /* likewise, of a class */
+    vv_stamp patterns_stamp;
+    struct vv_str class_name; /* measurement; size 0: it is in its tenant */
+    enum vv_value_type type;  /* metric */
+    size_t measurement_size;  /* how much of the name is the measurement's */
     struct vv_described described;
     bool canonical; /* source, plan, markers */
     size_t n;       /* tags, plans, markers */

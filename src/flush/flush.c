@@ -513,7 +513,10 @@ static enum vv_status use_names(struct flush *flush, uint32_t source, uint32_t m
     uint32_t tenant = vv_registry_source_tenant(flush->options->registry, source);
     struct vv_tiers tiers = vv_registry_tiers(flush->options->registry, tenant);
     uint32_t late = vv_registry_late_space(flush->options->registry, tenant);
-    enum vv_status status = vv_fleet_use(fleet, VV_REGISTRY_TENANT, tenant, flush->error);
+    enum vv_status status = vv_fleet_check_place(fleet, measurement, flush->error);
+    if (status == VV_OK) {
+        status = vv_fleet_use(fleet, VV_REGISTRY_TENANT, tenant, flush->error);
+    }
     if (status == VV_OK && late != VV_REGISTRY_NONE) {
         status = vv_fleet_use(fleet, VV_REGISTRY_TENANT, late, flush->error);
     }

@@ -32,6 +32,9 @@ void vv_write_classes(struct vv_registry *registry, uint32_t tenant, struct vv_b
         write_measurements(registry, classes[i], body);
         vv_write_retention(body, vv_registry_retention(registry, classes[i]));
         vv_write_tiers(registry, classes[i], body);
+        if (!vv_registry_class_is_ready(registry, classes[i])) {
+            vv_buffer_text(body, ",\"ready\":false");
+        }
         vv_buffer_text(body, i == 0 ? "}}" : "}");
     }
 }
@@ -99,13 +102,18 @@ static enum vv_status parse_class(json_t *object, struct vv_class_wish *wish,
 
 /* ---- changing ---- */
 
-static void note_effect(struct vv_str class, const struct vv_class_effect *effect,
-                        struct vv_buffer *notes)
+static void add_note(const struct vv_buffer *text, struct vv_buffer *notes)
+{
+    if (vv_buffer_status(text) == VV_OK) {
+        vv_buffer_text(notes, notes->size > 0 ? "," : "");
+        vv_json_text(notes, (struct vv_str){(const char *)text->data, text->size});
+    }
+}
+
+static void note_elsewhere(struct vv_str class, const struct vv_class_effect *effect,
+                           struct vv_buffer *notes)
 {
     struct vv_buffer text = {0};
-    if (effect->elsewhere == 0) {
-        return;
-    }
     vv_buffer_format(&text,
                      "class %.*s: %" PRIu64 " of the tenant's measurements had their first point "
                      "before and stay where they are: ",
@@ -115,10 +123,27 @@ static void note_effect(struct vv_str class, const struct vv_class_effect *effec
         vv_buffer_str(&text, effect->examples[i]);
     }
     vv_buffer_text(&text, effect->elsewhere > VV_CLASS_EXAMPLES ? ", …" : "");
-    if (vv_buffer_status(&text) == VV_OK) {
-        vv_buffer_text(notes, notes->size > 0 ? "," : "");
-        vv_json_text(notes, (struct vv_str){(const char *)text.data, text.size});
+    if (effect->undecided > 0) {
+        vv_buffer_format(&text,
+                         " (nothing of %" PRIu64
+                         " of them is stored yet: one of which another node "
+                         "stores something first may come to lie in the class)",
+                         effect->undecided);
     }
+    add_note(&text, notes);
+    vv_buffer_deinit(&text);
+}
+
+static void note_awaited(struct vv_str class, struct vv_buffer *notes)
+{
+    struct vv_buffer text = {0};
+    vv_buffer_format(
+        &text,
+        "class %.*s: it takes nothing before all nodes have said that they know it, as "
+        "a rule some seconds later; GET /api/v1/tenants shows \"ready\": false until "
+        "then, and what comes before stays in the tenant",
+        VV_STR_ARG(class));
+    add_note(&text, notes);
     vv_buffer_deinit(&text);
 }
 
@@ -133,8 +158,11 @@ static enum vv_status apply_class(struct vv_engine *engine, struct vv_str tenant
     if (status == VV_OK) {
         status = vv_engine_set_class(engine, tenant, &wish, &effect, error);
     }
-    if (status == VV_OK) {
-        note_effect(name, &effect, notes);
+    if (status == VV_OK && effect.elsewhere > 0) {
+        note_elsewhere(name, &effect, notes);
+    }
+    if (status == VV_OK && effect.is_awaited) {
+        note_awaited(name, notes);
     }
     vv_buffer_deinit(&patterns);
     return status;
@@ -186,6 +214,7 @@ enum vv_status vv_check_classes(struct vv_registry *registry, struct vv_str tena
     bool is_known = vv_registry_tenant(registry, tenant, false, &number, &ignored) == VV_OK;
     number = is_known ? number : VV_REGISTRY_NONE;
     size_t n = is_known ? vv_registry_classes(registry, number, known) : 0;
+    size_t n_new = 0;
     const char *name = NULL;
     json_t *object = NULL;
     json_object_foreach(classes, name, object)
@@ -196,14 +225,14 @@ enum vv_status vv_check_classes(struct vv_registry *registry, struct vv_str tena
         if (status != VV_OK) {
             return refuse(class, 0, status, error);
         }
-        n += is_new;
+        n_new += is_new;
     }
-    return n <= VV_CLASSES_OF_TENANT_MAX
+    return n_new == 0 || n + n_new <= VV_CLASSES_SET_MAX
                ? VV_OK
                : vv_error_set(error, VV_TOO_LARGE,
                               "a tenant has %d classes at most, and with these it would have %zu: "
                               "give some of them more measurements",
-                              VV_CLASSES_OF_TENANT_MAX, n);
+                              VV_CLASSES_SET_MAX, n + n_new);
 }
 
 enum vv_status vv_apply_classes(struct vv_engine *engine, struct vv_str tenant, json_t *classes,

@@ -30,7 +30,8 @@ static void write_regions(const struct vv_region *regions, size_t n, struct vv_b
 {
     static const char *const states[] = {[VV_REGION_UNKNOWN] = "unknown",
                                          [VV_REGION_ABSENT] = "absent",
-                                         [VV_REGION_READABLE] = "readable"};
+                                         [VV_REGION_READABLE] = "readable",
+                                         [VV_REGION_IN_PART] = "in_part"};
     vv_buffer_text(body, ",\n\"regions\":[");
     for (size_t i = 0; i < n; i++) {
         vv_buffer_format(body, "%s{\"region\":\"%s\",\"self\":%s,\"state\":\"%s\"}",

@@ -123,7 +123,8 @@ static enum vv_status look_at_head(struct vv_result *result, struct vv_error *er
         !vv_registry_source_times(context->registry, source, &first, &last) ||
         !vv_head_series_times(context->head, source, measurement, &head_first, &head_last) ||
         head_last < last || head_last < result->from || head_last >= result->to ||
-        head_last < vv_scan_oldest(context, vv_registry_place(context->registry, measurement))) {
+        head_last < vv_scan_oldest_of(context, measurement,
+                                      vv_registry_place(context->registry, measurement))) {
         return VV_OK;
     }
     struct vv_rows rows = {0};
@@ -160,7 +161,7 @@ static enum vv_status begin_look(struct vv_result *result, struct vv_error *erro
     }
     bool certain = answer->n_found == answer->n;
     struct vv_scan_options options = {
-        .place = vv_result_place(result, &metrics[answer->first]),
+        .place = metrics[answer->first].place,
         .source = selection->sources[answer->source],
         .measurement = metrics[answer->first].measurement,
         .metrics = answer->metrics + answer->first,

@@ -249,7 +249,7 @@ static enum vv_status open_source(struct vv_group_walk *walk)
         range = walk->gaps[walk->gap];
     }
     const struct vv_feed_options options = {
-        .place = vv_result_place(result, walk->options.metric),
+        .place = walk->options.metric->place,
         .source = walk->options.sources[walk->source],
         .metric = walk->options.metric,
         .from = range.from,

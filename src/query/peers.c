@@ -50,7 +50,7 @@ static void note_all(const struct vv_peer *peers, size_t n, struct vv_result_fac
         if (region == 0) {
             note_neighbour(&peers[i], facts);
         } else if (region < facts->n_regions &&
-                   facts->regions[region].state == VV_REGION_READABLE) {
+                   facts->regions[region].state >= VV_REGION_READABLE) {
             note_far(&peers[i], &lives[region], &facts->regions[region]);
         }
     }
@@ -61,7 +61,11 @@ static size_t read_regions(const struct vv_query_context *context,
 {
     struct vv_store *store = context->store;
     const struct vv_shared_ops *shared = store->ops->shared;
-    return shared && shared->regions ? shared->regions(store, regions_out) : 0;
+    size_t n = shared && shared->regions ? shared->regions(store, regions_out) : 0;
+    if (n > 0 && context->regions_in_part) {
+        vv_regions_note_parts(regions_out, n, context->regions_in_part(context->whole_context));
+    }
+    return n;
 }
 
 static void note_regions(const struct vv_query_context *context, struct vv_result_facts *facts)

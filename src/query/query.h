@@ -36,6 +36,9 @@ struct vv_query_context {
      * expired, though it would be kept now. Any thread. NULL: retentions say it. */
     int64_t (*whole_from)(void *whole_context, uint32_t number);
     void *whole_context;
+    /* Of which other regions (a bit by number) a part is in no answer. Any thread. NULL: of none.
+     */
+    uint32_t (*regions_in_part)(void *whole_context);
 };
 
 struct vv_query_limits {

@@ -99,8 +99,8 @@ VV_MUST_CHECK enum vv_status vv_result_choose_step(struct vv_result *result,
  * what is asked for cannot be had. */
 VV_MUST_CHECK enum vv_status vv_result_choose_routes(struct vv_result *result,
                                                      struct vv_error *error);
-/* Where a metric's points lie, and its route. */
-uint32_t vv_result_place(const struct vv_result *result, const struct vv_metric_info *metric);
+/* The route of a metric, for the place that it had when it was found: one on which nodes agree only
+ * later has no records of it before, so that points are left to scans, which look again. */
 const struct vv_route *vv_result_route(const struct vv_result *result,
                                        const struct vv_metric_info *metric);
 

@@ -135,21 +135,16 @@ enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error
     enum vv_status status =
         selection->n_metrics == 0 ? add_route(result, result->tenant, &steps, error) : VV_OK;
     for (size_t i = 0; i < selection->n_metrics && status == VV_OK; i++) {
-        uint32_t place = vv_result_place(result, &selection->metrics[i]);
+        uint32_t place = selection->metrics[i].place;
         status = find(result, place) ? VV_OK : add_route(result, place, &steps, error);
     }
     return status;
 }
 
-uint32_t vv_result_place(const struct vv_result *result, const struct vv_metric_info *metric)
-{
-    return vv_registry_place(result->context.registry, metric->measurement);
-}
-
 const struct vv_route *vv_result_route(const struct vv_result *result,
                                        const struct vv_metric_info *metric)
 {
-    const struct vv_result_route *found = find(result, vv_result_place(result, metric));
+    const struct vv_result_route *found = find(result, metric->place);
     vv_invariant(found);
     return &found->route;
 }

@@ -4,6 +4,7 @@
 #include "query/scan_private.h"
 
 #include "query/words.h"
+#include "registry/shared.h"
 
 #include <stdlib.h>
 
@@ -31,6 +32,24 @@ struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t 
     return (struct vv_window){first, last < INT64_MAX ? last + 1 : last};
 }
 
+/* Where it lies may not be agreed on yet. */
+int64_t vv_scan_oldest_of(const struct vv_query_context *context, uint32_t measurement,
+                          uint32_t place)
+{
+    struct vv_registry *registry = context->registry;
+    uint32_t places[VV_PLACES_MAX];
+    int64_t oldest = vv_scan_oldest(context, place);
+    size_t n = 0;
+    if (!vv_registry_is_placed(registry, measurement)) {
+        n = vv_registry_places(registry, vv_registry_owner(registry, place), places);
+    }
+    for (size_t i = 0; i < n; i++) {
+        int64_t other = vv_scan_oldest(context, places[i]);
+        oldest = other < oldest ? other : oldest;
+    }
+    return oldest;
+}
+
 static struct vv_window clip_to_source(const struct vv_query_context *context,
                                        const struct vv_scan_options *options)
 {
@@ -40,7 +59,9 @@ static struct vv_window clip_to_source(const struct vv_query_context *context,
     }
     struct vv_window range =
         vv_window_intersect((struct vv_window){options->from, options->to}, known);
-    int64_t oldest = vv_scan_oldest(context, options->place);
+    uint32_t place = vv_registry_place(context->registry, options->measurement);
+    place = place == VV_REGISTRY_NONE ? options->place : place;
+    int64_t oldest = vv_scan_oldest_of(context, options->measurement, place);
     range.from = range.from > oldest ? range.from : oldest;
     return range;
 }
@@ -63,11 +84,7 @@ enum vv_status vv_scan_open(const struct vv_query_context *context,
         return VV_NO_MEMORY;
     }
     scan->left = clip_to_source(context, options);
-    scan->n_lanes = vv_registry_plan_regions(context->registry);
-    for (uint8_t region = 0; region < scan->n_lanes; region++) {
-        scan->lanes[region].tenant = options->place;
-        scan->lanes[region].region = region;
-    }
+    vv_scan_begin_lanes(scan, options->place);
     scan->width =
         options->few ? 1 : VV_SCAN_WIDTH_MAX; /* rounded up to a span where one is known */
     *scan_out = scan;

@@ -46,6 +46,10 @@ VV_MUST_CHECK enum vv_status vv_scan_next(struct vv_scan *scan, const struct vv_
 /* Points before this time are not shown: the place's retention hides them, though they may still
  * be on disk, since whole eras go later. */
 int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place);
+/* Of a measurement that is taken to lie there: where that is not agreed on, of all places that it
+ * may come to lie in the one that is kept longest counts. */
+int64_t vv_scan_oldest_of(const struct vv_query_context *context, uint32_t measurement,
+                          uint32_t place);
 
 /* From the source's first to its last time, as far as this node knows. */
 struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source);

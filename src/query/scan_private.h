@@ -4,8 +4,10 @@
  *
  * A scan has a lane for each region of which plans are known, the own one as the first, and one
  * more of each for the place's late points, where they are kept apart: looked for after the head,
- * as what it had may have gone there. Regions have buckets and spans of their own; a window is the
- * same for all lanes, and what they have in it is merged, with the head, by stamps.
+ * as what it had may have gone there. Where nodes agree on a measurement's place only when its
+ * first points are flushed, all lanes begin anew when it is another one. Regions have buckets and
+ * spans of their own; a window is the same for all lanes, and what they have in it is merged, with
+ * the head, by stamps.
  *
  * What makes a scan safe beside flushes and seals, for each window: the head is read FIRST, then
  * the source's plans, then the store. A row that was acknowledged before is in the head at the
@@ -85,6 +87,8 @@ static inline int64_t vv_window_length(struct vv_window window)
     return length < VV_SCAN_WIDTH_MAX ? (int64_t)length : VV_SCAN_WIDTH_MAX;
 }
 
+/* Of the place, with what is known of none: one for each region. */
+void vv_scan_begin_lanes(struct vv_scan *scan, uint32_t place);
 /* The next window, of what is left; VV_DONE when nothing can be there. */
 VV_MUST_CHECK enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *error);
 /* Gives the merge all that head and store have in the window. VV_TOO_LARGE when it is too much. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The windows of a scan: which comes next, and what head and store have in it. */
 #include "query/scan_private.h"
+#include "registry/shared.h"
 
 #define OPENED_SHARE 2 /* of the scan's memory for opened pieces */
 
@@ -61,6 +62,28 @@ void vv_scan_expect_all(struct vv_scan *scan)
     }
 }
 
+void vv_scan_begin_lanes(struct vv_scan *scan, uint32_t place)
+{
+    scan->options.place = place;
+    scan->n_lanes = vv_registry_plan_regions(scan->context->registry);
+    for (uint8_t region = 0; region < scan->n_lanes; region++) {
+        scan->lanes[region] = (struct vv_lane){.tenant = place, .region = region};
+    }
+}
+
+/* Where what the head had has gone is known to who looks behind it. */
+static void note_place(struct vv_scan *scan)
+{
+    uint32_t place = vv_registry_place(scan->context->registry, scan->options.measurement);
+    if (place != scan->options.place && place != VV_REGISTRY_NONE) {
+        vv_scan_begin_lanes(scan, place);
+    }
+    if (place != VV_REGISTRY_NONE && vv_registry_is_shared(scan->context->registry)) {
+        int64_t oldest = vv_scan_oldest_of(scan->context, scan->options.measurement, place);
+        scan->left.from = scan->left.from > oldest ? scan->left.from : oldest;
+    }
+}
+
 /* Asks the store where it has any, before it reads: few sources have late points. */
 static void note_late_lane(struct vv_scan *scan)
 {
@@ -83,6 +106,7 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
     while (!vv_window_is_empty(scan->left)) {
         struct vv_outlook outlook;
         enum vv_status status = vv_scan_look_at_head(scan);
+        note_place(scan);
         note_late_lane(scan);
         status = status == VV_OK ? look(scan, &outlook, error) : status;
         if (status != VV_OK) {
@@ -137,6 +161,7 @@ static enum vv_status try_window(struct vv_scan *scan, bool *held_out, struct vv
     if (status == VV_OK) {
         status = vv_scan_add_head(scan);
     }
+    note_place(scan);
     note_late_lane(scan);
     for (size_t i = 0; i < scan->n_lanes && status == VV_OK; i++) {
         status = vv_scan_add_lane(scan, &scan->lanes[i], error);

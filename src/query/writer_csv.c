@@ -281,7 +281,13 @@ static void write_regions(struct vv_writer *writer, struct vv_buffer *buffer,
         if (region->state == VV_REGION_ABSENT) {
             vv_buffer_format(buffer, "# data of region %s is not kept in this data centre\n",
                              region->name);
-        } else if (region->was_heard) {
+            continue;
+        }
+        if (region->state == VV_REGION_IN_PART) {
+            vv_buffer_format(buffer, "# data of region %s that is in classes is not read here\n",
+                             region->name);
+        }
+        if (region->was_heard) {
             int size = (int)vv_time_write(&writer->times, region->heard_until_ns, time);
             vv_buffer_format(buffer, "# region %s was heard until %.*s\n", region->name, size,
                              time);

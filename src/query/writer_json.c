@@ -285,6 +285,7 @@ static const char *const region_states[] = {
     [VV_REGION_UNKNOWN] = "unknown",
     [VV_REGION_ABSENT] = "absent",
     [VV_REGION_READABLE] = "readable",
+    [VV_REGION_IN_PART] = "in_part",
 };
 
 static void write_regions(struct vv_writer *writer, struct vv_buffer *buffer,

@@ -42,6 +42,47 @@ size_t vv_registry_classes(struct vv_registry *registry, uint32_t tenant,
     return n;
 }
 
+/* Under the tenants' lock. Whoever is asked for the tenant's classes from now on knows of it. */
+void vv_class_count(struct vv_registry *registry, struct vv_str name)
+{
+    if (vv_space_class_name(name).size == 0) {
+        return;
+    }
+    atomic_store_explicit(&registry->has_classes, true, memory_order_release);
+    uint32_t tenant = vv_tenant_find(registry, vv_space_tenant_name(name));
+    struct vv_tenant *owner = tenant != VV_REGISTRY_NONE ? vv_tenant_at(registry, tenant) : NULL;
+    if (!owner) {
+        atomic_store_explicit(&registry->has_stray_classes, true, memory_order_release);
+        return;
+    }
+    bool is_class = vv_space_place_name(name).size == name.size;
+    atomic_fetch_add_explicit(&owner->n_classes, is_class, memory_order_relaxed);
+    atomic_store_explicit(&owner->may_have_classes, true, memory_order_release);
+}
+
+static uint32_t count_of(struct vv_registry *registry, uint32_t tenant)
+{
+    struct vv_tenant *owner = vv_tenant_at(registry, tenant);
+    return owner ? atomic_load_explicit(&owner->n_classes, memory_order_acquire) : 0;
+}
+
+bool vv_registry_may_have_classes(struct vv_registry *registry, uint32_t tenant)
+{
+    struct vv_tenant *owner = vv_tenant_at(registry, tenant);
+    return (owner && atomic_load_explicit(&owner->may_have_classes, memory_order_acquire)) ||
+           atomic_load_explicit(&registry->has_stray_classes, memory_order_acquire);
+}
+
+bool vv_registry_has_classes(struct vv_registry *registry)
+{
+    return atomic_load_explicit(&registry->has_classes, memory_order_acquire);
+}
+
+uint32_t vv_registry_class_count(struct vv_registry *registry)
+{
+    return atomic_load_explicit(&registry->n_linked, memory_order_acquire);
+}
+
 void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t number)
 {
     struct vv_tenant *linked = vv_tenant_at(registry, number);
@@ -53,6 +94,7 @@ void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t numbe
     linked->class_next = first_of(owner);
     atomic_store_explicit(&linked->owner, tenant + 1, memory_order_release);
     atomic_store_explicit(&owner->class_first, number + 1, memory_order_release);
+    atomic_fetch_add_explicit(&registry->n_linked, 1, memory_order_release);
 }
 
 enum vv_status vv_class_check_name(struct vv_str name, struct vv_error *error)
@@ -64,12 +106,11 @@ enum vv_status vv_class_check_name(struct vv_str name, struct vv_error *error)
                               VV_CLASS_NAME_MAX);
 }
 
-enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t tenant,
-                                      struct vv_str name, int64_t retention_ns, uint32_t *class_out,
-                                      struct vv_error *error)
+static enum vv_status find_or_make(struct vv_registry *registry, uint32_t tenant,
+                                   struct vv_str name, int64_t retention_ns, uint32_t *class_out,
+                                   struct vv_error *error)
 {
     char room[VV_SPACE_NAME_MAX];
-    uint32_t known[VV_CLASSES_OF_TENANT_MAX];
     *class_out = vv_registry_class(registry, tenant, name);
     if (*class_out != VV_REGISTRY_NONE) {
         return VV_OK;
@@ -78,13 +119,42 @@ enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t ten
     if (status != VV_OK) {
         return status;
     }
-    if (vv_registry_classes(registry, tenant, known) == VV_CLASSES_OF_TENANT_MAX) {
-        return vv_error_set(error, VV_TOO_LARGE,
-                            "a tenant has %d classes at most: give one of them more measurements",
+    if (count_of(registry, tenant) >= VV_CLASSES_OF_TENANT_MAX) {
+        return vv_error_set(error, VV_TOO_LARGE, "a tenant has %d classes at most",
                             VV_CLASSES_OF_TENANT_MAX);
     }
     struct vv_str full = place_name(vv_registry_tenant_name(registry, tenant), name, room);
     return vv_tenant_make(registry, full, retention_ns, class_out, error);
+}
+
+enum vv_status vv_registry_make_class(struct vv_registry *registry, uint32_t tenant,
+                                      struct vv_str name, int64_t retention_ns, uint32_t *class_out,
+                                      struct vv_error *error)
+{
+    enum vv_status status = find_or_make(registry, tenant, name, retention_ns, class_out, error);
+    if (status == VV_OK) { /* of two nodes that make it the later one has chosen */
+        vv_retention_begin(registry, *class_out, retention_ns);
+    }
+    return status;
+}
+
+enum vv_status vv_registry_learn_class(struct vv_registry *registry, uint32_t tenant,
+                                       struct vv_str name, uint32_t *class_out,
+                                       struct vv_error *error)
+{
+    return find_or_make(registry, tenant, name, 0, class_out, error);
+}
+
+bool vv_registry_class_is_told(struct vv_registry *registry, uint32_t number)
+{
+    int64_t retention_ns;
+    vv_stamp stamp;
+    vv_registry_stamped_retention(registry, number, &retention_ns, &stamp);
+    struct vv_str name = vv_registry_tenant_name(registry, number);
+    bool is_class =
+        vv_space_class_name(name).size > 0 && vv_space_place_name(name).size == name.size;
+    return !is_class || stamp > 0 || retention_ns > 0 ||
+           vv_registry_class_patterns(registry, number).size > 0;
 }
 
 /* ---- patterns ---- */
@@ -155,6 +225,18 @@ static size_t fit_of(struct vv_str pattern, struct vv_str name)
     return fits ? said + 1 : 0;
 }
 
+bool vv_registry_class_is_ready(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_tenant *place = vv_tenant_at(registry, number);
+    return !vv_registry_is_shared(registry) ||
+           (place && atomic_load_explicit(&place->is_ready, memory_order_acquire));
+}
+
+void vv_registry_set_class_ready(struct vv_registry *registry, uint32_t number)
+{
+    atomic_store_explicit(&vv_tenant_at(registry, number)->is_ready, true, memory_order_release);
+}
+
 uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name)
 {
     uint32_t best = tenant;
@@ -186,6 +268,19 @@ enum vv_status vv_class_keep_patterns(struct vv_registry *registry, uint32_t num
     return VV_OK;
 }
 
+/* Under the tenants' lock. */
+static enum vv_status set_patterns(struct vv_registry *registry, uint32_t number,
+                                   struct vv_str patterns, vv_stamp stamp)
+{
+    struct vv_tenant *place = vv_tenant_at(registry, number);
+    enum vv_status status = vv_class_keep_patterns(registry, number, patterns);
+    if (status == VV_OK) {
+        place->patterns_stamp = stamp;
+        vv_state_change(&place->state);
+    }
+    return status;
+}
+
 enum vv_status vv_registry_set_class_patterns(struct vv_registry *registry, uint32_t number,
                                               struct vv_str patterns, struct vv_error *error)
 {
@@ -198,20 +293,109 @@ enum vv_status vv_registry_set_class_patterns(struct vv_registry *registry, uint
         return status;
     }
     pthread_mutex_lock(&registry->tenants.lock);
-    status = vv_class_keep_patterns(registry, number, patterns);
-    if (status == VV_OK) {
-        vv_state_change(&place->state);
-    }
+    status = set_patterns(registry, number, patterns,
+                          vv_registry_stamp_above(registry, place->patterns_stamp));
     pthread_mutex_unlock(&registry->tenants.lock);
     return status == VV_OK ? VV_OK : vv_error_set(error, status, "out of memory: try again later");
+}
+
+struct vv_str vv_registry_stamped_patterns(struct vv_registry *registry, uint32_t number,
+                                           vv_stamp *stamp_out)
+{
+    struct vv_tenant *place = vv_tenant_at(registry, number);
+    struct vv_str patterns = {"", 0};
+    *stamp_out = 0;
+    if (place) {
+        pthread_mutex_lock(&registry->tenants.lock);
+        patterns = patterns_of(place);
+        *stamp_out = place->patterns_stamp;
+        pthread_mutex_unlock(&registry->tenants.lock);
+    }
+    return patterns;
+}
+
+static bool is_later(struct vv_str a, struct vv_str b)
+{
+    size_t shorter = a.size < b.size ? a.size : b.size;
+    int order = shorter > 0 ? memcmp(a.data, b.data, shorter) : 0;
+    return order != 0 ? order > 0 : a.size > b.size;
+}
+
+enum vv_status vv_registry_learn_patterns(struct vv_registry *registry, uint32_t number,
+                                          struct vv_str patterns, vv_stamp stamp,
+                                          struct vv_error *error)
+{
+    struct vv_tenant *place = vv_tenant_at(registry, number);
+    if (!place || !vv_class_patterns_are_good(patterns)) {
+        return vv_error_set(error, VV_INVALID, "what a class takes is damaged");
+    }
+    enum vv_status status = vv_registry_check_room(registry, error);
+    pthread_mutex_lock(&registry->tenants.lock);
+    bool is_newer = stamp > place->patterns_stamp ||
+                    (stamp == place->patterns_stamp && is_later(patterns, patterns_of(place)));
+    if (is_newer && status == VV_OK) {
+        status = set_patterns(registry, number, patterns, stamp);
+    }
+    pthread_mutex_unlock(&registry->tenants.lock);
+    return is_newer ? status : VV_OK;
 }
 
 /* ---- places ---- */
 
 uint32_t vv_registry_place(struct vv_registry *registry, uint32_t number)
 {
-    const struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    return measurement ? measurement->place : VV_REGISTRY_NONE;
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement ? atomic_load_explicit(&measurement->place, memory_order_acquire)
+                       : VV_REGISTRY_NONE;
+}
+
+bool vv_registry_is_placed(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement && atomic_load_explicit(&measurement->is_placed, memory_order_acquire);
+}
+
+bool vv_registry_set_place(struct vv_registry *registry, uint32_t number, uint32_t place)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (!measurement) {
+        return true;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    bool is_new = !atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
+    if (is_new) {
+        vv_measurement_place(registry, measurement, place, true);
+        vv_state_change(&measurement->state);
+    }
+    bool agrees = vv_registry_place(registry, number) == place;
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return agrees;
+}
+
+void vv_registry_want_place(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (measurement) {
+        atomic_store_explicit(&measurement->wants_place, true, memory_order_release);
+    }
+}
+
+bool vv_registry_wants_place(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement && atomic_load_explicit(&measurement->wants_place, memory_order_acquire);
+}
+
+uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from)
+{
+    bool has_any = atomic_load_explicit(&registry->n_unplaced, memory_order_relaxed) > 0;
+    uint32_t end = has_any ? vv_registry_measurement_count(registry) : 0;
+    for (uint32_t i = from; i < end; i++) {
+        if (vv_measurement_at(registry, i) && !vv_registry_is_placed(registry, i)) {
+            return i;
+        }
+    }
+    return VV_REGISTRY_NONE;
 }
 
 uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name)

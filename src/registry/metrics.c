@@ -78,8 +78,21 @@ static enum vv_status next_number(struct vv_registry *registry, const struct vv_
     return vv_registry_check_room(registry, error);
 }
 
+void vv_measurement_place(struct vv_registry *registry, struct vv_measurement *measurement,
+                          uint32_t place, bool is_placed)
+{
+    bool was_placed = atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
+    atomic_store_explicit(&measurement->place, place, memory_order_relaxed);
+    atomic_store_explicit(&measurement->is_placed, is_placed, memory_order_release);
+    if (was_placed != is_placed) {
+        atomic_fetch_add_explicit(&registry->n_unplaced, is_placed ? UINT32_MAX : 1,
+                                  memory_order_relaxed);
+    }
+}
+
 enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number, uint32_t tenant,
-                                  uint32_t place, struct vv_str name, uint64_t state)
+                                  uint32_t place, bool is_placed, struct vv_str name,
+                                  uint64_t state)
 {
     struct vv_objects *measurements = &registry->measurements;
     struct vv_measurement *measurement = vv_objects_room(measurements, number);
@@ -91,7 +104,8 @@ enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number,
         return VV_NO_MEMORY;
     }
     measurement->tenant = tenant;
-    measurement->place = place;
+    atomic_store_explicit(&measurement->is_placed, true, memory_order_relaxed);
+    vv_measurement_place(registry, measurement, place, is_placed);
     atomic_store_explicit(&measurement->state, state, memory_order_relaxed);
     atomic_store_explicit(&measurement->name, kept, memory_order_release);
     vv_objects_use(measurements, number);
@@ -112,7 +126,8 @@ static enum vv_status create_measurement(struct vv_registry *registry, uint32_t 
     enum vv_status status = next_number(registry, &registry->measurements, &number, error);
     if (status == VV_OK) {
         uint32_t place = vv_registry_match_class(registry, tenant, name);
-        status = vv_measurement_add(registry, number, tenant, place, name, 1 << 1);
+        bool is_placed = !vv_registry_is_shared(registry); /* else it is a wish, to be agreed on */
+        status = vv_measurement_add(registry, number, tenant, place, is_placed, name, 1 << 1);
     }
     *measurement_out = status == VV_OK ? number : VV_REGISTRY_NONE;
     return status;
@@ -307,6 +322,7 @@ void vv_registry_metric_info(struct vv_registry *registry, uint32_t number,
         .metric = number,
         .tenant = VV_REGISTRY_NONE,
         .measurement = VV_REGISTRY_NONE,
+        .place = VV_REGISTRY_NONE,
         .name = empty,
         .unit = empty,
         .description = empty,
@@ -315,6 +331,7 @@ void vv_registry_metric_info(struct vv_registry *registry, uint32_t number,
     if (metric) {
         info_out->tenant = metric->tenant;
         info_out->measurement = metric->measurement;
+        info_out->place = vv_registry_place(registry, metric->measurement);
         info_out->type = vv_metric_type(metric);
         info_out->name = vv_text_str(metric->name);
         info_out->unit = vv_text_str(atomic_load_explicit(&metric->unit, memory_order_acquire));

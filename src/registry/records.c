@@ -3,7 +3,8 @@
  * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
  * the form, version 2 of what nodes of one store have agreed on with stamps, version 3 of tenants
  * that want something done with late points, version 4 of classes, version 5 of those of
- * which not all was kept for the present retention, and version 2 of measurements that are in one.
+ * which not all was kept for the present retention, version 6 of classes that nodes share, and
+ * version 2 of measurements that are in one, 3 of those on whose place is not agreed yet.
  * Integers are varints, signed ones zigzag; a text is its size and its bytes. No checksum: who
  * keeps records has one.
  *
@@ -11,8 +12,8 @@
  *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
  *                form 3: late points (vv_late_pack), u64 stamp of that; from form 4 on: both,
  *                patterns; form 5: from when on it is whole in ns (signed), how long what is older
- *                lives in ns (signed)
- *   measurement  tenant, name; form 2: place
+ *                lives in ns (signed); form 6: these, u64 stamp of the patterns
+ *   measurement  tenant, name; forms 2 and 3: place
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
  *   source       see source_record.c
@@ -28,9 +29,11 @@
 #define FORM_PLAIN   1
 #define FORM_STAMPED 2 /* tenants and metrics only */
 #define FORM_PLACED  2 /* measurements only */
+#define FORM_GUESSED 3 /* measurements only */
 #define FORM_LATE    3 /* tenants only */
 #define FORM_CLASS   4 /* tenants only */
 #define FORM_WHOLE   5 /* tenants only */
+#define FORM_SHARED  6 /* tenants only */
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
@@ -54,11 +57,12 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     uint64_t late = atomic_load_explicit(&tenant->late, memory_order_relaxed);
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
-    uint8_t form = tenant->whole.from > 0 ? FORM_WHOLE
-                   : patterns.size > 0    ? FORM_CLASS
-                   : late || late_stamp   ? FORM_LATE
-                   : stamp                ? FORM_STAMPED
-                                          : FORM_PLAIN;
+    uint8_t form = tenant->patterns_stamp > 0 ? FORM_SHARED
+                   : tenant->whole.from > 0   ? FORM_WHOLE
+                   : patterns.size > 0        ? FORM_CLASS
+                   : late || late_stamp       ? FORM_LATE
+                   : stamp                    ? FORM_STAMPED
+                                              : FORM_PLAIN;
     encode_head(buffer, form, number, &tenant->state);
     vv_buffer_sized(buffer, vv_text_str(tenant->name));
     vv_buffer_zigzag(buffer, tenant->retention_ns);
@@ -76,6 +80,9 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
         vv_buffer_zigzag(buffer, tenant->whole.from);
         vv_buffer_zigzag(buffer, tenant->whole.kept_ns);
     }
+    if (form >= FORM_SHARED) {
+        vv_buffer_u64(buffer, tenant->patterns_stamp);
+    }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
     return version;
@@ -88,14 +95,21 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     if (!measurement) {
         return 0;
     }
-    bool is_placed = measurement->place != measurement->tenant;
-    encode_head(buffer, is_placed ? FORM_PLACED : FORM_PLAIN, number, &measurement->state);
+    pthread_mutex_lock(&registry->metrics.lock);
+    uint32_t place = atomic_load_explicit(&measurement->place, memory_order_relaxed);
+    bool is_placed = atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
+    uint8_t form = !is_placed                     ? FORM_GUESSED
+                   : place != measurement->tenant ? FORM_PLACED
+                                                  : FORM_PLAIN;
+    encode_head(buffer, form, number, &measurement->state);
     vv_buffer_varint(buffer, measurement->tenant);
     vv_buffer_sized(buffer, vv_text_str(measurement->name));
-    if (is_placed) {
-        vv_buffer_varint(buffer, measurement->place);
+    if (form >= FORM_PLACED) {
+        vv_buffer_varint(buffer, place);
     }
-    return vv_state_version(&measurement->state);
+    uint64_t version = vv_state_version(&measurement->state);
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return version;
 }
 
 static uint64_t encode_metric(struct vv_registry *registry, uint32_t number,
@@ -216,6 +230,7 @@ struct terms {
     uint64_t late;
     vv_stamp late_stamp;
     struct vv_str patterns; /* of a class */
+    vv_stamp patterns_stamp;
     struct vv_whole whole;
 };
 
@@ -232,6 +247,7 @@ static enum vv_status set_terms(struct vv_registry *registry, uint32_t number,
     atomic_store_explicit(&tenant->retention_stamp, terms->retention_stamp, memory_order_relaxed);
     atomic_store_explicit(&tenant->late, terms->late, memory_order_relaxed);
     atomic_store_explicit(&tenant->late_stamp, terms->late_stamp, memory_order_relaxed);
+    tenant->patterns_stamp = terms->patterns_stamp;
     tenant->whole = terms->whole;
     return VV_OK;
 }
@@ -252,6 +268,9 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
     if (head->form >= FORM_WHOLE) {
         terms.whole.from = vv_reader_zigzag(reader);
         terms.whole.kept_ns = vv_reader_zigzag(reader);
+    }
+    if (head->form >= FORM_SHARED) {
+        terms.patterns_stamp = vv_reader_u64(reader);
     }
     return terms;
 }
@@ -320,11 +339,16 @@ static enum vv_status apply_measurement(struct vv_registry *registry, const stru
         return damaged(error, "its name and number belong to different measurements");
     }
     if (!measurement) {
-        return vv_measurement_add(registry, number, tenant, place, name,
+        return vv_measurement_add(registry, number, tenant, place, head->form != FORM_GUESSED, name,
                                   head->version << 1 | SETTLED);
     }
-    if (measurement->place != place) {
+    bool agrees = head->form == FORM_GUESSED || !vv_registry_is_placed(registry, number) ||
+                  vv_registry_place(registry, number) == place;
+    if (!agrees) {
         return damaged(error, "it is in another class");
+    }
+    if (head->version > vv_state_version(&measurement->state)) {
+        vv_measurement_place(registry, measurement, place, head->form != FORM_GUESSED);
     }
     note_applied(&measurement->state, head->version);
     return VV_OK;
@@ -515,10 +539,10 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_WHOLE;
+        return FORM_SHARED;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
-        return FORM_PLACED;
+        return FORM_GUESSED;
     }
     return kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
 }

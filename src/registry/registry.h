@@ -136,10 +136,11 @@ void vv_registry_set_late(struct vv_registry *registry, uint32_t tenant, struct 
 
 /* ---- classes: see model/space.h ---- */
 
-#define VV_CLASSES_OF_TENANT_MAX    16
+#define VV_CLASSES_SET_MAX          16 /* a tenant that has as many gets no more … */
+#define VV_CLASSES_OF_TENANT_MAX    64 /* … but from nodes that set some at the same time */
 #define VV_PLACES_MAX               (1 + VV_CLASSES_OF_TENANT_MAX)
 #define VV_CLASS_PATTERNS_MAX       64
-#define VV_CLASS_PATTERNS_BYTES_MAX 16384
+#define VV_CLASS_PATTERNS_BYTES_MAX 15360
 
 /* A tenant's class of this name; VV_REGISTRY_NONE: there is none. */
 uint32_t vv_registry_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
@@ -164,8 +165,10 @@ VV_MUST_CHECK enum vv_status vv_class_check_name(struct vv_str name, struct vv_e
 /* The place that a new measurement of this name goes to: a class that names it, else the one that
  * says most of how it begins, else the tenant. Lock-free. */
 uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
-/* Where a measurement's points lie: fixed when it is made; VV_REGISTRY_NONE: there is no such one.
- * Lock-free. */
+/* Whether all nodes know it (shared.h); where there are no others, always. */
+bool vv_registry_class_is_ready(struct vv_registry *registry, uint32_t number);
+/* Where a measurement's points lie: fixed when it is made, or agreed on (shared.h);
+ * VV_REGISTRY_NONE: there is no such one. Lock-free. */
 uint32_t vv_registry_place(struct vv_registry *registry, uint32_t measurement);
 /* The same by name; also of one that is still to be made. */
 uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
@@ -210,6 +213,7 @@ struct vv_metric_info {
     uint32_t metric;
     uint32_t tenant;
     uint32_t measurement;
+    uint32_t place; /* of its points, as it was known then: see vv_registry_place */
     enum vv_value_type type;
     struct vv_str name;        /* measurement.field */
     struct vv_str unit;        /* "" if unset */

@@ -88,8 +88,12 @@ struct vv_tenant {
                                                tenant's; 0: not known yet */
     _Atomic uint8_t space;                  /* which one it is; VV_SPACES_ALL: a class */
     _Atomic uint32_t class_first;           /* of a tenant: the number of a class + 1, 0: none */
+    _Atomic uint32_t n_classes;             /* of a tenant: that are known, linked or not */
+    _Atomic bool may_have_classes;          /* something is known of one, or was */
     uint32_t class_next; /* of a class: the next one, likewise; set before it is linked */
     _Atomic(const struct vv_text *) patterns; /* of a class; NULL: "" */
+    vv_stamp patterns_stamp;                  /* 0: none; under the tenants' lock */
+    _Atomic bool is_ready;                    /* a class that all nodes know */
     struct vv_index index;
 };
 
@@ -97,7 +101,9 @@ struct vv_measurement {
     _Atomic(const struct vv_text *) name;
     vv_object_state state;
     uint32_t tenant;
-    uint32_t place; /* of its points: the tenant, or a class of it */
+    _Atomic uint32_t place;   /* of its points: the tenant, or a class of it */
+    _Atomic bool is_placed;   /* all nodes have agreed on that; set after it */
+    _Atomic bool wants_place; /* something of it is about to be stored */
     _Atomic(uint32_t) n_metrics;
 };
 
@@ -167,6 +173,11 @@ struct vv_registry {
     _Atomic size_t history_bytes;
     _Atomic uint64_t tag_values;
     _Atomic uint64_t tag_changes;
+
+    _Atomic uint32_t n_unplaced;    /* measurements */
+    _Atomic uint32_t n_linked;      /* classes */
+    _Atomic bool has_classes;       /* anything of one, of any tenant */
+    _Atomic bool has_stray_classes; /* whose tenant came later */
 
     struct vv_objects tenants;
     struct vv_objects measurements;
@@ -241,12 +252,19 @@ VV_MUST_CHECK enum vv_status vv_tenant_make(struct vv_registry *registry, struct
 void vv_tenant_link(struct vv_registry *registry, uint32_t number);
 /* classes.c: for the two above and for records. */
 void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t number);
+/* A tenant, space or class of this name is about to be seen. */
+void vv_class_count(struct vv_registry *registry, struct vv_str name);
+/* The retention of one that is made here, with a stamp; nothing when it has one. */
+void vv_retention_begin(struct vv_registry *registry, uint32_t number, int64_t retention_ns);
 bool vv_class_patterns_are_good(struct vv_str patterns);
 VV_MUST_CHECK enum vv_status vv_class_keep_patterns(struct vv_registry *registry, uint32_t number,
                                                     struct vv_str patterns);
 VV_MUST_CHECK enum vv_status vv_measurement_add(struct vv_registry *registry, uint32_t number,
-                                                uint32_t tenant, uint32_t place, struct vv_str name,
-                                                uint64_t state);
+                                                uint32_t tenant, uint32_t place, bool is_placed,
+                                                struct vv_str name, uint64_t state);
+/* Takes a place, under the kind's lock; the version stays: that is the caller's. */
+void vv_measurement_place(struct vv_registry *registry, struct vv_measurement *measurement,
+                          uint32_t place, bool is_placed);
 VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number,
                                            uint32_t measurement, struct vv_str field,
                                            enum vv_value_type type, uint64_t state,

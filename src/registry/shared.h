@@ -42,6 +42,45 @@ VV_MUST_CHECK enum vv_status vv_registry_learn_late(struct vv_registry *registry
                                                     struct vv_late late, vv_stamp stamp,
                                                     struct vv_error *error);
 
+/* What a class takes, and when that was set, as with the retention; of equal stamps the text that
+ * comes later counts. */
+struct vv_str vv_registry_stamped_patterns(struct vv_registry *registry, uint32_t number,
+                                           vv_stamp *stamp_out);
+VV_MUST_CHECK enum vv_status vv_registry_learn_patterns(struct vv_registry *registry,
+                                                        uint32_t number, struct vv_str patterns,
+                                                        vv_stamp stamp, struct vv_error *error);
+
+/* Whether the tenant has classes, or something was seen of one, settled or not: nodes agree on its
+ * new measurements then. For ever. Lock-free. */
+bool vv_registry_may_have_classes(struct vv_registry *registry, uint32_t tenant);
+/* The same of any tenant. */
+bool vv_registry_has_classes(struct vv_registry *registry);
+/* Of all tenants, those that were ever settled; it only grows. */
+uint32_t vv_registry_class_count(struct vv_registry *registry);
+/* As vv_registry_make_class, of one that others told of: how long it is kept for they tell, too. */
+VV_MUST_CHECK enum vv_status vv_registry_learn_class(struct vv_registry *registry, uint32_t tenant,
+                                                     struct vv_str name, uint32_t *class_out,
+                                                     struct vv_error *error);
+/* Whether it is known how long the class is kept for: not yet of one that is known by its name
+ * only.
+ */
+bool vv_registry_class_is_told(struct vv_registry *registry, uint32_t number);
+/* All nodes know the class, so that new measurements may go there, from now on. */
+void vv_registry_set_class_ready(struct vv_registry *registry, uint32_t number);
+
+/* Whether all nodes have agreed on the place of a measurement: before that nothing of it is stored,
+ * and vv_registry_place is a guess. A registry that is not shared places them as it makes them. */
+bool vv_registry_is_placed(struct vv_registry *registry, uint32_t measurement);
+/* It was agreed on: makes a new, unsettled version. False: another one was before, and stays. */
+VV_MUST_CHECK bool vv_registry_set_place(struct vv_registry *registry, uint32_t measurement,
+                                         uint32_t place);
+/* Something of it is about to be stored. Asked only as long as it has no place. */
+void vv_registry_want_place(struct vv_registry *registry, uint32_t measurement);
+bool vv_registry_wants_place(struct vv_registry *registry, uint32_t measurement);
+/* The first from this number on that has no place yet; VV_REGISTRY_NONE: there is none. Cheap then.
+ */
+uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from);
+
 /* From when on all that was written lives as long as the retention says: what is older may have
  * been put when that was a shorter one, or the tier was off. */
 struct vv_whole {

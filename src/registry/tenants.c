@@ -155,6 +155,7 @@ enum vv_status vv_tenant_add(struct vv_registry *registry, uint32_t number, stru
     atomic_store_explicit(&tenant->name, kept, memory_order_release);
     vv_objects_use(tenants, number);
     atomic_fetch_add_explicit(&tenants->live, !vv_space_is_name(name), memory_order_relaxed);
+    vv_class_count(registry, name);
     vv_names_add(&registry->tenant_names, name_hash(registry, name), number);
     vv_tenant_link(registry, number);
     return VV_OK;
@@ -486,6 +487,17 @@ void vv_registry_set_retention(struct vv_registry *registry, uint32_t number, in
     pthread_mutex_lock(&registry->tenants.lock);
     if (atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed) != retention_ns) {
         vv_stamp before = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
+        set_retention(tenant, retention_ns, vv_registry_stamp_above(registry, before));
+    }
+    pthread_mutex_unlock(&registry->tenants.lock);
+}
+
+void vv_retention_begin(struct vv_registry *registry, uint32_t number, int64_t retention_ns)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    pthread_mutex_lock(&registry->tenants.lock);
+    vv_stamp before = atomic_load_explicit(&tenant->retention_stamp, memory_order_relaxed);
+    if (before == 0 && vv_registry_is_shared(registry)) {
         set_retention(tenant, retention_ns, vv_registry_stamp_above(registry, before));
     }
     pthread_mutex_unlock(&registry->tenants.lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is made of one span: a block of runs, or a tier's unit. */
 #include "base/log.h"
+#include "registry/shared.h"
 #include "seal/minutes.h"
 #include "seal/seal_private.h"
 #include "tier/rollup.h"
@@ -336,8 +337,9 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
     return status;
 }
 
-/* Another node's mark may be seen before all is learnt that the node has told: which tiers are
- * above, and the source's plans, which say where units end and where raw data lies. */
+/* Another node's mark may be seen before all is learnt that the node has told: where the
+ * measurement lies, which tiers are above, and the source's plans, which say where units end and
+ * where raw data lies. */
 static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct vv_span_key *key,
                                    struct vv_error *error)
 {
@@ -350,11 +352,15 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
     if (!sealer->options.store->ops->shared) {
         return VV_OK;
     }
-    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, tenant).any;
+    uint32_t place = vv_registry_place_of(registry, key->partition.tenant);
+    bool lacks_place = vv_registry_place(registry, key->measurement) != place ||
+                       vv_registry_owner(registry, place) != tenant ||
+                       !vv_registry_class_is_told(registry, place);
+    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, place).any;
     bool lacks_plans = has_tiers && !is_cohort && vv_registry_source_plans(registry, source).n == 0;
-    size_t n = vv_registry_unsettled(registry, tenant, unsettled);
-    bool lacks_tiers = n > 0 && unsettled[0] != tenant; /* which comes last */
-    return lacks_plans || lacks_tiers
+    size_t n = vv_registry_unsettled(registry, place, unsettled);
+    bool lacks_tiers = n > 0 && unsettled[0] != place; /* which comes last */
+    return lacks_place || lacks_plans || lacks_tiers
                ? vv_error_set(error, VV_OVERLOAD, "what another node told is not learnt yet")
                : VV_OK;
 }

@@ -162,8 +162,8 @@ void vv_stale_list_deinit(struct vv_stale_list *list)
 static void widen(const struct vv_stale_options *options, struct vv_stale_unit *stale)
 {
     struct vv_store *store = options->store;
-    uint32_t tenant = vv_registry_source_tenant(options->registry, stale->key.partition.source);
-    if (stale->tier != VV_SPACE_MINUTE || !store->ops->shared->has_parked(store, tenant)) {
+    uint32_t place = vv_registry_place_of(options->registry, stale->key.partition.tenant);
+    if (stale->tier != VV_SPACE_MINUTE || !store->ops->shared->has_parked(store, place)) {
         return;
     }
     int64_t from = vv_time_floor(stale->key.span_start, VV_DAY);

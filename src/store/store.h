@@ -23,6 +23,7 @@
 #define VV_STORE_STORE_H
 
 #include "model/partition.h"
+#include "model/space.h"
 #include "model/stamp.h"
 
 struct vv_store;
@@ -121,6 +122,13 @@ struct vv_first_plan {
     bool is_tentative;
 };
 
+/* A measurement's place: what this node would take, and then what all nodes take. */
+struct vv_place_wish {
+    struct vv_str tenant; /* name */
+    struct vv_str measurement;
+    char class_name[VV_CLASS_NAME_MAX + 1]; /* "": the tenant itself */
+};
+
 /* A source of which others may have agreed on plans that this node does not know. */
 struct vv_plan_doubt {
     uint32_t tenant;
@@ -149,12 +157,24 @@ enum vv_region_state {
     VV_REGION_UNKNOWN,  /* could not be looked at since this node started */
     VV_REGION_ABSENT,   /* what it stores is not kept where this node reads */
     VV_REGION_READABLE, /* what has come here of it is in answers */
+    VV_REGION_IN_PART,  /* the same, but for what it keeps in classes of measurements; not said by
+                           stores */
 };
 
 struct vv_region {
     char name[VV_REGION_NAME_SIZE];
     enum vv_region_state state;
 };
+
+/* Of those that are readable the ones in `parts` (a bit by number) are so in part. */
+static inline void vv_regions_note_parts(struct vv_region *regions, size_t n, uint32_t parts)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (regions[i].state == VV_REGION_READABLE && parts & 1u << i) {
+            regions[i].state = VV_REGION_IN_PART;
+        }
+    }
+}
 
 /* What a node keeps for a part of the store that is away. */
 struct vv_parked {
@@ -190,6 +210,10 @@ struct vv_shared_ops {
      * from now on: only hearing the other nodes tells whether they are in use. */
     enum vv_status (*doubt_plans)(struct vv_store *, struct vv_plan_doubt *doubts, size_t n,
                                   struct vv_error *);
+    /* Agrees with the other nodes on where measurements lie: who asked first has chosen. VV_IO
+     * where too few can be asked: nothing of such a measurement can be stored then. */
+    enum vv_status (*agree_places)(struct vv_store *, struct vv_place_wish *wishes, size_t n,
+                                   struct vv_error *);
     /* Lets others know that this node lives, and that all that it acknowledged before (by its own
      * clock) is confirmed. */
     enum vv_status (*beat)(struct vv_store *, int64_t flushed_until_ns, struct vv_error *);

@@ -156,12 +156,12 @@ class TestSchema(Program, CassandraTest):
         self.assertEqual(done.out.splitlines(), [
             f"keyspace {self.keyspace}: created",
             *(f"table {table}: created" for table in self.tables()),
-            "version 4: written",
-            f"keyspace {self.keyspace}: ready, version 4"])
+            "version 5: written",
+            f"keyspace {self.keyspace}: ready, version 5"])
         again = self.apply()
-        self.assertEqual(again.out, f"keyspace {self.keyspace}: nothing to do, version 4\n")
+        self.assertEqual(again.out, f"keyspace {self.keyspace}: nothing to do, version 5\n")
         self.assertEqual(json.loads(self.schema("--apply", "--json").out), {
-            "keyspace": self.keyspace, "version": 4, "done": [], "differences": []})
+            "keyspace": self.keyspace, "version": 5, "done": [], "differences": []})
         self.assert_same()
 
     def test_what_is_printed_is_what_is_made(self):
@@ -194,7 +194,7 @@ class TestSchema(Program, CassandraTest):
                  f"DELETE FROM {self.keyspace}.varve_schema WHERE id = 'schema'")
         done = self.apply()
         self.assertEqual(done.out.splitlines()[:-1],
-                         ["table buckets: created", "version 4: written"])
+                         ["table buckets: created", "version 5: written"])
         self.assert_same()
 
     # ---- changed by hand
@@ -321,50 +321,46 @@ class TestSchema(Program, CassandraTest):
         self.set_version(0)
         difference, = self.schema("--check", "--json").differences()
         self.assertEqual((difference["what"], difference["found"], difference["wanted"],
-                          difference["mend"]), ("version", "none", "4", "apply"))
+                          difference["mend"]), ("version", "none", "5", "apply"))
         self.expect(self.serve(), FAILED, "run `varve schema --apply`")
-        self.assertIn("version 4: written\n", self.apply().out)
+        self.assertIn("version 5: written\n", self.apply().out)
+        self.assert_same()
+
+    def check_older(self, version, steps, tables):
+        """A keyspace of that version, without what came later."""
+        self.apply()
+        self.cql(*(f"DROP TABLE {self.keyspace}.{table}" for table in tables))
+        if version < 3:
+            self.cql(f"ALTER TABLE {self.keyspace}.plans DROP share_bits")
+        self.set_version(version)
+        self.expect(self.serve(), FAILED, "run `varve schema --apply`")
+        self.assertEqual(self.apply().out.splitlines(), [
+            *(f"version {step}: reached" for step in steps),
+            *(f"table {table}: created" for table in tables),
+            f"keyspace {self.keyspace}: ready, version 5"])
         self.assert_same()
 
     def test_a_keyspace_without_tables_of_late_points_gets_them(self):
         self.apply()
         late = [table for table in self.tables() if table.startswith("late_")]
         self.assertIn("late_forever", late)
-        self.cql(*(f"DROP TABLE {self.keyspace}.{table}" for table in [*late, "shared_runs"]),
-                 f"ALTER TABLE {self.keyspace}.plans DROP share_bits")
-        self.set_version(1)
-        self.expect(self.serve(), FAILED, "run `varve schema --apply`")
-        self.assertEqual(self.apply().out.splitlines(), [
-            "version 2: reached", "version 3: reached", "version 4: reached",
-            *(f"table {table}: created" for table in [*late, "shared_runs"]),
-            f"keyspace {self.keyspace}: ready, version 4"])
-        self.assert_same()
+        self.check_older(1, (2, 3, 4, 5), [*late, "shared_runs", "places"])
 
     def test_a_keyspace_without_shared_runs_gets_them(self):
-        self.apply()
-        self.cql(f"DROP TABLE {self.keyspace}.shared_runs",
-                 f"ALTER TABLE {self.keyspace}.plans DROP share_bits")
-        self.set_version(2)
-        self.expect(self.serve(), FAILED, "run `varve schema --apply`")
-        self.assertEqual(self.apply().out.splitlines(), [
-            "version 3: reached", "version 4: reached", "table shared_runs: created",
-            f"keyspace {self.keyspace}: ready, version 4"])
-        self.assert_same()
+        self.check_older(2, (3, 4, 5), ["shared_runs", "places"])
 
     def test_a_keyspace_from_before_cohorts_gets_the_version(self):
-        self.apply()
-        self.set_version(3)
-        self.expect(self.serve(), FAILED, "run `varve schema --apply`")
-        self.assertEqual(self.apply().out.splitlines(), [
-            "version 4: reached", f"keyspace {self.keyspace}: ready, version 4"])
-        self.assert_same()
+        self.check_older(3, (4, 5), ["places"])
+
+    def test_a_keyspace_without_places_gets_them(self):
+        self.check_older(4, (5,), ["places"])
 
     def test_newer_version(self):
         self.apply()
-        self.set_version(5)
+        self.set_version(6)
         self.cql(f"DROP TABLE {self.keyspace}.buckets")
-        newer = (f"keyspace {self.keyspace} has the schema of a newer Varve (version 5, this one "
-                 "knows 4): upgrade Varve")
+        newer = (f"keyspace {self.keyspace} has the schema of a newer Varve (version 6, this one "
+                 "knows 5): upgrade Varve")
         self.expect(self.schema("--check"), FAILED, newer)
         self.expect(self.schema("--apply"), FAILED, newer)
         self.expect(self.serve(), FAILED, newer)
@@ -385,7 +381,7 @@ class TestAccess(Program, CassandraTest):
                  "classes": "", "user": "cassandra", "password_file": secret, "tls": "true",
                  "tls_ca": folder / "ca.pem", "tls_certificate": folder / "client.pem",
                  "tls_key": folder / "client.key"}
-        self.expect(self.run_program("schema", "--apply", **usual), OK, "ready, version 4")
+        self.expect(self.run_program("schema", "--apply", **usual), OK, "ready, version 5")
 
         wrong = folder / "wrong"
         wrong.write_text("s3cret")

@@ -55,7 +55,7 @@ try "publish although the journal refused" $commit \
 try "forget a mark" src/flush/flush.c \
   's.replace("    return store->ops->put_mark(store, &mark, flush->error);", "    return flush->run % 3 ? store->ops->put_mark(store, &mark, flush->error) : VV_OK;")'
 try "release a segment before the store has it" src/engine/storage.c \
-  's.replace("        status = vv_job_store(engine, job, error);", "        (void)!vv_journal_release(engine->journal, job->position, error);\n        status = vv_job_store(engine, job, error);")'
+  's.replace("    status = vv_job_store(engine, job, error);", "    (void)!vv_journal_release(engine->journal, job->position, error);\n    status = vv_job_store(engine, job, error);")'
 try "count replayed batches again" src/engine/recover.c \
   's.replace("record->stamp > replaying->flushed ?", "true ?").replace("record->stamp > cell->stored_until", "true")'
 try "the older value wins" src/model/merge_buffer.c \
@@ -111,7 +111,7 @@ try "take the tenant's tiers for those of a class" src/seal/stale.c \
 try "sweep the tenant for what is deleted of a class" src/engine/sweep.c \
   's.replace("return sweep->in_values ?", "return true ?")'
 try "forget a measurement's class at a restart" src/registry/records.c \
-  's.replace("is_placed = measurement->place != measurement->tenant;", "is_placed = false;")'
+  's.replace(": place != measurement->tenant ? FORM_PLACED", ": false ? FORM_PLACED")'
 
 # Cohorts.
 try "forget the cohort of what is stale" src/seal/stale.c \

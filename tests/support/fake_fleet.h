@@ -11,6 +11,7 @@
 #include "registry/registry.h"
 #include "store/store.h"
 
+#include "simulation/sim_clock.h"
 #include "simulation/sim_memory.h"
 
 #include <pthread.h>
@@ -38,6 +39,10 @@ struct fake_node {
     struct vv_store *store; /* a memory store with more operations */
     uint8_t region;         /* 0, or 1: then it hears of the others as of another region */
     uint32_t deaf_to;       /* hears nothing of this node; 0: of all */
+    bool is_removed;        /* is no peer of the others any more */
+    uint32_t beats;
+    struct vv_sim_clock *asked_clock; /* goes on by asked_ns while places are agreed on; or NULL */
+    int64_t asked_ns;
     struct vv_store_ops ops;
     const struct vv_store_ops *own; /* the memory store's */
     struct vv_registry *registry;   /* to name sources for agreed plans; set by the test */
@@ -52,6 +57,7 @@ struct fake_node {
     uint32_t plans_at_first_run; /* that it had told and confirmed by then */
     uint32_t runs;
     uint32_t confirms;
+    uint64_t parked_told;
     bool plans_away;  /* nobody can be asked for first plans */
     uint32_t damaged; /* what is parked of this source, and one; 0: nothing */
     struct fake_tentative tentative;
@@ -71,6 +77,11 @@ struct fake_plan {
     struct vv_plan plan;
 };
 
+struct fake_measurement {
+    char name[128]; /* tenant and measurement */
+    char class_name[VV_CLASS_NAME_MAX + 1];
+};
+
 struct fake_fleet {
     pthread_mutex_t lock;
     struct fake_node nodes[FAKE_NODES + 1]; /* by node number, from 1 */
@@ -78,6 +89,11 @@ struct fake_fleet {
     size_t n;
     struct fake_plan *plans;
     size_t n_plans;
+    struct fake_measurement places[1024];
+    size_t n_places;
+    bool has_peers;   /* nodes see each other */
+    size_t n_regions; /* that their settings have; 0: they say nothing of any */
+    size_t far_peers; /* nodes of another region, by numbers that are not in use */
     uint64_t sequence;
     struct vv_random random;
 };
@@ -269,6 +285,35 @@ static inline enum vv_status fake_agree(struct vv_store *store, struct vv_first_
     return status;
 }
 
+static inline enum vv_status fake_agree_places(struct vv_store *store, struct vv_place_wish *wishes,
+                                               size_t n, struct vv_error *error)
+{
+    pthread_mutex_lock(&hub.lock);
+    struct fake_node *node = &hub.nodes[fake_number(store)];
+    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
+    if (node->asked_clock) {
+        vv_sim_clock_advance(node->asked_clock, node->asked_ns);
+    }
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        char name[128];
+        size_t at = 0;
+        snprintf(name, sizeof name, "%.*s/%.*s", VV_STR_ARG(wishes[i].tenant),
+                 VV_STR_ARG(wishes[i].measurement));
+        while (at < hub.n_places && strcmp(hub.places[at].name, name) != 0) {
+            at++;
+        }
+        if (at == hub.n_places) {
+            vv_invariant(at < sizeof hub.places / sizeof *hub.places);
+            memcpy(hub.places[at].name, name, sizeof name);
+            memcpy(hub.places[at].class_name, wishes[i].class_name, sizeof wishes[i].class_name);
+            hub.n_places++;
+        }
+        memcpy(wishes[i].class_name, hub.places[at].class_name, sizeof wishes[i].class_name);
+    }
+    pthread_mutex_unlock(&hub.lock);
+    return status;
+}
+
 /* What a node has told and not confirmed is gone. */
 static inline void fake_lose(uint32_t number)
 {
@@ -325,26 +370,43 @@ static inline enum vv_status fake_put_run(struct vv_store *store, const struct v
     return status;
 }
 
+/* 0: it has not joined. */
 static inline uint32_t fake_node_number(struct vv_store *store)
 {
-    return fake_number(store);
+    uint32_t number = fake_number(store);
+    return hub.nodes[number].is_removed ? 0 : number;
 }
 
 static inline enum vv_status fake_beat(struct vv_store *store, int64_t until_ns,
                                        struct vv_error *error)
 {
-    (void)store;
     (void)until_ns;
     (void)error;
+    pthread_mutex_lock(&hub.lock);
+    hub.nodes[fake_number(store)].beats++;
+    pthread_mutex_unlock(&hub.lock);
     return VV_OK;
 }
 
 static inline size_t fake_peers(struct vv_store *store, struct vv_peer *peers_out, size_t max)
 {
-    (void)store;
-    (void)peers_out;
-    (void)max;
-    return 0;
+    uint32_t own = fake_number(store);
+    size_t n = 0;
+    for (uint32_t i = 1; i <= FAKE_NODES && hub.has_peers; i++) {
+        if (i != own && hub.nodes[i].store && !hub.nodes[i].is_removed) {
+            if (n < max) {
+                peers_out[n] = (struct vv_peer){
+                    .node = i, .region = hub.nodes[i].region != hub.nodes[own].region};
+            }
+            n++;
+        }
+    }
+    for (size_t i = 0; i < hub.far_peers; i++, n++) {
+        if (n < max) {
+            peers_out[n] = (struct vv_peer){.node = (uint32_t)(1000 + i), .region = 1};
+        }
+    }
+    return n;
 }
 
 static inline enum vv_status fake_begin_seal(struct vv_store *store, const struct vv_mark *marks,
@@ -376,8 +438,7 @@ static inline bool fake_has_parked_below(struct vv_store *store,
 
 static inline void fake_parked(struct vv_store *store, struct vv_parked *parked_out)
 {
-    (void)store;
-    *parked_out = (struct vv_parked){0};
+    *parked_out = (struct vv_parked){.n_told = hub.nodes[fake_number(store)].parked_told};
 }
 
 static inline size_t fake_tentative(struct vv_store *store, struct vv_first_plan *plans_out,
@@ -471,12 +532,25 @@ static inline enum vv_status fake_deliver(struct vv_store *store, bool *more_out
     return VV_OK;
 }
 
+static inline size_t fake_regions(struct vv_store *store,
+                                  struct vv_region regions_out[VV_REGIONS_MAX])
+{
+    (void)store;
+    for (size_t i = 0; i < hub.n_regions; i++) {
+        regions_out[i] = (struct vv_region){.state = VV_REGION_READABLE};
+        snprintf(regions_out[i].name, sizeof regions_out[i].name, "region%zu", i);
+    }
+    return hub.n_regions;
+}
+
 static const struct vv_shared_ops hub_shared = {
+    .regions = fake_regions,
     .node = fake_node_number,
     .tell = fake_tell,
     .learn = fake_learn,
     .learnt_all = fake_learnt_all,
     .agree_plans = fake_agree,
+    .agree_places = fake_agree_places,
     .beat = fake_beat,
     .peers = fake_peers,
     .begin_seal = fake_begin_seal,

@@ -197,6 +197,18 @@ static inline enum vv_status fake_shared_agree(struct vv_store *store, struct vv
     return VV_OK;
 }
 
+/* Everybody else has no wish. */
+static inline enum vv_status fake_shared_agree_places(struct vv_store *store,
+                                                      struct vv_place_wish *wishes, size_t n,
+                                                      struct vv_error *error)
+{
+    (void)store;
+    (void)wishes;
+    (void)n;
+    (void)error;
+    return VV_OK;
+}
+
 static inline enum vv_status fake_shared_beat(struct vv_store *store, int64_t flushed_until_ns,
                                               struct vv_error *error)
 {
@@ -331,6 +343,7 @@ static inline struct fake_shared *fake_shared_wrap(struct vv_store *memory, uint
         .tell = fake_shared_tell,
         .learn = fake_shared_learn,
         .agree_plans = fake_shared_agree,
+        .agree_places = fake_shared_agree_places,
         .beat = fake_shared_beat,
         .peers = fake_shared_peers,
         .begin_seal = fake_shared_begin_seal,

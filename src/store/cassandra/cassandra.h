@@ -225,8 +225,9 @@ static inline struct vv_cassandra *vv_cassandra_of(struct vv_store *store)
 #define VV_LOCAL_OWNER   202 /* this node's id and number */
 #define VV_LOCAL_RUNS    203 /* what was put of a mark, by node: ledger.c */
 
-#define VV_MARKS_OUT_MAX 4096 /* that wait until they go to the ledger together */
-#define VV_PLANS_AT_ONCE 256
+#define VV_MARKS_OUT_MAX  4096 /* that wait until they go to the ledger together */
+#define VV_PLANS_AT_ONCE  256
+#define VV_PLACES_AT_ONCE 64
 
 /* write.c: for the thread that writes, waits for what it wrote; nothing for others. */
 VV_MUST_CHECK enum vv_status vv_cassandra_see_own(struct vv_cassandra *store,

@@ -39,15 +39,18 @@ bool vv_cassandra_is_tentative(struct vv_cassandra *store, const struct vv_parti
     if (!vv_parking_has_tentative(parking)) {
         return false;
     }
-    if (vv_cassandra_is_late(store, tenant)) {
-        (void)is_named(store, vv_space_tenant_name(vv_cassandra_tenant(store, tenant)), &tenant);
+    struct vv_str name = vv_cassandra_tenant(store, tenant);
+    bool is_class = vv_space_place_name(name).size == name.size && vv_space_is_name(name);
+    if (is_class || vv_space_is_late_name(name)) {
+        (void)is_named(store, vv_space_tenant_name(name), &tenant);
     }
     return vv_parking_is_tentative(parking, tenant, partition->source);
 }
 
 bool vv_cassandra_may_wait(const struct vv_cassandra *store, uint32_t tenant)
 {
-    return vv_space_is_name(vv_cassandra_tenant(store, tenant));
+    struct vv_str name = vv_cassandra_tenant(store, tenant);
+    return vv_space_place_name(name).size < name.size;
 }
 
 /* What late points make stale waits as long as they do. */

@@ -23,9 +23,10 @@ uint8_t vv_cassandra_layout(const struct vv_cassandra *store, uint32_t tenant)
         return VV_LAYOUT_BLOCKS;
     }
     struct vv_str name = vv_cassandra_tenant(store, tenant);
-    if (vv_space_is_name(name)) { /* a tier has no rows */
+    if (vv_space_place_name(name).size < name.size) { /* a tier has no rows */
         return VV_LAYOUT_BLOCKS;
     }
+    name = vv_space_tenant_name(name); /* a class is kept as its tenant */
     for (;;) {
         size_t size = strcspn(at, ",");
         struct vv_str one = trim((struct vv_str){at, size});

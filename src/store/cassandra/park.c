@@ -530,6 +530,31 @@ enum vv_status vv_parked_has_span(struct vv_cassandra *store, const struct vv_sp
     return vv_parked_has_runs(store, key, sizeof key, error);
 }
 
+size_t vv_parked_places(struct vv_cassandra *store, uint32_t tenant, uint32_t *places_out,
+                        size_t max)
+{
+    struct vv_parking *parking = &store->parking;
+    struct vv_str owner = vv_cassandra_tenant(store, tenant);
+    size_t n = 0;
+    pthread_mutex_lock(&parking->lock);
+    for (size_t i = 0; i < parking->n_tenants; i++) {
+        uint64_t whose = parking->tenants[i].whose;
+        if (whose > UINT32_MAX || parking->tenants[i].n == 0) {
+            continue; /* what is told, or nothing any more */
+        }
+        struct vv_str name = vv_cassandra_tenant(store, (uint32_t)whose);
+        bool is_place =
+            (vv_space_place_name(name).size == name.size || vv_space_is_late_name(name)) &&
+            vv_str_equal(vv_space_tenant_name(name), owner);
+        vv_invariant(!is_place || n < max);
+        if (is_place) {
+            places_out[n++] = (uint32_t)whose;
+        }
+    }
+    pthread_mutex_unlock(&parking->lock);
+    return n;
+}
+
 bool vv_parking_has_any(struct vv_parking *parking)
 {
     return n_all(parking) > 0;

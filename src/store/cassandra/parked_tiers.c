@@ -108,7 +108,7 @@ bool vv_parked_below(struct vv_cassandra *store, const struct vv_partition *part
     if (atomic_load(&store->parking.n_runs) == 0 && atomic_load(&store->parking.n_buckets) == 0) {
         return false;
     }
-    struct vv_str owner = vv_space_tenant_name(name);
+    struct vv_str owner = vv_space_place_name(name);
     bool found = is_named(store, owner, &number) && has_any(store, number, source);
     found = found || (vv_cassandra_late_space(store, partition->tenant, &number) &&
                       has_any(store, number, source));

@@ -260,6 +260,11 @@ VV_MUST_CHECK enum vv_status vv_parked_has_runs(struct vv_cassandra *store, cons
 VV_MUST_CHECK enum vv_status vv_parked_has_span(struct vv_cassandra *store,
                                                 const struct vv_span_key *span,
                                                 struct vv_error *error);
+#define VV_PARKED_PLACES_MAX 160 /* more than a tenant has */
+/* The places of a tenant that have something parked: itself, classes, and the late points of each;
+ * at most max. */
+size_t vv_parked_places(struct vv_cassandra *store, uint32_t tenant, uint32_t *places_out,
+                        size_t max);
 /* What others may be told instead of a time. */
 int64_t vv_parking_bound(struct vv_parking *parking, int64_t flushed_until_ns);
 bool vv_shared_has_parked(struct vv_store *base, uint32_t tenant);

@@ -457,8 +457,8 @@ static void deinit(struct cut *cut)
     free(cut->pieces);
 }
 
-static enum vv_status place(struct vv_cassandra *store, uint32_t tenant, uint32_t source,
-                            const struct vv_plan *plans, size_t n, struct vv_error *error)
+static enum vv_status place_in(struct vv_cassandra *store, uint32_t tenant, uint32_t source,
+                               const struct vv_plan *plans, size_t n, struct vv_error *error)
 {
     struct cut cut = {.store = store,
                       .plans = plans,
@@ -477,15 +477,17 @@ static enum vv_status place(struct vv_cassandra *store, uint32_t tenant, uint32_
     return status;
 }
 
-/* Its late points lie by the same plans. */
-static enum vv_status place_all_of(struct vv_cassandra *store, uint32_t tenant, uint32_t source,
-                                   const struct vv_plan *plans, size_t n, struct vv_error *error)
+/* In all places of the tenant; their late points lie by the same plans. */
+static enum vv_status place(struct vv_cassandra *store, uint32_t tenant, uint32_t source,
+                            const struct vv_plan *plans, size_t n, struct vv_error *error)
 {
-    uint32_t late;
-    enum vv_status status = place(store, tenant, source, plans, n, error);
-    return status == VV_OK && vv_cassandra_late_space(store, tenant, &late)
-               ? place(store, late, source, plans, n, error)
-               : status;
+    uint32_t places[VV_PARKED_PLACES_MAX];
+    size_t n_places = vv_parked_places(store, tenant, places, VV_PARKED_PLACES_MAX);
+    enum vv_status status = vv_cassandra_check(store, error);
+    for (size_t i = 0; i < n_places && status == VV_OK; i++) {
+        status = place_in(store, places[i], source, plans, n, error);
+    }
+    return status;
 }
 
 enum vv_status vv_shared_place_parked(struct vv_store *base, uint32_t tenant, uint32_t source,
@@ -493,7 +495,7 @@ enum vv_status vv_shared_place_parked(struct vv_store *base, uint32_t tenant, ui
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     const struct vv_first_plan first = {tenant, source, plans[0], true};
-    enum vv_status status = place_all_of(store, tenant, source, plans, n, error);
+    enum vv_status status = place(store, tenant, source, plans, n, error);
     if (status == VV_OK) {
         status = vv_park_plan(store, &first, error);
     }
@@ -507,7 +509,7 @@ enum vv_status vv_shared_settle_plan(struct vv_store *base, uint32_t tenant, uin
                                      const struct vv_plan *plans, size_t n, struct vv_error *error)
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
-    enum vv_status status = place_all_of(store, tenant, source, plans, n, error);
+    enum vv_status status = place(store, tenant, source, plans, n, error);
     if (status == VV_OK) {
         status = vv_unpark_plan(store, tenant, source, error);
     }

@@ -88,7 +88,8 @@ static enum vv_status write_again(struct vv_cassandra *store, struct copying *co
 
 static bool is_unit(const struct vv_cassandra *store, const struct vv_mark *mark)
 {
-    return vv_space_is_name(vv_cassandra_tenant(store, mark->key.partition.tenant));
+    struct vv_str name = vv_cassandra_tenant(store, mark->key.partition.tenant);
+    return vv_space_place_name(name).size < name.size;
 }
 
 static enum vv_status refresh_span(struct vv_cassandra *store, const struct vv_mark *mark,

@@ -9,14 +9,16 @@
 
 #define AGREEMENT_TIMEOUT_MS 60000
 
-/* 2: tables of late points, which are made like all that are missing. */
+/* Tables that are new are made like all that are missing; 2: of late points, 5: of places. */
 static const char *const step_2[] = {NULL};
 /* 3: runs that sources share, and by how many bits they do. */
 static const char *const step_3[] = {
     "ALTER TABLE {keyspace}.plans ADD IF NOT EXISTS share_bits int", NULL};
 /* 4: nothing is made: a program from before cohorts would leave them as they are. */
 static const char *const step_4[] = {NULL};
-static const struct vv_schema_step all_steps[] = {{2, step_2}, {3, step_3}, {4, step_4}};
+static const char *const step_5[] = {NULL};
+static const struct vv_schema_step all_steps[] = {
+    {2, step_2}, {3, step_3}, {4, step_4}, {5, step_5}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */

@@ -133,6 +133,13 @@ static const struct vv_schema_column plans[] = {
     REGULAR("share_bits", "int", "by how many bits of its UUID it shares runs with others, if any"),
 };
 
+static const struct vv_schema_column places[] = {
+    REGION_KEY,
+    KEY("tenant", "text", 1, NULL),
+    KEY("measurement", "text", 2, NULL),
+    REGULAR("class", "text", "empty: it lies with the rest of its tenant"),
+};
+
 static const struct vv_schema_column definitions[] = {
     REGION_KEY,
     KEY("shard", "int", 1, "of tenant and name"),
@@ -198,6 +205,8 @@ static const char seals_why[] =
     "read, and blocks are written with it: what somebody else writes late loses.";
 static const char plans_why[] =
     "How the time of a source is cut into buckets and spans: who asked first has chosen.";
+static const char places_why[] =
+    "Which class new measurements of tenants with classes are in: who asked first has chosen.";
 static const char definitions_why[] =
     "Tenants, measurements, metrics and sources with their tags, as each node saw them.";
 static const char changes_why[] = "The newest definitions again, by node, to learn them from.";
@@ -366,6 +375,8 @@ static void add_tables(struct building *building)
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("plans"), plans_why, plans, COUNT(plans));
     add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("places"), places_why, places, COUNT(places));
+    add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("definitions"), definitions_why, definitions,
                       COUNT(definitions));
     add_lasting(building, table);
@@ -412,7 +423,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = 3 * options->n_classes + 14;
+    size_t n_tables = 3 * options->n_classes + 15;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

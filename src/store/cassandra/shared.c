@@ -18,6 +18,7 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .learn = vv_shared_learn,
     .learnt_all = vv_shared_learnt_all,
     .agree_plans = vv_shared_agree_plans,
+    .agree_places = vv_shared_agree_places,
     .beat = vv_shared_beat,
     .peers = vv_shared_peers,
     .regions = vv_shared_regions,
@@ -147,8 +148,15 @@ static bool prepare_tables(struct vv_cassandra *store)
         "SELECT valid_from, bucket_ns, span_ns, splits, share_bits FROM @ WHERE "
         "region = ? AND tenant = ? AND source = ?",
         "plans");
-    return shared->join && shared->put_beat && shared->say_slot && shared->put_definition &&
-           shared->put_change && shared->put_plan && shared->read_plan && shared->read_plans;
+    shared->put_place = vv_cassandra_prepare(store,
+                                             "INSERT INTO @ (region, tenant, measurement, class) "
+                                             "VALUES (?, ?, ?, ?) IF NOT EXISTS",
+                                             "places");
+    shared->read_place = vv_cassandra_prepare(
+        store, "SELECT class FROM @ WHERE region = ? AND tenant = ? AND measurement = ?", "places");
+    return shared->put_place && shared->read_place && shared->join && shared->put_beat &&
+           shared->say_slot && shared->put_definition && shared->put_change && shared->put_plan &&
+           shared->read_plan && shared->read_plans;
 }
 
 static bool prepare_ledger(struct vv_cassandra *store)

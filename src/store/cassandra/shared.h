@@ -93,8 +93,8 @@ struct vv_cassandra_shared {
     _Atomic uint32_t node;      /* 0: it has not joined */
     _Atomic int64_t current_ns; /* monotonic: what was told before was learnt; 0: nothing was */
     const struct vvcql_prepared *join, *put_beat, *say_slot, *put_definition, *put_change,
-        *put_plan, *read_plan, *read_plans, *put_ledger, *retire_ledger, *read_ledger, *put_slot,
-        *read_slots, *read_seal, *make_seal, *move_seal;
+        *put_plan, *read_plan, *read_plans, *put_place, *read_place, *put_ledger, *retire_ledger,
+        *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal;
 
     struct vv_shard shards[VV_CASSANDRA_SHARDS];
     uint8_t read_next;         /* of the shards whose ledger is read in turn */
@@ -201,6 +201,12 @@ VV_MUST_CHECK enum vv_status vv_shared_agree_plans(struct vv_store *base,
 VV_MUST_CHECK enum vv_status vv_shared_doubt_plans(struct vv_store *base,
                                                    struct vv_plan_doubt *doubts, size_t n,
                                                    struct vv_error *error);
+
+/* ---- places.c ---- */
+
+VV_MUST_CHECK enum vv_status vv_shared_agree_places(struct vv_store *base,
+                                                    struct vv_place_wish *wishes, size_t n,
+                                                    struct vv_error *error);
 
 /* ---- pass.c ---- */
 

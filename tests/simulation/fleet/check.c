@@ -18,7 +18,7 @@ static bool see_line(struct fleet_world *world, const struct fleet_node *node, c
     size_t field;
     long long time;
     double value;
-    if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
+    if (sscanf(line, "host=s%zu,%*[a-z0-9].f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
         fleet_fail(world, "cannot read the answer's line: %s", line);
         return false;
     }
@@ -75,7 +75,7 @@ static enum vv_status ask(struct fleet_node *node, bool bare, struct vv_buffer *
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL(FLEET_TENANT)},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("metric"), fleet_metrics(node->world)},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("to"),
          VV_STR_LITERAL("2100-01-01T00:00:00Z")}, /* whatever the clock says */
@@ -187,7 +187,7 @@ static void see_bare(struct fleet_world *world, const struct fleet_node *node, c
     size_t field;
     long long time;
     double value;
-    if (sscanf(line, "host=s%zu,m.f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
+    if (sscanf(line, "host=s%zu,%*[a-z0-9].f%zu,%lld,%lf", &source, &field, &time, &value) != 4) {
         return;
     }
     source %= TRUTH_SOURCES;
@@ -300,6 +300,7 @@ void fleet_settle(struct fleet_world *world)
     vv_sim_cassandra_set_faults(world->cassandra, NULL);
     fleet_heal(world);
     come_to_rest(world);
+    fleet_check_places(world);
     check_all(world);
     if (world->has_tiers && !world->failure[0]) {
         fleet_tell(world, NULL, "all units are over");
@@ -308,7 +309,9 @@ void fleet_settle(struct fleet_world *world)
         check_all(world);
         for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
             fleet_check_units(&world->nodes[i]);
-            fleet_reroll(&world->nodes[i], false, true);
+            if (i == 0 || !world->has_classes) { /* of more measurements it takes longer */
+                fleet_reroll(&world->nodes[i], false, true);
+            }
         }
     }
     for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {

@@ -31,6 +31,10 @@ static struct wish choose(struct fleet_world *world)
     int64_t y = truth_time(b, world->base_ns);
     wish.from_ns = x < y ? x : y;
     wish.to_ns = (x < y ? y : x) + 1;
+    if (world->has_classes && wish.is_measurement) { /* "m" has nothing else then */
+        wish.is_measurement = wish.field == TRUTH_FIELDS;
+        wish.field = wish.is_measurement ? 0 : wish.field;
+    }
     return wish;
 }
 
@@ -48,8 +52,11 @@ static enum vv_status order(struct fleet_node *node, const struct wish *wish,
         snprintf(text[2], sizeof text[2], "host=s%zu", TRUTH_SOURCE_NAMES[wish->source]);
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("tag"), vv_str_of(text[2])};
     }
-    if (wish->field < TRUTH_FIELDS) {
-        snprintf(text[3], sizeof text[3], "m.f%zu", wish->field);
+    if (wish->field < TRUTH_FIELDS && !(node->world->has_classes && wish->is_measurement)) {
+        char name[8];
+        fleet_measurement(node->world, wish->source, wish->field, name);
+        bool is_any = wish->source == TRUTH_SOURCES && name[0] == 'd';
+        snprintf(text[3], sizeof text[3], "%s.f%zu", is_any ? "d*" : name, wish->field);
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("metric"), vv_str_of(text[3])};
     } else if (wish->is_measurement) {
         parameters[n++] = (struct vv_parameter){VV_STR_LITERAL("measurement"), VV_STR_LITERAL("m")};
@@ -85,6 +92,14 @@ static uint32_t known_sources(struct fleet_node *node, const struct wish *wish)
         snprintf(id, sizeof id, "host=s%zu", TRUTH_SOURCE_NAMES[i]);
         bool is_known = vv_registry_source_by_id(registry, tenant, vv_str_of(id), &number) == VV_OK;
         bool is_wanted = wish->source == TRUTH_SOURCES || wish->source == i;
+        if (wish->field < TRUTH_FIELDS && node->world->has_classes) { /* of each its own metric */
+            char name[8];
+            char metric[16];
+            fleet_measurement(node->world, i, wish->field, name);
+            snprintf(metric, sizeof metric, "%s.f%u", name, (unsigned)wish->field % 10);
+            is_wanted = is_wanted && vv_registry_metric_named(
+                                         registry, tenant, vv_str_of(metric)) != VV_REGISTRY_NONE;
+        }
         sources |= (is_known && is_wanted ? 1u : 0u) << i;
     }
     return sources;

@@ -91,6 +91,8 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         (void)fleet_step(node, VV_TASK_SWEEP);
     } else if (world->keeps_apart && vv_random_below(&world->random, 25) == 0) {
         fleet_set_late(node);
+    } else if (world->has_classes && vv_random_below(&world->random, 20) == 0) {
+        fleet_set_class(node);
     } else if (dice < 40) {
         fleet_write(node);
     } else if (dice < 60) {
@@ -165,6 +167,20 @@ static void pass_long_time(struct fleet_world *world)
     }
 }
 
+/* Often there are classes before there are points, which all nodes know, or some. */
+static void begin_with_classes(struct fleet_world *world)
+{
+    if (vv_random_below(&world->random, 3) == 0) {
+        return;
+    }
+    fleet_set_class(&world->nodes[0]);
+    (void)fleet_step(&world->nodes[0], VV_TASK_COMMIT);
+    size_t rounds = vv_random_below(&world->random, 5);
+    for (size_t i = 0; i < rounds * world->n_nodes; i++) {
+        (void)fleet_step(&world->nodes[i % world->n_nodes], VV_TASK_LEARN);
+    }
+}
+
 static bool run_seed(uint64_t seed, size_t nodes, bool story)
 {
     struct fleet_world *world = calloc(1, sizeof *world);
@@ -175,6 +191,9 @@ static bool run_seed(uint64_t seed, size_t nodes, bool story)
         if (!fleet_start(&world->nodes[i])) {
             fleet_fail(world, "node %zu does not start at first", i);
         }
+    }
+    if (world->has_classes) {
+        begin_with_classes(world);
     }
     world->interleaves = vv_random_below(&world->random, 4) > 0;
     world->crashes = vv_random_below(&world->random, 2) == 0;

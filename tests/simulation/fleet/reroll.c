@@ -5,7 +5,8 @@
 
 #include <inttypes.h>
 
-#define STEPS_MAX 10000
+#define STEPS_MAX  10000
+#define STEPS_LAST 100000 /* when all is at rest */
 
 static enum vv_status begin(struct fleet_node *node, bool repair, uint64_t *id)
 {
@@ -37,10 +38,10 @@ static void check(struct fleet_node *node, const struct vv_rerolled *rerolled)
         const struct vv_rerolled_unit *unit = &rerolled->examples[0];
         fleet_fail(world,
                    "node %u: a reroll ends as %d %s; %" PRIu64 " units wrong, %" PRIu64
-                   " same; verdict %d, tier %d, source %u at %" PRId64 ": %s",
+                   " same; verdict %d, tier %d, source %u, measurement %u at %" PRId64 ": %s",
                    node->number, (int)rerolled->state, rerolled->error.message, wrong,
                    rerolled->units[VV_REROLL_SAME], (int)unit->result.verdict, (int)unit->tier,
-                   (unsigned)unit->source, unit->result.unit.from,
+                   (unsigned)unit->source, (unsigned)unit->measurement, unit->result.unit.from,
                    unit->result.what ? unit->result.what : "all");
     }
 }
@@ -52,7 +53,7 @@ void fleet_reroll(struct fleet_node *node, bool repair, bool all)
         return;
     }
     enum vv_status status = VV_OK;
-    for (int i = 0; i < STEPS_MAX && status == VV_OK; i++) {
+    for (int i = 0; i < (all ? STEPS_LAST : STEPS_MAX) && status == VV_OK; i++) {
         status = fleet_step(node, VV_TASK_REROLL);
     }
     if (!node->engine || !fleet_is_free(node)) {

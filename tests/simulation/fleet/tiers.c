@@ -21,8 +21,9 @@ void fleet_set_tiers(struct fleet_node *node)
     struct fleet_world *world = node->world;
     int64_t retention_ns[VV_SPACES];
     struct vv_error error = {0};
-    if (!node->engine || !fleet_is_free(node)) {
-        return;
+    bool keeps_them = world->has_classes && world->begins_with_tiers;
+    if (!node->engine || !fleet_is_free(node) || keeps_them) {
+        return; /* what is built of tiers that are kept for longer is looked at without classes */
     }
     for (int tier = 0; tier < VV_SPACES; tier++) { /* those that are on stay so */
         retention_ns[tier] = vv_random_below(&world->random, 3) ? 0 : VV_RETENTION_AS_IS;
@@ -119,14 +120,22 @@ static void expect_of(const struct question *question, size_t source, size_t fie
     }
 }
 
+/* The first of the sources that are answered with this one: of the same measurement. */
+static size_t first_of(const struct question *question, size_t source, size_t field)
+{
+    size_t groups = question->node->world->has_classes && field > 0 ? FLEET_APART : 1;
+    return question->together ? source % groups : source;
+}
+
 static struct expected expect(const struct question *question, size_t source, size_t field,
                               int64_t label)
 {
     struct expected expected = {0};
     int64_t at[2] = {0, 0};
-    size_t end = question->together ? TRUTH_SOURCES : source + 1;
-    for (size_t i = question->together ? 0 : source; i < end; i++) {
-        expect_of(question, i, field, label, &expected, at);
+    for (size_t i = 0; i < TRUTH_SOURCES; i++) {
+        if (first_of(question, i, field) == source) {
+            expect_of(question, i, field, label, &expected, at);
+        }
     }
     return expected;
 }
@@ -151,7 +160,7 @@ static bool is_value(const struct question *question, const struct row *row, dou
         int64_t time = truth_time(i % TRUTH_TIMES, world->base_ns);
         size_t source = i / TRUTH_TIMES;
         if (vv_time_floor(time, lengths[question->step]) == row->time &&
-            (question->together || source == row->source) &&
+            first_of(question, source, row->field) == row->source &&
             was_written(&world->truth.points[truth_index(source, row->field, i % TRUTH_TIMES)],
                         value)) {
             return true;
@@ -170,9 +179,10 @@ static bool is_at(const struct question *question, const struct row *row, double
     for (size_t time = 0; time < TRUTH_TIMES && !(has_value && has_other); time++) {
         has_value = has_other = false;
         for (size_t source = 0; source < TRUTH_SOURCES; source++) {
+            bool is_in = first_of(question, source, row->field) == row->source;
             double seen = (double)truth->points[truth_index(source, row->field, time)].seen;
-            has_value |= seen == value;
-            has_other |= seen == of_time;
+            has_value |= is_in && seen == value;
+            has_other |= is_in && seen == of_time;
         }
     }
     return has_value && has_other;
@@ -220,16 +230,19 @@ static void note_answered(const struct question *question, const struct row *row
 static void see_row(const struct question *question, const char *line, struct answered *answered)
 {
     struct row row = {0};
+    char name[8] = "";
     int n = question->together ? line[0] == ',' : sscanf(line, "host=s%zu", &row.source);
     const char *rest = strchr(line, ',');
     row.source %= TRUTH_SOURCES;
     if (n != 1 || !rest ||
-        sscanf(rest, ",m.f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf", &row.field, &row.time, &row.count,
-               &row.sum, &row.min, &row.max, &row.first, &row.last) != 8 ||
+        sscanf(rest, ",%7[a-z0-9].f%zu,%lld,%lf,%lf,%lf,%lf,%lf,%lf", name, &row.field, &row.time,
+               &row.count, &row.sum, &row.min, &row.max, &row.first, &row.last) != 9 ||
         row.field >= TRUTH_FIELDS) {
         fleet_fail(question->node->world, "cannot read the answer's line: %s", line);
         return;
     }
+    size_t source = name[0] == 'd' && question->together ? (size_t)(name[1] - '0') : row.source;
+    row.source = first_of(question, source, row.field);
     struct expected expected = expect(question, row.source, row.field, row.time);
     const char *wrong = judge(question, &row, &expected);
     if (wrong) {
@@ -245,7 +258,7 @@ static void expect_others_empty(const struct question *question, const struct an
         struct row row = {.source = i / TRUTH_TIMES / TRUTH_FIELDS,
                           .field = i / TRUTH_TIMES % TRUTH_FIELDS};
         if (answered->steps[row.source][row.field][time] ||
-            (question->together && row.source > 0)) {
+            first_of(question, row.source, row.field) != row.source) {
             continue;
         }
         row.time = vv_time_floor(truth_time(time, question->node->world->base_ns),
@@ -298,9 +311,16 @@ static bool can_be_asked(const struct question *question)
     if (vv_registry_tenant(registry, VV_STR_LITERAL(FLEET_TENANT), false, &tenant, NULL) != VV_OK) {
         return false;
     }
-    struct vv_tiers tiers = vv_registry_tiers(registry, tenant);
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(registry, tenant, places);
     size_t tier = question->wish - 2;
-    return question->wish < 2 || (tiers.spaces[tier] != VV_REGISTRY_NONE && tier <= question->step);
+    for (size_t i = 0; i < n && question->wish >= 2; i++) {
+        struct vv_tiers tiers = vv_registry_tiers(registry, places[i]);
+        if (tiers.spaces[tier] == VV_REGISTRY_NONE || tier > question->step) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static enum vv_status ask(const struct question *question, struct vv_buffer *answer,
@@ -310,7 +330,7 @@ static enum vv_status ask(const struct question *question, struct vv_buffer *ans
     bool descending = vv_random_below(&node->world->random, 2);
     struct vv_parameter parameters[9] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL(FLEET_TENANT)},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.*")},
+        {VV_STR_LITERAL("metric"), fleet_metrics(node->world)},
         {VV_STR_LITERAL("time_format"), VV_STR_LITERAL("ns")},
         {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count,sum,min,max,first,last")},
         {VV_STR_LITERAL("to"), VV_STR_LITERAL("2100-01-01T00:00:00Z")},

@@ -33,6 +33,8 @@ struct series {
     uint32_t source;
     uint32_t measurement;
     size_t number;
+    size_t first_field; /* of the measurement … */
+    size_t end_field;   /* … before this one */
 };
 
 static void check_time(const struct series *series, enum vv_space tier, int64_t time)
@@ -76,11 +78,12 @@ static void check_series(const struct series *series)
     for (size_t i = 0; i < TRUTH_TIMES && !world->failure[0]; i++) {
         int64_t time = truth_time(i, world->base_ns);
         bool is_there = false;
-        for (size_t field = 0; field < TRUTH_FIELDS; field++) {
+        for (size_t field = series->first_field; field < series->end_field; field++) {
             is_there |= world->truth.points[truth_index(series->number, field, i)].seen != 0;
         }
         for (int tier = 0; tier < VV_SPACES && is_there; tier++) {
-            if (is_kept(series, (enum vv_space)tier, time)) {
+            bool is_on = series->tiers.spaces[tier] != VV_REGISTRY_NONE;
+            if (is_on && is_kept(series, (enum vv_space)tier, time)) {
                 check_time(series, (enum vv_space)tier, time);
             }
         }
@@ -98,13 +101,21 @@ void fleet_check_units(struct fleet_node *node)
     if (vv_registry_tenant(registry, VV_STR_LITERAL(FLEET_TENANT), false, &tenant, NULL) != VV_OK) {
         return;
     }
-    struct series series = {.node = node, .tiers = vv_registry_tiers(registry, tenant)};
-    for (; series.number < TRUTH_SOURCES && !world->failure[0]; series.number++) {
+    struct series series = {.node = node};
+    size_t per_source = world->has_classes ? TRUTH_FIELDS : 1;
+    for (size_t i = 0; i < TRUTH_SOURCES * per_source && !world->failure[0]; i++) {
         char id[16];
+        char name[8];
+        series.number = i / per_source;
+        series.first_field = i % per_source;
+        series.end_field = world->has_classes ? series.first_field + 1 : TRUTH_FIELDS;
         snprintf(id, sizeof id, "host=s%zu", TRUTH_SOURCE_NAMES[series.number]);
+        fleet_measurement(world, series.number, series.first_field, name);
         if (vv_registry_source_by_id(registry, tenant, vv_str_of(id), &series.source) == VV_OK &&
-            vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false,
-                                    &series.measurement, NULL) == VV_OK) {
+            vv_registry_measurement(registry, tenant, vv_str_of(name), false, &series.measurement,
+                                    NULL) == VV_OK) {
+            uint32_t place = vv_registry_place(registry, series.measurement);
+            series.tiers = vv_registry_tiers(registry, place);
             fleet_enter(node);
             check_series(&series);
             fleet_leave(node);

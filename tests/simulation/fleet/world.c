@@ -152,6 +152,7 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->turns = vv_random_below(&world->random, 2) == 0;
     world->truth.base_ns = START;
     world->has_tiers = seed / 4 % 2 == 1;
+    world->has_classes = seed / 8 % 4 == 1;
     world->begins_with_tiers = world->has_tiers && vv_random_below(&world->random, 2) == 0;
     fleet_choose_late(world);
     vv_sim_clock_init(&world->time, START);
@@ -390,14 +391,23 @@ static void add_point(struct fleet_node *node, size_t source, size_t time, struc
 {
     struct fleet_world *world = node->world;
     struct fleet_submission *submission = &node->submission;
+    int64_t at = truth_time(time, world->base_ns);
     vv_buffer_format(text, "m,host=s%zu ", TRUTH_SOURCE_NAMES[source]);
     for (size_t field = 0; field < TRUTH_FIELDS; field++) {
         uint64_t value = world->next_value++;
-        vv_buffer_format(text, "%sf%zu=%" PRIu64, field ? "," : "", field, value);
+        if (field > 0 && world->has_classes) {
+            char name[8];
+            fleet_measurement(world, source, field, name);
+            vv_buffer_format(text, " %" PRId64 "\n%s,host=s%zu ", at, name,
+                             TRUTH_SOURCE_NAMES[source]);
+        } else if (field > 0) {
+            vv_buffer_text(text, ",");
+        }
+        vv_buffer_format(text, "f%zu=%" PRIu64, field, value);
         submission->points[submission->n] = truth_index(source, field, time);
         submission->values[submission->n++] = value;
     }
-    vv_buffer_format(text, " %" PRId64 "\n", truth_time(time, world->base_ns));
+    vv_buffer_format(text, " %" PRId64 "\n", at);
 }
 
 /* So many of one step that a tier keeps the step instead. */

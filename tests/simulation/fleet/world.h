@@ -19,6 +19,7 @@
 #define FLEET_SLACK      (2 * VV_DAY)
 #define FLEET_NODES_MIN  1
 #define FLEET_NODES_MAX  4
+#define FLEET_APART      2 /* measurements of fields that are apart, by source */
 
 struct fleet_world;
 
@@ -73,6 +74,7 @@ struct fleet_world {
     bool begins_apart;      /* … or from the beginning */
     int64_t fold_every_ns;  /* of these */
     bool deletes;           /* something is deleted now and then */
+    bool has_classes;       /* a field is in measurements of its own: classes.c */
     bool is_calm;           /* Cassandra has no faults any more */
     bool story;
     char failure[512];
@@ -125,6 +127,18 @@ void fleet_choose_late(struct fleet_world *world);
 void fleet_init_late(struct fleet_world *world, struct vv_settings *settings);
 /* Sets what is done with late points. */
 void fleet_set_late(struct fleet_node *node);
+
+/* ---- classes.c ---- */
+
+/* Where a field is: "m", or a measurement of half of the sources. */
+void fleet_measurement(const struct fleet_world *world, size_t source, size_t field,
+                       char name_out[8]);
+/* What all metrics are called. */
+struct vv_str fleet_metrics(const struct fleet_world *world);
+/* Makes a class, or changes what it takes or how long that is kept. */
+void fleet_set_class(struct fleet_node *node);
+/* When all has come to rest: whether the nodes agree on where measurements lie. */
+void fleet_check_places(struct fleet_world *world);
 
 /* ---- tiers.c ---- */
 

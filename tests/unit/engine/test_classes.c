@@ -41,8 +41,13 @@ static void begin(struct rig *rig)
 static void crash(struct rig *rig, uint64_t seed)
 {
     vv_engine_close(rig->engine);
-    vv_store_memory_fail(rig->store, VV_OK, 0);
-    vv_store_memory_crash(rig->store, seed);
+    if (rig->fake) {
+        fake_shared_fail(rig->fake, VV_OK, 0);
+        fake_shared_crash(rig->fake, seed);
+    } else {
+        vv_store_memory_fail(rig->store, VV_OK, 0);
+        vv_store_memory_crash(rig->store, seed);
+    }
     vv_sim_disk_restart(rig->disk);
     vv_sim_disk_heal(rig->disk);
     rig_open(rig);
@@ -461,6 +466,7 @@ static void measurements_that_were_there_stay_and_are_told(void **state)
     write_now(&rig, "debug1");
     assert_int_equal(try_class(&rig, "debug", "debug*\n", &six_hours, &effect, &error), VV_OK);
     assert_int_equal(effect.elsewhere, 1);
+    assert_false(effect.is_awaited);
     assert_true(vv_str_equal(effect.examples[0], VV_STR_LITERAL("debug1")));
     write_now(&rig, "debug2");
     rig.clock.wall_ns += 7 * VV_HOUR;
@@ -534,15 +540,56 @@ static void bad_classes_are_refused(void **state)
     rig_deinit(&rig);
 }
 
-static void nodes_that_share_a_store_have_no_classes(void **state)
+/* Alone on its store, a node waits for nobody. */
+static void a_node_of_a_shared_store_puts_measurements_into_classes(void **state)
 {
     (void)state;
+    static const struct vv_retentions keep = KEEP;
+    struct rig rig;
+    uint32_t tenant;
+    rig_init(&rig, 1, false);
+    rig.prepare = prepare;
+    vv_engine_close(rig.engine);
+    rig_open(&rig);
+    (void)!vv_engine_step(rig.engine, VV_TASK_LEARN, NULL);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    set_class(&rig, "debug", "debug*\n", &six_hours);
+    write_now(&rig, "debug1");
+    write_now(&rig, "energy");
+    step(&rig, VV_TASK_FLUSH);
+    assert_int_equal(vv_registry_tenant(registry_of(&rig), SIM, false, &tenant, NULL), VV_OK);
+    assert_int_equal(vv_registry_place_named(registry_of(&rig), tenant, VV_STR_LITERAL("debug1")),
+                     place_of(&rig, "debug"));
+    assert_int_equal(vv_registry_place_named(registry_of(&rig), tenant, VV_STR_LITERAL("energy")),
+                     tenant);
+    assert_int_equal(count(&rig, "debug1.v"), 1);
+    crash(&rig, 3);
+    assert_int_equal(vv_registry_place_named(registry_of(&rig), tenant, VV_STR_LITERAL("debug1")),
+                     place_of(&rig, "debug"));
+    assert_int_equal(count(&rig, "debug1.v"), 1);
+    set_class(&rig, "debug", "debug*\n", &keep);
+    rig_deinit(&rig);
+}
+
+static void what_cassandra_has_no_table_for_is_refused(void **state)
+{
+    (void)state;
+    static const struct vv_retentions long_raw = {400 * VV_DAY, {AS, AS, AS}};
+    static const struct vv_retentions for_ever = {0, {AS, AS, AS}};
     struct rig rig;
     struct vv_class_effect effect;
     struct vv_error error = {0};
     rig_init(&rig, 1, false);
-    assert_int_equal(try_class(&rig, "debug", "debug*\n", &six_hours, &effect, &error), VV_INVALID);
-    assert_non_null(strstr(error.message, "on Cassandra"));
+    (void)!vv_engine_step(rig.engine, VV_TASK_LEARN, NULL);
+    set_tenant(&rig, 30 * VV_DAY, OFF);
+    assert_int_equal(try_class(&rig, "a", "x*\n", &long_raw, &effect, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "cassandra.classes"));
+    assert_int_equal(place_of(&rig, "a"), VV_REGISTRY_NONE);
+    set_class(&rig, "a", "x*\n", &for_ever);
+    fake_shared_add_region(rig.fake, "one", VV_REGION_READABLE, NULL);
+    fake_shared_add_region(rig.fake, "two", VV_REGION_READABLE, NULL);
+    assert_int_equal(try_class(&rig, "b", "y*\n", &for_ever, &effect, &error), VV_INVALID);
+    assert_non_null(strstr(error.message, "several regions"));
     rig_deinit(&rig);
 }
 
@@ -655,7 +702,8 @@ int main(void)
         cmocka_unit_test(what_a_class_is_not_told_is_its_tenants),
         cmocka_unit_test(a_change_that_is_not_journaled_changes_nothing),
         cmocka_unit_test(bad_classes_are_refused),
-        cmocka_unit_test(nodes_that_share_a_store_have_no_classes),
+        cmocka_unit_test(a_node_of_a_shared_store_puts_measurements_into_classes),
+        cmocka_unit_test(what_cassandra_has_no_table_for_is_refused),
         cmocka_unit_test(a_measurement_is_in_its_class_after_a_restart),
         cmocka_unit_test(a_class_is_whole_or_takes_nothing_wherever_it_is_cut_short),
         cmocka_unit_test(a_class_that_was_cut_short_is_made_whole_by_the_same_request),

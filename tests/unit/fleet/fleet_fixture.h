@@ -108,6 +108,9 @@ __attribute__((unused)) static uint32_t node_metric(struct node *node, const cha
     assert_int_equal(vv_registry_metric(node->registry, owner, vv_str_of(field), type, true,
                                         &metric, &known, NULL),
                      VV_OK);
+    if (!vv_registry_is_placed(node->registry, owner)) { /* as the flush does */
+        (void)!vv_registry_set_place(node->registry, owner, number);
+    }
     node_touch(node, VV_REGISTRY_MEASUREMENT, owner);
     node_touch(node, VV_REGISTRY_METRIC, metric);
     return metric;

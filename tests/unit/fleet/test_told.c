@@ -39,7 +39,7 @@ static void assert_exact(struct vv_told told, struct vv_buffer *buffer)
     told.value = (struct vv_str){(const char *)buffer->data, size + 1};
     assert_int_equal(decode(&told), VV_CORRUPT);
     uint8_t form = buffer->data[0];
-    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 4 : 2;
+    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 5 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
     told.value.size = size;
     assert_int_equal(decode(&told), VV_NEWER);
     buffer->data[0] = 0;
@@ -225,7 +225,7 @@ static void unknown_kinds_are_newer_and_sizes_are_bounded(void **state)
     (void)state;
     static char large[VV_TOLD_VALUE_MAX + 1];
     large[0] = 1;
-    struct vv_told told = {.kind = VV_TOLD_MARKERS + 1, .name = TEXT("x"), .value = {large, 1}};
+    struct vv_told told = {.kind = VV_TOLD_HEARD + 1, .name = TEXT("x"), .value = {large, 1}};
     assert_int_equal(decode(&told), VV_NEWER);
     told.kind = 0;
     assert_int_equal(decode(&told), VV_CORRUPT);

@@ -409,7 +409,8 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     struct vv_registry *registry = engine->context.registry;
     uint32_t number;
     uint32_t class;
-    *effect_out = (struct vv_class_effect){1, {VV_STR_LITERAL("old")}};
+    *effect_out = (struct vv_class_effect){.elsewhere = 1, .examples = {VV_STR_LITERAL("old")}};
+    effect_out->is_awaited = vv_str_equal(wish->name, VV_STR_LITERAL("awaited"));
     if (vv_str_equal(wish->name, VV_STR_LITERAL("refused"))) {
         return vv_error_set(error, VV_OVERLOAD, "the test says so");
     }

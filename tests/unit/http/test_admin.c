@@ -411,6 +411,16 @@ static void test_classes(void **state)
     }
 }
 
+static void test_a_class_that_takes_nothing_yet_is_noted(void **state)
+{
+    struct door *door = *state;
+    struct response response = ask(door, "PUT", "/api/v1/tenants", "",
+                                   "{\"tenant\":\"x\",\"classes\":{\"awaited\":{},\"c\":{}}}", 200);
+    assert_contains(response.body, "class awaited: it takes nothing before all nodes have said");
+    assert_null(strstr(response.body, "class c: it takes"));
+    response_free(&response);
+}
+
 /* What is wrong with one of them is found before anything is changed. */
 static void test_bad_classes_change_nothing(void **state)
 {
@@ -910,6 +920,7 @@ int main(void)
         door_test(test_tenants),
         door_test(test_a_retention_has_a_second_at_least),
         door_test(test_classes),
+        door_test(test_a_class_that_takes_nothing_yet_is_noted),
         door_test(test_bad_classes_change_nothing),
         door_test(test_a_class_that_is_refused_is_named),
         door_test(test_late),

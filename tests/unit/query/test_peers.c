@@ -296,6 +296,43 @@ static void other_regions_are_named(void **state)
     end(&p);
 }
 
+static uint32_t the_first_other_one(void *context)
+{
+    (void)context;
+    return 1u << 1 | 1u << 2; /* the latter is not read at all */
+}
+
+/* What it keeps in classes of measurements: the answer is complete without it as little as without
+ * what is not kept here. */
+static void a_region_of_which_a_part_can_t_be_read_is_named(void **state)
+{
+    (void)state;
+    struct place p;
+    json_t *answer;
+    begin(&p);
+    add_regions(&p);
+    fake_shared_set_peer_in(p.fake, 1, 2, false, 300 * VV_SECOND);
+    p.f.context.regions_in_part = the_first_other_one;
+    const json_t *facts = facts_of(&p, VV_REQUEST_QUERY, &answer);
+    const json_t *regions = json_object_get(facts, "regions");
+    static const char *const expected[] = {
+        "{\"name\": \"east\", \"state\": \"in_part\", \"heard_until\": 300}",
+        "{\"name\": \"west\", \"state\": \"absent\"}"};
+    for (size_t i = 0; i < 2; i++) {
+        char *text = json_dumps(json_array_get(regions, i), JSON_PRESERVE_ORDER);
+        assert_string_equal(text, expected[i]);
+        free(text);
+    }
+    json_decref(answer);
+    expect_csv(&p.f, VV_REQUEST_METRICS, WORDS("format=csv"),
+               "metric,measurement,type,unit,description\nm.v,m,integer,,\n"
+               "# data of region east that is in classes is not read here\n"
+               "# region east was heard until 1970-01-01T00:05:00Z\n"
+               "# data of region west is not kept in this data centre\n"
+               "# region \"up\" was not heard of yet\n");
+    end(&p);
+}
+
 /* What nodes of other regions say makes no promise: only this region's make complete_until. */
 static void each_region_was_heard_until_a_time_of_its_own(void **state)
 {
@@ -476,6 +513,7 @@ int main(void)
         cmocka_unit_test(an_export_says_nothing),
         cmocka_unit_test(times_of_sources_are_said_to_be_this_nodes),
         cmocka_unit_test(other_regions_are_named),
+        cmocka_unit_test(a_region_of_which_a_part_can_t_be_read_is_named),
         cmocka_unit_test(each_region_was_heard_until_a_time_of_its_own),
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(odd_times_are_bounded),

@@ -6,13 +6,17 @@
 #include "engines_fixture.h"
 
 #include "engine/engine_private.h"
+#include "registry/shared.h"
 #include "tier/cohort.h"
 
-#define SOURCES 3
-#define ALWAYS  "2100-01-01T00:00:00Z"
+#define SOURCES  3
+#define SETS_MAX VV_SIM_CASSANDRA_SETS
+#define ALWAYS   "2100-01-01T00:00:00Z"
 
 static const char *const sources[] = {"9", "18", "42", "71"}; /* of one cohort */
 static const char *asked_to = ALWAYS;
+static const char *asked_metric = "m.v";
+static bool in_class; /* m is in a class of the tenant, with tiers like those of the tenant */
 
 static inline void write_measurement(struct node *node, const char *measurement, const char *source,
                                      int64_t time_ns)
@@ -36,8 +40,8 @@ static inline void write_all(struct node *node, int64_t time_ns)
     }
 }
 
-/* Minutes of an hour: so many that hours are kept as steps. */
-static inline void begin(uint64_t seed)
+/* Two nodes, and nothing written. */
+static inline void begin_empty(uint64_t seed)
 {
     has_tiers = true;
     make_cluster(seed);
@@ -45,12 +49,88 @@ static inline void begin(uint64_t seed)
         rows_tenants[i] = "";
         (void)make_node(i);
     }
+}
+
+static inline uint32_t place_of(struct node *node, const char *measurement)
+{
+    struct vv_registry *registry = node->rig.engine->registry;
+    uint32_t tenant;
+    uint32_t number;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(
+        vv_registry_measurement(registry, tenant, vv_str_of(measurement), false, &number, NULL),
+        VV_OK);
+    assert_true(vv_registry_is_placed(registry, number));
+    return vv_registry_place(registry, number);
+}
+
+static inline void assert_place(const char *measurement, const char *expected)
+{
+    for (size_t i = 0; i < 2; i++) {
+        char text[80];
+        struct vv_str name = vv_registry_tenant_name(nodes[i].rig.engine->registry,
+                                                     place_of(&nodes[i], measurement));
+        snprintf(text, sizeof text, "%.*s", VV_STR_ARG(name));
+        assert_string_equal(text, expected);
+    }
+}
+
+static inline bool is_ready(struct node *node)
+{
+    struct vv_registry *registry = node->rig.engine->registry;
+    uint32_t tenant;
+    uint32_t class = VV_REGISTRY_NONE;
+    if (vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL) == VV_OK) {
+        class = vv_registry_class(registry, tenant, VV_STR_LITERAL("c"));
+    }
+    return class != VV_REGISTRY_NONE && vv_registry_class_is_ready(registry, class);
+}
+
+/* The class c, which takes m; until all nodes know it. */
+static inline void make_class(const struct vv_retentions *retentions)
+{
+    struct vv_error error = {0};
+    struct vv_class_effect effect;
+    struct vv_class_wish wish = {.name = VV_STR_LITERAL("c"),
+                                 .has_measurements = true,
+                                 .measurements = VV_STR_LITERAL("m\n"),
+                                 .retentions = *retentions};
+    work(&nodes[0]);
+    work(&nodes[1]);
+    if (vv_engine_set_class(nodes[0].rig.engine, VV_STR_LITERAL("t"), &wish, &effect, &error) !=
+        VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    for (int i = 0; i < 20 && !(is_ready(&nodes[0]) && is_ready(&nodes[1])); i++) {
+        work(&nodes[0]);
+        work(&nodes[1]);
+        advance(VV_SECOND);
+    }
+    assert_true(is_ready(&nodes[0]) && is_ready(&nodes[1]));
+}
+
+static inline void make_like_tenant(void)
+{
+    static const struct vv_retentions retentions = {
+        VV_RETENTION_AS_IS, {VV_RETENTION_AS_IS, 250 * VV_DAY, VV_RETENTION_AS_IS}};
+    make_class(&retentions);
+}
+
+/* Minutes of an hour: so many that hours are kept as steps. */
+static inline void begin(uint64_t seed)
+{
+    begin_empty(seed);
+    if (in_class) {
+        make_like_tenant();
+    }
     for (int round = 0; round < 10; round++) {
         write_all(&nodes[round % 2], now_ns());
         work(&nodes[0]);
         work(&nodes[1]);
         advance(VV_MINUTE);
     }
+    assert_place("m", in_class ? "t/@c" : "t");
 }
 
 static inline void end(void)
@@ -95,7 +175,7 @@ static inline struct answer ask_tier(struct node *node, const char *tier, const 
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
-        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("m.v")},
+        {VV_STR_LITERAL("metric"), vv_str_of(asked_metric)},
         {VV_STR_LITERAL("to"), vv_str_of(asked_to)},
         {VV_STR_LITERAL("agg"), VV_STR_LITERAL("count,sum")},
         {VV_STR_LITERAL("step"), vv_str_of(strcmp(tier, "day") == 0 ? "1d" : "1h")},
@@ -131,8 +211,8 @@ static inline struct answer ask_tier(struct node *node, const char *tier, const 
          line = strtok_r(NULL, "\r\n", &rest)) {
         long long count;
         long long sum;
-        const char *values = strstr(line, "m.v,");
-        values = values ? strchr(values + 4, ',') : NULL;
+        const char *values = strstr(line, asked_metric);
+        values = values ? strchr(values + strlen(asked_metric) + 1, ',') : NULL;
         if (line[0] != '#' && values && sscanf(values, ",%lld,%lld", &count, &sum) == 2) {
             answer.count += count;
             answer.sum += sum;
@@ -173,6 +253,104 @@ static inline uint64_t assert_same(struct node *node, const char *when)
 static inline uint64_t parked(struct node *node)
 {
     return vv_engine_parked(node->rig.engine).n;
+}
+
+/* ---- while a part of Cassandra is away ---- */
+
+/* Late points of all sources, while a set is away; some of them wait with the first node. */
+static inline void add_while_away(uint32_t set, int *times)
+{
+    begin(4 + set);
+    int64_t begun = now_ns();
+    build_all();
+    vv_sim_cassandra_set_away(model, UINT32_C(1) << set);
+    write_all(&nodes[0], begun);
+    work(&nodes[0]);
+    *times += parked(&nodes[0]) > 0;
+    (void)compare_ways(&nodes[1], "away", true);
+    if (parked(&nodes[0]) == 0) {
+        end();
+        return;
+    }
+    vv_sim_cassandra_set_away(model, 0);
+    for (size_t i = 0; i < 2; i++) {
+        (void)assert_same(&nodes[i], "back");
+    }
+    for (int i = 0; i < 3; i++) { /* the other one builds what has come so far */
+        seal(&nodes[1]);
+        (void)assert_same(&nodes[1], "built without the rest");
+    }
+    for (int i = 0; i < 10 && parked(&nodes[0]) > 0; i++) {
+        advance(11 * VV_SECOND);
+        (void)rig_step(&nodes[0].rig, VV_TASK_LEARN);
+        (void)rig_step(&nodes[0].rig, VV_TASK_DELIVER);
+        for (size_t node = 0; node < 2; node++) {
+            (void)assert_same(&nodes[node], "being delivered");
+        }
+        (void)rig_step(&nodes[0].rig, VV_TASK_BEAT);
+    }
+    assert_int_equal(parked(&nodes[0]), 0);
+    build_all();
+    (void)assert_same(&nodes[1], "doubted");
+    advance(9 * VV_DAY); /* until what was doubted is so no more */
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(assert_same(&nodes[i], "built") > 0);
+        assert_int_equal(ask(&nodes[i], "all", NULL, NULL).count, written);
+    }
+    end();
+}
+
+/* Late points of all sources while a set is away; the first node seals what it can of what it owns,
+ * delivers nothing of what waits with it, and is lost. Then for so long that all expires that only
+ * says of units that they are stale. Tiers have what is left of raw data, or more: of that the lost
+ * node may have had the mark. */
+static inline void lose_while_away(uint32_t set, int *times)
+{
+    begin(20 + set);
+    int64_t begun = now_ns();
+    build_all();
+    vv_sim_cassandra_set_away(model, UINT32_C(1) << set);
+    write_all(&nodes[0], begun);
+    work(&nodes[0]);
+    bool has_parked = parked(&nodes[0]) > 0;
+    *times += has_parked;
+    if (has_parked) {
+        seal(&nodes[0]);
+        vv_sim_cassandra_set_away(model, 0);
+        for (int days = 1; days < 10; days += 3) { /* 1, 4, 7 */
+            advance(days * VV_DAY);
+            seal(&nodes[1]);
+            (void)rig_step(&nodes[1].rig, VV_TASK_EXPIRE);
+        }
+        long long there = ask_tier(&nodes[1], "raw", "source", NULL, NULL).count;
+        assert_in_range(there, written - SOURCES, written);
+        (void)assert_same(&nodes[1], "lost");
+        assert_true(ask(&nodes[1], "source", NULL, NULL).count >= there);
+        assert_true(ask(&nodes[1], "all", NULL, NULL).count >= there);
+    }
+    end();
+}
+
+/* ---- tests, of a measurement in a class and of others ---- */
+
+static inline void what_is_parked_of_a_source_is_missing_in_no_answer_together(void **state)
+{
+    int times = 0;
+    (void)state;
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        add_while_away(set, &times);
+    }
+    assert_true(times > 0);
+}
+
+static inline void what_a_lost_node_had_parked_leaves_no_record_as_it_was(void **state)
+{
+    int times = 0;
+    (void)state;
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        lose_while_away(set, &times);
+    }
+    assert_true(times > 0);
 }
 
 #endif

@@ -27,6 +27,7 @@ static struct vv_sim_clock clock_of_all;
 static struct vv_sim_cassandra *model;
 static struct node nodes[NODES_MAX];
 static const char *rows_tenants[NODES_MAX]; /* of each node; NULL: none */
+static int64_t sources_max[NODES_MAX];      /* 0: as by default */
 static bool has_tiers;                      /* they are on from the beginning */
 static int64_t raw_ns = 40 * VV_DAY;        /* how long raw data is kept with them */
 static long long written;                   /* points, each with its own time and number */
@@ -50,6 +51,8 @@ static inline void set_up_node(struct rig *rig, struct vv_settings *settings,
         snprintf(settings->cassandra_rows_tenants, sizeof settings->cassandra_rows_tenants, "%s",
                  rows_tenants[node->client]);
     }
+    settings->sources_max =
+        sources_max[node->client] ? sources_max[node->client] : settings->sources_max;
     settings->cassandra_slack_ns = 2 * VV_DAY;
     settings->tiers_default = has_tiers;
     settings->retention_raw_ns = has_tiers ? raw_ns : 0;

@@ -42,6 +42,7 @@ struct node {
     struct vv_store *store;
 };
 
+static uint32_t raw_tenant = TENANT; /* or a class of it: where raw data is put */
 static struct vv_sim_clock clock_of_all;
 static struct vv_sim_cassandra *model;
 static struct node a;
@@ -50,11 +51,15 @@ static struct node b;
 /* ---- names ---- */
 
 static char source_names[SOURCES][8];
-#define TENANTS 8
-#define SPACES  4 /* the tiers of TENANT from this number on */
-#define LATE    7 /* late points of TENANT, where they are kept apart */
-static const char *const tenant_names[TENANTS] = {"t0",        "t1",      "t2",     "t3",
-                                                  "t1/minute", "t1/hour", "t1/day", "t1/late"};
+#define TENANTS      13
+#define SPACES       4 /* the tiers of TENANT from this number on */
+#define LATE         7 /* late points of TENANT, where they are kept apart */
+#define CLASS        8 /* of TENANT */
+#define CLASS_SPACES 9 /* the tiers of that */
+#define CLASS_LATE   12
+static const char *const tenant_names[TENANTS] = {
+    "t0",      "t1",    "t2",           "t3",         "t1/minute", "t1/hour",   "t1/day",
+    "t1/late", "t1/@c", "t1/@c/minute", "t1/@c/hour", "t1/@c/day", "t1/@c/late"};
 
 static inline struct vv_str tenant_name(void *context, uint32_t tenant)
 {
@@ -216,6 +221,7 @@ static inline void crash_node(struct node *node, uint64_t seed)
 static inline int set_up(void **state)
 {
     (void)state;
+    raw_tenant = TENANT;
     vv_sim_clock_init(&clock_of_all, START);
     for (uint32_t i = 0; i < SOURCES; i++) {
         snprintf(source_names[i], sizeof source_names[0], "s%u", i % SOURCES);
@@ -251,7 +257,7 @@ static inline void set_away(uint32_t sets)
 static inline struct vv_span_key span_of(uint32_t source, int64_t day)
 {
     return (struct vv_span_key){
-        .partition = {TENANT, source, START + day * VV_DAY, VV_DAY, 0, 0},
+        .partition = {raw_tenant, source, START + day * VV_DAY, VV_DAY, 0, 0},
         .measurement = 1,
         .span_start = START + day * VV_DAY,
     };

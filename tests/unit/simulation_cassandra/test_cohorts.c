@@ -71,6 +71,50 @@ static void a_record_with_a_source_that_is_not_known_answers_nothing(void **stat
     end();
 }
 
+/* Builds with one of the nodes only; how many parts of cohorts there are then. */
+static uint64_t build_with(size_t builder, int64_t limit)
+{
+    sources_max[builder] = limit;
+    begin_empty(9);
+    if (in_class) {
+        make_like_tenant();
+    }
+    int64_t begun = now_ns();
+    for (int round = 0; round < 10; round++) { /* it knows those that it has room for */
+        for (size_t i = 0; i < SOURCES; i++) {
+            size_t writer = i < SOURCES - 1 ? builder : 1 - builder;
+            write_source(&nodes[writer], sources[i], begun + round * VV_MINUTE);
+        }
+        work(&nodes[builder]);
+        work(&nodes[1 - builder]);
+    }
+    for (int i = 0; i < 4; i++) {
+        advance(7 * VV_HOUR);
+        work(&nodes[0]);
+        work(&nodes[1]);
+    }
+    for (int i = 0; i < 4; i++) {
+        seal(&nodes[builder]);
+    }
+    uint64_t parts = assert_same(&nodes[1 - builder], "built by one");
+    assert_int_equal(ask(&nodes[1 - builder], "all", NULL, NULL).count, written);
+    end();
+    sources_max[builder] = 0;
+    return parts;
+}
+
+/* Its limit leaves out one that the other has points of. */
+static void who_had_to_leave_out_a_source_makes_no_record_without_it(void **state)
+{
+    int times = 0;
+    (void)state;
+    for (size_t builder = 0; builder < 2; builder++) {
+        times += build_with(builder, 0) > 0;
+        assert_int_equal(build_with(builder, SOURCES - 1), 0);
+    }
+    assert_true(times > 0);
+}
+
 /* They have nothing of the measurement, and what they have lies at the unit's end: buckets before
  * that are not looked into one by one, or there would be too many. */
 static void sources_with_nothing_of_a_measurement_are_looked_at_where_they_have_anything(
@@ -123,8 +167,9 @@ static struct vv_span_key cohort_key(struct node *node, int64_t time_ns)
         vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false, &measurement, NULL),
         VV_OK);
     assert_int_equal(store->ops->shared->cohort_of(store, tenant, source, &cohort, &id), VV_OK);
-    return vv_unit_key(VV_SPACE_HOUR, vv_registry_tiers(registry, tenant).spaces[VV_SPACE_HOUR],
-                       cohort, measurement, vv_time_floor(time_ns, VV_DAY));
+    struct vv_tiers tiers = vv_registry_tiers(registry, vv_registry_place(registry, measurement));
+    return vv_unit_key(VV_SPACE_HOUR, tiers.spaces[VV_SPACE_HOUR], cohort, measurement,
+                       vv_time_floor(time_ns, VV_DAY));
 }
 
 static size_t stale_runs(struct node *node, int64_t time_ns)
@@ -274,10 +319,21 @@ int main(void)
         cmocka_unit_test(a_record_with_a_source_that_is_not_known_answers_nothing),
         cmocka_unit_test(
             sources_with_nothing_of_a_measurement_are_looked_at_where_they_have_anything),
+        cmocka_unit_test(who_had_to_leave_out_a_source_makes_no_record_without_it),
         cmocka_unit_test(what_makes_a_unit_stale_does_not_grow_with_what_comes_late),
         cmocka_unit_test(a_unit_that_is_only_marked_is_built),
         cmocka_unit_test(not_more_is_looked_for_than_may_be),
         cmocka_unit_test(what_was_too_much_to_look_for_is_not_looked_for_at_once_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest in_class_too[] = {
+        cmocka_unit_test(all_sources_are_read_at_once_on_every_node),
+        cmocka_unit_test(what_another_node_adds_late_is_there_at_once),
+        cmocka_unit_test(a_record_with_a_source_that_is_not_known_answers_nothing),
+        cmocka_unit_test(who_had_to_leave_out_a_source_makes_no_record_without_it),
+        cmocka_unit_test(what_makes_a_unit_stale_does_not_grow_with_what_comes_late),
+        cmocka_unit_test(a_unit_that_is_only_marked_is_built),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    in_class = true; /* of a measurement that is in a class */
+    return failed + cmocka_run_group_tests(in_class_too, NULL, NULL);
 }

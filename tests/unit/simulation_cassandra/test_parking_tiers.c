@@ -17,7 +17,8 @@ static struct vv_span_key unit_of(enum vv_space tier, uint32_t source)
 {
     const struct vv_plan plan = {VV_TIME_MIN, VV_DAY, VV_DAY, 1, 0};
     struct vv_unit unit = vv_unit_of(tier, &plan, 1, START);
-    return vv_unit_key(tier, SPACES + (uint32_t)tier, source, 1, unit.from);
+    uint32_t spaces = raw_tenant == CLASS ? CLASS_SPACES : SPACES;
+    return vv_unit_key(tier, spaces + (uint32_t)tier, source, 1, unit.from);
 }
 
 /* As the flush does it when raw data has landed or is parked, without what it waits for. */
@@ -147,6 +148,13 @@ static void reading_all_that_is_told_is_counted(void **state)
     }
 }
 
+/* As any place has its raw data and its tiers. */
+static void nor_is_a_unit_of_a_class_stale_before_what_is_below(void **state)
+{
+    raw_tenant = CLASS;
+    what_makes_units_stale_waits_for_what_is_parked(state);
+}
+
 static void its_own_node_sees_at_once_what_is_stale(void **state)
 {
     (void)state;
@@ -210,8 +218,8 @@ static void what_makes_a_cohort_stale_waits_for_any_of_its_tenant(void **state)
     struct vv_piece raw = {.key = span_of(1, 0)};
     struct vv_piece late = raw;
     struct vv_piece beside = raw;
-    late.key.partition.tenant = LATE;
-    beside.key.partition.tenant = TENANT + 1;
+    late.key.partition.tenant = raw_tenant == CLASS ? CLASS_LATE : LATE;
+    beside.key.partition.tenant = raw_tenant == CLASS ? TENANT : TENANT + 1;
     assert_true(waits_for(raw));
     assert_true(waits_for(late));
     assert_true(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_MINUTE, 1)}));
@@ -219,6 +227,13 @@ static void what_makes_a_cohort_stale_waits_for_any_of_its_tenant(void **state)
     assert_false(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_DAY, 1)}));
     assert_false(waits_for((struct vv_piece){.key = unit_of(VV_SPACE_HOUR, VV_COHORT_NUMBER)}));
     assert_false(waits_for(beside));
+}
+
+/* What is parked of the rest of the tenant is in none of its cohorts. */
+static void nor_is_a_cohort_of_a_class_stale_before_what_is_below(void **state)
+{
+    raw_tenant = CLASS;
+    what_makes_a_cohort_stale_waits_for_any_of_its_tenant(state);
 }
 
 /* What is looked for by its bucket is not found before. */
@@ -345,12 +360,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_makes_units_stale_waits_for_what_is_parked, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(reading_all_that_is_told_is_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nor_is_a_unit_of_a_class_stale_before_what_is_below, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_others_see_lasts_whatever_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_parked_while_it_is_sent_is_held_behind_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(its_own_node_sees_at_once_what_is_stale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beats_wait_for_units_to_be_stale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_makes_a_cohort_stale_waits_for_any_of_its_tenant,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nor_is_a_cohort_of_a_class_stale_before_what_is_below,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_above_it_does_not_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_makes_units_stale_waits_for_the_notes_of_buckets,
