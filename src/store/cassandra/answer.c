@@ -254,8 +254,10 @@ static enum vv_status ask_one(const struct vv_answer_rows *rows, const struct vv
                               struct vvcql_result **page_out, struct vv_error *error)
 {
     enum vv_status status;
-    struct vvcql_statement *statement = vv_cassandra_question(
-        rows->answer, rows->prepared, rows->from_ms, rows->page_size, &status, error);
+    struct vvcql_statement *statement =
+        rows->prepared ? vv_cassandra_question(rows->answer, rows->prepared, rows->from_ms,
+                                               rows->page_size, &status, error)
+                       : vv_cassandra_rows_question(rows->answer, rows->class, &status, error);
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
         return status;

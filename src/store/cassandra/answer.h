@@ -54,12 +54,13 @@ const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer
 /* Until all first pages are there; the failure of any. */
 VV_MUST_CHECK enum vv_status vv_cassandra_wait_answer(struct vv_store_answer *answer,
                                                       struct vv_error *error);
-/* The rows that a question of the answer gives, page after page. The first four are given. */
+/* The rows that a question of the answer gives, page after page. The first five are given. */
 struct vv_answer_rows {
     const struct vv_store_answer *answer;
-    const struct vvcql_prepared *prepared;
-    int64_t from_ms;
-    int32_t page_size;
+    uint8_t class;                         /* an index: whose values are asked for, or */
+    const struct vvcql_prepared *prepared; /* runs or blocks: not NULL */
+    int64_t from_ms;                       /* of runs or blocks */
+    int32_t page_size;                     /* the same */
     struct vvcql_result *page; /* stands at the row that comes next; NULL: there is none */
     struct vvcql_result *own;  /* the same, unless it is the answer's; NULL then */
 };

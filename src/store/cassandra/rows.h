@@ -56,8 +56,8 @@ struct vvcql_statement *vv_cassandra_remove_value(const struct vv_cassandra *sto
 struct vvcql_statement *vv_cassandra_rows_question(const struct vv_store_answer *answer,
                                                    uint8_t class, enum vv_status *status_out,
                                                    struct vv_error *error);
-/* Visits the values of an answer's read as pieces, those of a class from the newest to the oldest;
- * the pages must be there. VV_DONE when the visitor stopped. */
+/* Visits the values of an answer's read as pieces, from the newest to the oldest, whatever class
+ * they are in; the pages must be there. VV_DONE when the visitor stopped. */
 VV_MUST_CHECK enum vv_status vv_cassandra_visit_rows(struct vv_store_answer *answer,
                                                      vv_piece_visit visit, void *context,
                                                      struct vv_error *error);

@@ -7,7 +7,7 @@
  * stands for is looked up once for each read; as metrics ascend within a time, the next one is
  * mostly the one that followed the last time.
  */
-#include "store/cassandra/answer.h"
+#include "store/cassandra/row_lanes.h"
 
 #include "model/merge.h"
 #include "model/piece.h"
@@ -249,23 +249,17 @@ static vv_stamp stamp_of(int64_t us)
 }
 
 /* The value and its stamp, of two columns the later one; false when none is set. */
-static bool get_value(struct vvcql_result *row, struct cell *cell, enum vv_value_type *type_out)
+static bool get_value(const struct vv_value_row *row, struct cell *cell,
+                      enum vv_value_type *type_out)
 {
-    int64_t value[2];
-    int64_t us[2];
-    bool has[2];
-    for (size_t i = 0; i < 2; i++) {
-        has[i] =
-            vvcql_get_bigint(row, 3 + 2 * i, &value[i]) && vvcql_get_bigint(row, 4 + 2 * i, &us[i]);
-    }
-    if (!has[0] && !has[1]) {
-        return false;
-    }
-    size_t which = has[1] && (!has[0] || us[1] > us[0]);
-    cell->bits = (uint64_t)value[which];
-    cell->stamp = stamp_of(us[which]);
-    *type_out = which ? VV_INT64 : VV_FLOAT64;
-    return true;
+    const struct vv_row_value *of_float = &row->values[VV_ROW_FLOAT64];
+    const struct vv_row_value *of_int = &row->values[VV_ROW_INT64];
+    bool is_int = of_int->is_set && (!of_float->is_set || of_int->us > of_float->us);
+    const struct vv_row_value *value = is_int ? of_int : of_float;
+    cell->bits = value->bits;
+    cell->stamp = stamp_of(value->us);
+    *type_out = is_int ? VV_INT64 : VV_FLOAT64;
+    return value->is_set;
 }
 
 static enum vv_status gather(struct rows_reading *reading, struct known *known, struct cell *cell)
@@ -302,25 +296,15 @@ static enum vv_status gather(struct rows_reading *reading, struct known *known, 
     return VV_OK;
 }
 
-static enum vv_status visit_row(struct rows_reading *reading, struct vvcql_result *row)
+static enum vv_status visit_row(struct rows_reading *reading, const struct vv_value_row *row)
 {
-    int64_t time_ms;
-    int32_t nanos;
-    struct vvcql_bytes name;
-    struct cell cell;
+    struct cell cell = {.time = row->time};
     enum vv_value_type type;
-    if (!vvcql_get_bigint(row, 0, &time_ms) || !vvcql_get_int(row, 1, &nanos) || nanos < 0 ||
-        nanos >= VV_MILLISECOND || !vvcql_get_bytes(row, 2, &name)) {
-        return vv_error_set(reading->error, VV_CORRUPT,
-                            "a row of values is not as Varve writes it");
-    }
-    cell.time = time_ms * VV_MILLISECOND + nanos;
     if (cell.time < reading->from || cell.time >= reading->to || !get_value(row, &cell, &type)) {
         return VV_OK;
     }
     size_t index;
-    enum vv_status status =
-        look_up(reading, (struct vv_str){(const char *)name.data, name.size}, &index);
+    enum vv_status status = look_up(reading, row->metric, &index);
     if (status != VV_OK) {
         return status;
     }
@@ -364,62 +348,23 @@ struct vvcql_statement *vv_cassandra_rows_question(const struct vv_store_answer 
     return statement;
 }
 
-static enum vv_status next_page(struct rows_reading *reading, uint8_t class,
-                                const struct vvcql_result *before, struct vvcql_result **page_out)
+static enum vv_status visit_lanes(struct rows_reading *reading, struct vv_store_answer *answer)
 {
-    enum vv_status status;
-    struct vvcql_bytes state = vvcql_result_paging_state(before);
-    struct vvcql_statement *statement =
-        vv_cassandra_rows_question(reading->answer, class, &status, reading->error);
-    if (status != VV_OK) {
-        vvcql_statement_destroy(statement);
-        return status;
+    struct vv_row_lanes lanes;
+    enum vv_status status = vv_row_lanes_begin(&lanes, answer, reading->error);
+    vv_rows_kept_begin(&answer->kept);
+    for (const struct vv_value_row *row; status == VV_OK && (row = vv_row_lanes_row(&lanes));) {
+        status = visit_row(reading, row);
+        status = status == VV_OK ? vv_row_lanes_next(&lanes, reading->error) : status;
     }
-    vvcql_set_paging_state(statement, state.data, state.size);
-    return vv_cassandra_ask(reading->store, &statement, 1, page_out, reading->error);
-}
-
-static enum vv_status visit_page(struct rows_reading *reading, struct vvcql_result *page)
-{
-    struct vv_cassandra *store = reading->store;
-    enum vv_status status = VV_OK;
-    vvcql_rewind(page);
-    while (status == VV_OK && vvcql_next_row(page)) {
-        status = visit_row(reading, page);
-    }
-    atomic_fetch_add_explicit(&store->rows_read, vvcql_result_rows(page), memory_order_relaxed);
-    atomic_fetch_add_explicit(&store->bytes_read, vvcql_result_size(page), memory_order_relaxed);
-    return status;
-}
-
-static enum vv_status visit_pages(struct rows_reading *reading, uint8_t class,
-                                  struct vvcql_result *first)
-{
-    struct vvcql_result *own = NULL;
-    enum vv_status status = visit_page(reading, first);
-    for (const struct vvcql_result *page = first;
-         status == VV_OK && vvcql_result_paging_state(page).size > 0; page = own) {
-        struct vvcql_result *next;
-        status = next_page(reading, class, page, &next);
-        if (status == VV_OK) {
-            vvcql_result_destroy(own);
-            own = next;
-            status = visit_page(reading, own);
-        }
-    }
-    vvcql_result_destroy(own);
+    vv_row_lanes_end(&lanes);
     return status == VV_OK ? give(reading) : status;
 }
 
-static enum vv_status visit_classes(struct rows_reading *reading, struct vv_store_answer *answer)
+/* The pages go when their pieces are kept. */
+static enum vv_status visit_all(struct rows_reading *reading, struct vv_store_answer *answer)
 {
-    enum vv_status status = VV_OK;
-    vv_rows_kept_begin(&answer->kept);
-    for (uint32_t i = 0; i < answer->classes.n && status == VV_OK; i++) {
-        if (answer->rows[i]) {
-            status = visit_pages(reading, answer->classes.classes[i], answer->rows[i]);
-        }
-    }
+    enum vv_status status = visit_lanes(reading, answer);
     if (status != VV_OK) {
         return status;
     }
@@ -453,7 +398,7 @@ enum vv_status vv_cassandra_visit_rows(struct vv_store_answer *answer, vv_piece_
     reading->visit = visit;
     reading->context = context;
     reading->error = error;
-    enum vv_status status = visit_classes(reading, answer);
+    enum vv_status status = visit_all(reading, answer);
     vv_piece_encoder_deinit(&reading->encoder);
     vv_arena_deinit(&reading->arena);
     free(reading->cells);

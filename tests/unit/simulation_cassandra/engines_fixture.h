@@ -8,6 +8,7 @@
 
 #include "unit/engine/nodes_rig.h"
 
+#include "engine/engine_private.h"
 #include "engine/schema_options.h"
 #include "simulation/cassandra/sim_cassandra.h"
 
@@ -222,6 +223,39 @@ static inline struct vv_plans plans_of(struct node *node)
 {
     return vv_registry_source_plans(vv_engine_query_context(node->rig.engine)->registry,
                                     number_of_source(node));
+}
+
+/* Of m, in the bucket in which `time` lies. */
+static inline struct vv_store_read read_at(struct node *node, int64_t time)
+{
+    struct vv_plans plans = plans_of(node);
+    struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
+    struct vv_registry *registry = node->rig.engine->registry;
+    struct vv_store_read read = {
+        .span_from = bucket.start, .span_to = bucket.end, .span_ns = bucket.span_ns};
+    uint32_t tenant;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false,
+                                             &read.measurement, NULL),
+                     VV_OK);
+    read.partition = (struct vv_partition){.tenant = tenant,
+                                           .source = number_of_source(node),
+                                           .bucket_start = bucket.start,
+                                           .bucket_ns = bucket.bucket_ns,
+                                           .split = vv_split_name(&bucket, 0)};
+    return read;
+}
+
+/* What the store has of that bucket. */
+static inline void visit_at(struct node *node, int64_t time, vv_piece_visit visit, void *context)
+{
+    struct vv_store *store = node->rig.engine->store;
+    struct vv_store_read read = read_at(node, time);
+    struct vv_error error = {0};
+    if (store->ops->read(store, &read, visit, context, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
 }
 
 static inline enum vv_status change_plan(struct node *node, int64_t bucket_ns, uint16_t splits,

@@ -3,8 +3,6 @@
  * one counts, whichever table is the present one, and wherever a sealer died. */
 #include "engines_fixture.h"
 
-#include "engine/engine_private.h"
-
 #define SHORT (20 * VV_DAY)
 #define LONG  (200 * VV_DAY)
 
@@ -67,37 +65,6 @@ static void delete_all(struct node *node)
         work(node);
         (void)rig_step(&node->rig, VV_TASK_SWEEP);
         advance(2 * VV_SECOND);
-    }
-}
-
-/* Of the bucket in which `time` lies. */
-static struct vv_store_read read_at(struct node *node, int64_t time)
-{
-    struct vv_plans plans = plans_of(node);
-    struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
-    struct vv_registry *registry = node->rig.engine->registry;
-    struct vv_store_read read = {.span_from = bucket.start, .span_to = bucket.end};
-    uint32_t tenant;
-    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
-                     VV_OK);
-    assert_int_equal(vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false,
-                                             &read.measurement, NULL),
-                     VV_OK);
-    read.partition = (struct vv_partition){.tenant = tenant,
-                                           .source = number_of_source(node),
-                                           .bucket_start = bucket.start,
-                                           .bucket_ns = bucket.bucket_ns,
-                                           .split = vv_split_name(&bucket, 0)};
-    return read;
-}
-
-static void visit_at(struct node *node, int64_t time, vv_piece_visit visit, void *context)
-{
-    struct vv_store *store = node->rig.engine->store;
-    struct vv_store_read read = read_at(node, time);
-    struct vv_error error = {0};
-    if (store->ops->read(store, &read, visit, context, &error) != VV_OK) {
-        fail_msg("%s", error.message);
     }
 }
 

@@ -5,8 +5,6 @@
 
 #include "engines_fixture.h"
 
-#include "engine/engine_private.h"
-
 /* How many points all steps of a tier together have, by it where it has them; -1: unknown now. */
 static inline long long count_by(struct node *node, enum vv_space tier)
 {
