@@ -326,6 +326,11 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
     } else if (ready) {
         reason = pressure_of(engine);
     }
+    if (ready && !reason[0] && engine->fleet && vv_fleet_leaves_out(engine->fleet)) {
+        reason = "this node could not take all that others told it of (fleet_not_learnt in the log "
+                 "says why): what they write of that, and this node is to seal, expires unsealed "
+                 "after cassandra.slack: raise the limits, and start it again";
+    }
     struct vv_parked parked = vv_engine_parked(engine);
     if (ready && !reason[0] && parked.n > 0) {
         reason = "a part of the store is away: what belongs there waits on this node";

@@ -74,6 +74,12 @@ static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *er
     return VV_OK;
 }
 
+/* A class may be known by its name only, and so are its spaces then: not how long they are kept. */
+static bool is_told(struct vv_registry *registry, uint32_t tenant)
+{
+    return vv_registry_class_is_told(registry, vv_registry_place_of(registry, tenant));
+}
+
 /* ---- retentions ---- */
 
 enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_error *error)
@@ -93,8 +99,8 @@ enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_er
     for (uint32_t i = 0; i < tenants; i++) {
         int64_t retention = vv_registry_retention(engine->registry, i);
         if (retention == engine->retentions[i] ||
-            (engine->fleet && !vv_registry_class_is_told(engine->registry, i))) {
-            continue; /* or it is known by its name only */
+            (engine->fleet && !is_told(engine->registry, i))) {
+            continue;
         }
         struct vv_store *store = engine->store;
         enum vv_status status = store->ops->set_retention(store, i, retention, error);

@@ -593,8 +593,9 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
 }
 
 /* Spans are read where the others have put them, which may be a space of late points that was told
- * a moment ago, and marked when they can know why: what was told must have landed. Single values
- * are removed all the same. */
+ * a moment ago, and marked when they can know why: what was told must have landed. Who could not
+ * take all that was told of where things lie leaves it to others. Single values are removed all the
+ * same. */
 static enum vv_status begin_beside_others(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
@@ -602,7 +603,11 @@ static enum vv_status begin_beside_others(struct vv_engine *engine, struct vv_er
     if (status == VV_OK) {
         status = vv_engine_confirm(engine, error);
     }
-    if (status != VV_OK || vv_engine_parked(engine).n_told == 0) {
+    uint32_t tenant = vv_registry_source_tenant(engine->registry, sweep->source);
+    bool marks =
+        vv_engine_parked(engine).n_told == 0 && !vv_fleet_lacks(engine->fleet) &&
+        !vv_fleet_lacks_any(engine->fleet, vv_registry_tenant_name(engine->registry, tenant));
+    if (status != VV_OK || marks) {
         return status;
     }
     for (size_t i = 0; i < sweep->n; i++) {

@@ -66,7 +66,9 @@ bool vv_fleet_lacks(const struct vv_fleet *fleet)
 void vv_fleet_note_lack(struct vv_fleet *fleet, const struct vv_told *told,
                         const struct vv_error *why)
 {
-    bool matters = told->kind == VV_TOLD_MEASUREMENT || vv_space_class_name(told->tenant).size > 0;
+    bool is_of_class =
+        told->kind == VV_TOLD_MEASUREMENT || vv_space_class_name(told->tenant).size > 0;
+    bool matters = told->region == 0 && is_of_class; /* regions agree by themselves */
     if (matters && !atomic_load_explicit(&fleet->lacks, memory_order_relaxed)) {
         snprintf(fleet->lack, sizeof fleet->lack, "%.255s", why->message);
         atomic_store_explicit(&fleet->lacks, true, memory_order_release);
@@ -356,11 +358,12 @@ void vv_fleet_note_passed_over(struct vv_fleet *fleet, uint32_t class, uint32_t 
         char text[600];
         struct vv_str name = vv_registry_measurement_name(fleet->registry, measurement);
         passed->is_passed_over = true;
-        vv_log(VV_LOG_WARN, "class_passed_over",
-               "class=%.*s measurement=%s message=\"it is in its tenant for good, like others that "
-               "come before all nodes have said that they know the class\"",
-               VV_STR_ARG(vv_registry_tenant_name(fleet->registry, class)),
-               vv_log_quote(name.data, name.size, text, sizeof text));
+        vv_log(
+            VV_LOG_WARN, "class_passed_over",
+            "class=%.*s measurement=%s message=\"it is in its tenant for good: another node put it "
+            "there, or not all nodes had said that they know the class\"",
+            VV_STR_ARG(vv_registry_tenant_name(fleet->registry, class)),
+            vv_log_quote(name.data, name.size, text, sizeof text));
     }
     pthread_mutex_unlock(&fleet->learning);
 }

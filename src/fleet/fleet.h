@@ -145,11 +145,16 @@ struct vv_fleet_figures {
     uint64_t refused; /* visited and left out */
     uint64_t unkept;  /* objects learnt that are not in the metadata yet */
 };
+/* Whether something of classes or places that was told could not be taken: others may have put any
+ * measurement into a class that this node does not know. Any thread. */
+bool vv_fleet_lacks(const struct vv_fleet *fleet);
 #define VV_FLEET_LACKING_MAX 1024 /* tenants that are told from each other */
 /* Whether a source or metric that others tell is left out here, as there is too much, or it can't
  * be understood: of the tenant by this name, or of one that can't be told any more. Until all that
  * is told has been learnt once more without that. Any thread. */
 bool vv_fleet_lacks_any(struct vv_fleet *fleet, struct vv_str tenant);
+/* Whether there is any such tenant, or class. Any thread; does not wait for learning. */
+bool vv_fleet_leaves_out(const struct vv_fleet *fleet);
 void vv_fleet_read_figures(struct vv_fleet *fleet, struct vv_fleet_figures *figures_out);
 
 #endif

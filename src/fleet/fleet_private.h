@@ -138,6 +138,7 @@ struct vv_fleet {
     uint32_t refusals_logged;                                  /* by status */
     struct vv_fleet_lacking lacking[VV_FLEET_LACKING_MAX + 1]; /* lacking.c; while learning */
     size_t n_lacking;
+    _Atomic bool lacks_names;   /* there are some */
     uint64_t lacking_version;   /* counts its changes */
     uint64_t lacking_kept;      /* the one that is kept */
     bool has_failed;            /* since the last learning that succeeded */
@@ -243,9 +244,6 @@ static inline bool vv_fleet_has_unkept(const struct vv_fleet *fleet)
 
 /* ---- classes.c: under `learning` ---- */
 
-/* Whether something of classes or places that was told could not be taken: others may have put any
- * measurement into a class that this node does not know. Any thread. */
-bool vv_fleet_lacks(const struct vv_fleet *fleet);
 /* What was told is left out. */
 void vv_fleet_note_lack(struct vv_fleet *fleet, const struct vv_told *told,
                         const struct vv_error *why);

@@ -58,6 +58,7 @@ static void note(struct vv_fleet *fleet, uint64_t hash, uint64_t time)
         fleet->lacking_version++;
     }
     found->time = found->time > time ? found->time : time;
+    atomic_store_explicit(&fleet->lacks_names, true, memory_order_release);
 }
 
 /* ---- what is left out ---- */
@@ -125,6 +126,12 @@ void vv_fleet_forget_lacking(struct vv_fleet *fleet)
     }
     fleet->n_lacking = kept;
     fleet->lacking_version += kept != before;
+    atomic_store_explicit(&fleet->lacks_names, kept > 0, memory_order_release);
+}
+
+bool vv_fleet_leaves_out(const struct vv_fleet *fleet)
+{
+    return vv_fleet_lacks(fleet) || atomic_load_explicit(&fleet->lacks_names, memory_order_acquire);
 }
 
 /* ---- what is kept ---- */

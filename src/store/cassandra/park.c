@@ -149,7 +149,7 @@ static uint64_t whose_is(enum vv_parked_kind kind, struct vv_str key)
     }
     bool is_told =
         kind == VV_PARKED_TOLD && vv_parked_told(key, (struct vv_str){"\1", 1}, &told) == VV_OK;
-    return is_told ? hash_of_name(told.tenant) : UINT64_MAX;
+    return is_told ? hash_of_name(vv_space_tenant_name(told.tenant)) : UINT64_MAX;
 }
 
 /* ---- counting ---- */
@@ -418,7 +418,7 @@ enum vv_status vv_parking_load(struct vv_cassandra *store, struct vv_error *erro
 static bool counts(struct vv_cassandra *store, uint32_t tenant)
 {
     struct vv_parking *parking = &store->parking;
-    uint64_t name = hash_of_name(vv_cassandra_tenant(store, tenant));
+    uint64_t name = hash_of_name(vv_space_tenant_name(vv_cassandra_tenant(store, tenant)));
     pthread_mutex_lock(&parking->lock);
     const struct vv_parked_tenant *own = tenant_of(parking, tenant, false);
     const struct vv_parked_tenant *told = tenant_of(parking, name, false);

@@ -517,7 +517,9 @@ static void what_was_left_out_counts_until_all_is_learnt_without_it(void **state
             node_source(pair.a, tenant, text, i);
         }
         node_flush(pair.a);
+        assert_false(vv_fleet_leaves_out(pair.b->fleet));
         node_learn(pair.b);
+        assert_true(vv_fleet_leaves_out(pair.b->fleet));
         assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
         assert_int_equal(vv_fleet_lacks_any(pair.b->fleet, TEXT("u")), many);
         for (int i = 0; i < 3; i++) {
@@ -532,6 +534,7 @@ static void what_was_left_out_counts_until_all_is_learnt_without_it(void **state
         assert_true(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
         learn_all_again(pair.b);
         assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));
+        assert_false(vv_fleet_leaves_out(pair.b->fleet));
         node_keep(pair.b);
         node_restart(pair.b, true);
         assert_false(vv_fleet_lacks_any(pair.b->fleet, TEXT("t")));

@@ -98,6 +98,9 @@ static uint64_t build_with(size_t builder, int64_t limit)
     }
     uint64_t parts = assert_same(&nodes[1 - builder], "built by one");
     assert_int_equal(ask(&nodes[1 - builder], "all", NULL, NULL).count, written);
+    struct vv_engine_health health;
+    vv_engine_read_health(nodes[builder].rig.engine, &health);
+    assert_int_equal(strstr(health.reason, "fleet_not_learnt") != NULL, limit > 0);
     end();
     sources_max[builder] = 0;
     return parts;

@@ -6,6 +6,9 @@
  */
 #include "cohorts_fixture.h"
 
+#include "fleet/told.h"
+#include "registry/registry_private.h"
+
 #define AS  VV_RETENTION_AS_IS
 #define OFF VV_SPACE_OFF_NS
 
@@ -105,10 +108,9 @@ static void a_class_without_tiers_has_no_cohorts(void **state)
     end();
 }
 
-/* Whoever deletes it. */
-static void what_is_deleted_of_a_class_is_in_no_cohort(void **state)
+/* Of one source, at the second node; the sweep is over some minutes later. */
+static void delete_some(void)
 {
-    static const struct vv_retentions kept = {20 * VV_DAY, {OFF, 250 * VV_DAY, 0}};
     static const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
         {VV_STR_LITERAL("measurement"), VV_STR_LITERAL("m")},
@@ -117,28 +119,77 @@ static void what_is_deleted_of_a_class_is_in_no_cohort(void **state)
     };
     struct vv_request *request;
     struct vv_deleted deleted;
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now_ns(), &request, NULL),
+                     VV_OK);
+    assert_int_equal(vv_engine_delete(nodes[1].rig.engine, request, &deleted, NULL), VV_OK);
+    vv_request_destroy(request);
+    for (int i = 0; i < 40; i++) {
+        advance(30 * VV_SECOND);
+        for (size_t node = 0; node < 2; node++) {
+            work(&nodes[node]);
+            (void)rig_step(&nodes[node].rig, VV_TASK_SWEEP);
+        }
+    }
+}
+
+/* Whoever deletes it. */
+static void what_is_deleted_of_a_class_is_in_no_cohort(void **state)
+{
+    static const struct vv_retentions kept = {20 * VV_DAY, {OFF, 250 * VV_DAY, 0}};
     (void)state;
     begin_empty(4);
     make_class(&kept);
     write_both(now_ns());
     build_all();
     assert_true(assert_measurement("m.v", written / 2, "built") > 0);
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now_ns(), &request, NULL),
-                     VV_OK);
-    assert_int_equal(vv_engine_delete(nodes[1].rig.engine, request, &deleted, NULL), VV_OK);
-    vv_request_destroy(request);
-    for (int i = 0; i < 40; i++) {
-        advance(VV_SECOND);
-        for (size_t node = 0; node < 2; node++) {
-            work(&nodes[node]);
-            (void)rig_step(&nodes[node].rig, VV_TASK_SWEEP);
-        }
-    }
+    delete_some();
     long long left = written / 2 / SOURCES * (SOURCES - 1);
     (void)assert_measurement("m.v", left, "swept");
     build_all();
     assert_true(assert_measurement("m.v", left, "built again") > 0);
     assert_true(assert_measurement("n.v", written / 2, "built again") > 0);
+    end();
+}
+
+/* What the second node can't understand of a measurement; and it does not know where m is. */
+static void make_it_lack_a_place(void)
+{
+    struct vv_store *store = nodes[0].rig.engine->store;
+    struct vv_registry *registry = nodes[1].rig.engine->registry;
+    const struct vv_told told = {.kind = VV_TOLD_MEASUREMENT,
+                                 .tenant = VV_STR_LITERAL("t"),
+                                 .name = VV_STR_LITERAL("z"),
+                                 .value = VV_STR_LITERAL("\1damaged")};
+    uint32_t tenant;
+    uint32_t number;
+    assert_int_equal(store->ops->shared->tell(store, &told, NULL), VV_OK);
+    assert_int_equal(store->ops->confirm(store, NULL), VV_OK);
+    work(&nodes[1]);
+    assert_true(vv_fleet_lacks(nodes[1].rig.engine->fleet));
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(
+        vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false, &number, NULL),
+        VV_OK);
+    vv_measurement_place(registry, vv_measurement_at(registry, number), tenant, false);
+}
+
+/* It would look where there is nothing, and say that all is swept. */
+static void who_does_not_know_where_it_is_leaves_sweeping_to_others(void **state)
+{
+    static const struct vv_retentions kept = {20 * VV_DAY, {OFF, 250 * VV_DAY, 0}};
+    (void)state;
+    begin_empty(4);
+    make_class(&kept);
+    write_both(now_ns());
+    build_all();
+    make_it_lack_a_place();
+    delete_some();
+    build_all();
+    long long left = written / 2 / SOURCES * (SOURCES - 1);
+    assert_int_equal(ask_tier(&nodes[0], "raw", "all", NULL, NULL).count, left);
+    assert_int_equal(ask(&nodes[0], "all", NULL, NULL).count, left);
+    assert_int_equal(ask(&nodes[0], "source", NULL, NULL).count, left);
     end();
 }
 
@@ -149,6 +200,7 @@ int main(void)
         cmocka_unit_test(cohorts_of_a_class_are_kept_as_long_as_its_tiers),
         cmocka_unit_test(a_class_without_tiers_has_no_cohorts),
         cmocka_unit_test(what_is_deleted_of_a_class_is_in_no_cohort),
+        cmocka_unit_test(who_does_not_know_where_it_is_leaves_sweeping_to_others),
     };
     const struct CMUnitTest as_of_others[] = {
         cmocka_unit_test(what_is_parked_of_a_source_is_missing_in_no_answer_together),

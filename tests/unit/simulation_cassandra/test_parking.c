@@ -321,6 +321,24 @@ static void what_is_told_comes_later(void **state)
     }
 }
 
+/* It goes by the tenant's name; of what is in a class, or above, others may know as little. */
+static void what_is_told_waits_for_all_places_of_its_tenant(void **state)
+{
+    (void)state;
+    set_away(HALF);
+    tell_all("a");
+    assert_true(parked_of(&a).n_told > 0);
+    for (uint32_t place = 0; place < TENANTS; place++) {
+        bool is_of_tenant = place == TENANT || place >= SPACES;
+        assert_int_equal(a.store->ops->shared->has_parked(a.store, place), is_of_tenant);
+    }
+    set_away(0);
+    deliver_all(&a);
+    for (uint32_t place = 0; place < TENANTS; place++) {
+        assert_false(a.store->ops->shared->has_parked(a.store, place));
+    }
+}
+
 /* Nobody hears of it by reading all definitions while a change has not told it: by then, hours may
  * have gone. */
 static void a_change_is_delivered_before_definitions(void **state)
@@ -599,6 +617,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(beats_do_not_claim_what_is_parked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sealing_passes_over_dead_sets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_told_comes_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_told_waits_for_all_places_of_its_tenant, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_change_is_delivered_before_definitions, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_is_told_again_is_kept_once, set_up, tear_down),
