@@ -47,6 +47,9 @@ enum vv_status vv_beat(struct vv_engine *engine, struct vv_error *error)
     if (until == VV_BEAT_UNKNOWN) {
         return VV_DONE; /* what others know from before the restart still holds */
     }
+    if (store->ops->shared->set_partial && engine->fleet) {
+        store->ops->shared->set_partial(store, vv_fleet_leaves_out(engine->fleet));
+    }
     enum vv_status status = store->ops->shared->beat(store, until, &own);
     vv_outage_note(&engine->beat_failed, &beat_outage, status, &own);
     if (status != VV_OK) {

@@ -328,7 +328,7 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
     }
     if (ready && !reason[0] && engine->fleet && vv_fleet_leaves_out(engine->fleet)) {
         reason = "this node could not take all that others told it of (fleet_not_learnt in the log "
-                 "says why): what they write of that, and this node is to seal, expires unsealed "
+                 "says why), and leaves sealing to them; where all nodes do, points expire unsealed "
                  "after cassandra.slack: raise the limits, and start it again";
     }
     struct vv_parked parked = vv_engine_parked(engine);

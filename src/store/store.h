@@ -217,6 +217,10 @@ struct vv_shared_ops {
     /* Lets others know that this node lives, and that all that it acknowledged before (by its own
      * clock) is confirmed. */
     enum vv_status (*beat)(struct vv_store *, int64_t flushed_until_ns, struct vv_error *);
+    /* Whether this node leaves out something that others told, which it can't seal then: the next
+     * beat says so, and its shards go to those that leave out nothing, while there is one. NULL:
+     * none is owned by one node only. */
+    void (*set_partial)(struct vv_store *, bool is_partial);
     /* The others, of all regions, ascending, at most max; returns how many there are. From memory;
      * any thread. */
     size_t (*peers)(struct vv_store *, struct vv_peer *peers_out, size_t max);

@@ -217,6 +217,7 @@ enum vv_status vv_shared_beat(struct vv_store *base, int64_t flushed_until_ns,
     vvcql_add_bigint(statement, us);
     vvcql_add_bigint(statement, vv_parking_bound(&store->parking, flushed_until_ns));
     vvcql_add_bigint(statement, store->shared.change_slot);
+    vvcql_add_int(statement, atomic_load(&store->shared.is_partial));
     add_self(store, statement);
     return execute(store, statement, error);
 }

@@ -111,6 +111,8 @@ static bool read_node(struct learning *learning, const struct vvcql_result *row)
     }
     seen->beat = beat;
     (void)vvcql_get_bigint(row, 3, &seen->flushed_until_ns);
+    int32_t partial = 0;
+    seen->is_partial = vvcql_get_int(row, 5, &partial) && partial != 0;
     learning->slots[learning->n] = slot;
     return true;
 }

@@ -55,24 +55,39 @@ size_t vv_shared_peers(struct vv_store *base, struct vv_peer *peers_out, size_t 
 
 /* ---- who owns what ---- */
 
-/* The node with the highest weight owns the shard: when one comes or goes, only its own move. */
 static uint64_t weight(uint32_t node, uint32_t shard)
 {
     struct vv_random random = {(uint64_t)node << 32 | shard};
     return vv_random_next(&random);
 }
 
+/* A node that could not take all that was told would leave marks of what it does not know. */
+static bool comes_before(const struct vv_cassandra_shared *shared, uint32_t shard,
+                         const struct vv_node_seen *other)
+{
+    bool is_partial = atomic_load(&shared->is_partial);
+    return other->is_partial != is_partial
+               ? is_partial
+               : weight(other->node, shard) >= weight(shared->node, shard);
+}
+
+void vv_shared_set_partial(struct vv_store *base, bool is_partial)
+{
+    atomic_store(&vv_cassandra_of(base)->shared.is_partial, is_partial);
+}
+
+/* Of those that live and know all, or, if there is none, of all that live, the node with the
+ * highest weight owns the shard: when one comes or goes, only its own move. */
 void vv_shared_divide(struct vv_cassandra *store)
 {
     struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_region_view *view = &store->views[0]; /* no other region's nodes seal here */
     pthread_mutex_lock(&shared->lock);
     for (uint32_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
-        uint64_t own = weight(shared->node, i);
         bool is_owned = true;
         for (size_t j = 0; j < view->n_nodes && is_owned; j++) {
             const struct vv_node_seen *other = &view->nodes[j];
-            is_owned = vv_shared_is_gone(store, other) || weight(other->node, i) < own;
+            is_owned = vv_shared_is_gone(store, other) || !comes_before(shared, i, other);
         }
         if (is_owned && !shared->shards[i].is_owned) {
             shared->shards[i].n_seen = 0; /* what was added meanwhile is to be read */

@@ -69,7 +69,7 @@ static bool prepare_told(struct vv_cassandra *store, struct vv_region_view *view
 {
     view->read_nodes = vv_cassandra_prepare_in(
         store, view->keyspace,
-        "SELECT node, owner, beat, flushed_until, slot FROM @ WHERE region = ?", "nodes");
+        "SELECT node, owner, beat, flushed_until, slot, partial FROM @ WHERE region = ?", "nodes");
     view->read_definitions = vv_cassandra_prepare_in(
         store, view->keyspace,
         "SELECT tenant, kind, name, item, node, value FROM @ WHERE region = ? AND shard = ?",

@@ -16,7 +16,8 @@ static const char *const step_3[] = {
     "ALTER TABLE {keyspace}.plans ADD IF NOT EXISTS share_bits int", NULL};
 /* 4: nothing is made: a program from before cohorts would leave them as they are. */
 static const char *const step_4[] = {NULL};
-static const char *const step_5[] = {NULL};
+static const char *const step_5[] = {"ALTER TABLE {keyspace}.nodes ADD IF NOT EXISTS partial int",
+                                     NULL};
 static const struct vv_schema_step all_steps[] = {
     {2, step_2}, {3, step_3}, {4, step_4}, {5, step_5}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];

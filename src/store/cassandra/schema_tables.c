@@ -167,6 +167,8 @@ static const struct vv_schema_column nodes[] = {
     REGULAR("flushed_until", "bigint",
             "ns since 1970: what it acknowledged before is in the tables"),
     REGULAR("slot", "bigint", "of its newest changes"),
+    REGULAR("partial", "int",
+            "1: it could not take all that others told, and leaves sealing to them"),
 };
 
 static const struct vv_schema_column versions[] = {

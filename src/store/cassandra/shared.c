@@ -20,6 +20,7 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .agree_plans = vv_shared_agree_plans,
     .agree_places = vv_shared_agree_places,
     .beat = vv_shared_beat,
+    .set_partial = vv_shared_set_partial,
     .peers = vv_shared_peers,
     .regions = vv_shared_regions,
     .begin_seal = vv_shared_begin_seal,
@@ -117,7 +118,7 @@ static bool prepare_tables(struct vv_cassandra *store)
         store, "INSERT INTO @ (region, node, owner) VALUES (?, ?, ?) IF NOT EXISTS", "nodes");
     shared->put_beat = vv_cassandra_prepare(store,
                                             "UPDATE @ USING TIMESTAMP ? SET beat = ?, "
-                                            "flushed_until = ?, slot = ? "
+                                            "flushed_until = ?, slot = ?, partial = ? "
                                             "WHERE region = ? AND node = ?",
                                             "nodes");
     shared->say_slot = vv_cassandra_prepare(

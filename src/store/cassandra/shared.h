@@ -55,6 +55,7 @@ struct vv_node_seen {
     int64_t flushed_until_ns;
     int64_t slot;    /* of its changes that is read next … */
     int64_t written; /* … behind this one */
+    bool is_partial; /* it leaves out something that was told */
 };
 
 /* A mark that is on its way to the ledger. */
@@ -91,6 +92,7 @@ struct vv_span_put {
 struct vv_cassandra_shared {
     char region[VV_REGION_SIZE];
     _Atomic uint32_t node;      /* 0: it has not joined */
+    _Atomic bool is_partial;    /* this node leaves out something that was told */
     _Atomic int64_t current_ns; /* monotonic: what was told before was learnt; 0: nothing was */
     const struct vvcql_prepared *join, *put_beat, *say_slot, *put_definition, *put_change,
         *put_plan, *read_plan, *read_plans, *put_place, *read_place, *put_ledger, *retire_ledger,
@@ -192,6 +194,7 @@ size_t vv_shared_peers(struct vv_store *base, struct vv_peer *peers_out, size_t 
 bool vv_shared_is_gone(const struct vv_cassandra *store, const struct vv_node_seen *node);
 /* Which shards this node owns: read from the nodes that live. Storage thread. */
 void vv_shared_divide(struct vv_cassandra *store);
+void vv_shared_set_partial(struct vv_store *base, bool is_partial); /* as store.h says it */
 
 /* ---- plans.c ---- */
 
