@@ -191,6 +191,20 @@ static inline void work(struct node *node)
     (void)rig_step(&node->rig, VV_TASK_BEAT);
 }
 
+/* Until the node knows it, and writes what belongs to the tenant there. */
+static inline void keep_for(struct node *node, int64_t retention_ns)
+{
+    struct vv_error error = {0};
+    if (vv_engine_set_retention(node->rig.engine, VV_STR_LITERAL("t"), retention_ns, &error) !=
+        VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    for (int i = 0; i < 3; i++) {
+        advance(11 * VV_SECOND);
+        work(node);
+    }
+}
+
 /* All that are up write, now and as far ahead as they may, for as long. */
 static inline void live(int64_t duration_ns)
 {

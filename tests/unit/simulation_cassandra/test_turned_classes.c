@@ -22,20 +22,6 @@ static void kill_in_time(void *context, uint32_t client)
     }
 }
 
-/* Until the node knows it, and writes blocks there. */
-static void keep_for(struct node *node, int64_t retention_ns)
-{
-    struct vv_error error = {0};
-    if (vv_engine_set_retention(node->rig.engine, VV_STR_LITERAL("t"), retention_ns, &error) !=
-        VV_OK) {
-        fail_msg("%s", error.message);
-    }
-    for (int i = 0; i < 3; i++) {
-        advance(11 * VV_SECOND);
-        work(node);
-    }
-}
-
 static void seal_some(struct node *node)
 {
     for (int i = 0; i < SEALS && !node->is_killed; i++) { /* the ledger is read in parts */

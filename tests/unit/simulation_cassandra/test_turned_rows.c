@@ -6,19 +6,6 @@
 #include "model/merge.h"
 #include "model/piece.h"
 
-static void keep_for(struct node *node, int64_t retention_ns)
-{
-    struct vv_error error = {0};
-    if (vv_engine_set_retention(node->rig.engine, VV_STR_LITERAL("t"), retention_ns, &error) !=
-        VV_OK) {
-        fail_msg("%s", error.message);
-    }
-    for (int i = 0; i < 3; i++) {
-        advance(11 * VV_SECOND);
-        work(node);
-    }
-}
-
 /* The last value of the answer; n parameters besides the tenant, at most three. */
 static long long ask(struct node *node, int64_t time, const struct vv_parameter *more, size_t n)
 {
