@@ -60,7 +60,7 @@ struct vv_rows {
 };
 
 struct vv_block_options {
-    int zstd_level; /* 0 = no entropy stage, else 1 to 19: kept per column only where it pays */
+    int zstd_level;  /* 0 = no entropy stage, else 1 to 19: kept per column only where it pays */
     bool with_stats; /* some 14 bytes a column, for readers that use them */
 };
 
@@ -128,6 +128,9 @@ VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_open(const uint8_t *bytes, siz
 VV_BLOCK_MUST_CHECK enum vv_block_status vv_block_column_info(const struct vv_block *block,
                                                               uint32_t index,
                                                               struct vv_block_column *out);
+
+/* The metric of the column at index < n_columns. */
+uint32_t vv_block_metric(const struct vv_block *block, uint32_t index);
 
 /* Finds the first column of a metric; false if there is none. */
 bool vv_block_find(const struct vv_block *block, uint32_t metric, uint32_t *index_out);

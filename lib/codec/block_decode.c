@@ -128,7 +128,7 @@ static struct vv_reader section_reader(const struct vv_block *block, size_t sect
     return (struct vv_reader){block->sections_ + start, block->sections_ + end, false};
 }
 
-static uint32_t metric_at(const struct vv_block *block, uint32_t index)
+uint32_t vv_block_metric(const struct vv_block *block, uint32_t index)
 {
     uint64_t offset = vv_bitpack_get(block->metrics_, index, block->metric_width_);
     return block->metric_min_ + (uint32_t)offset;
@@ -141,14 +141,14 @@ enum vv_block_status vv_block_column_info(const struct vv_block *block, uint32_t
         return VV_BLOCK_INVALID;
     }
     struct vv_reader reader = section_reader(block, SECTION_COLUMNS + (size_t)index);
-    out->metric = metric_at(block, index);
+    out->metric = vv_block_metric(block, index);
     return vv_column_describe(&reader, (block->flags_ & VV_FORMAT_FLAG_STATS) != 0, out);
 }
 
 bool vv_block_find(const struct vv_block *block, uint32_t metric, uint32_t *index_out)
 {
     for (uint32_t i = 0; i < block->n_columns; i++) {
-        if (metric_at(block, i) == metric) {
+        if (vv_block_metric(block, i) == metric) {
             *index_out = i;
             return true;
         }

@@ -184,7 +184,8 @@ static enum vv_status fold_event(struct vv_result *result, const struct vv_walk_
         return VV_OK;
     }
     enum vv_status status = event->kind == VV_WALK_MERGED
-                                ? vv_fold_merge(&answer->spec, fold, event->merged, event->sketch)
+                                ? vv_fold_merge(&answer->spec, fold, event->merged.steps,
+                                                event->merged.sketches, event->merged.n)
                                 : vv_fold_add(&answer->spec, fold, event->part.times,
                                               event->part.values, event->part.n);
     if (status != VV_OK) {
@@ -201,12 +202,18 @@ static enum vv_status fold_some(struct vv_result *result, struct vv_error *error
     if (!answer->is_walking) {
         begin_folding(result);
     }
-    enum vv_status status = vv_group_walk_next(&answer->walk, &event, error);
-    if (status != VV_OK || event.kind == VV_WALK_WORK) {
+    enum vv_status status;
+    do {
+        status = vv_group_walk_next(&answer->walk, &event, error);
+        if (status != VV_OK || event.kind == VV_WALK_WORK) {
+            return status;
+        }
+        if (event.kind != VV_WALK_END) {
+            status = fold_event(result, &event, error);
+        }
+    } while (status == VV_OK && vv_group_walk_is_ready(&answer->walk));
+    if (status != VV_OK || event.kind != VV_WALK_END) {
         return status;
-    }
-    if (event.kind != VV_WALK_END) {
-        return fold_event(result, &event, error);
     }
     vv_group_walk_close(&answer->walk);
     answer->is_walking = false;

@@ -45,6 +45,17 @@ void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out)
     vv_steps_init(steps_out, result->step_ns, request->zone, result->from, result->to);
 }
 
+static bool labels_by_first_time(const struct vv_result *result)
+{
+    return result->step_ns == 0 && !result->request->has_from;
+}
+
+unsigned vv_result_step_parts(const struct vv_result *result)
+{
+    unsigned ends = labels_by_first_time(result) ? VV_STEP_ENDS : 0;
+    return (result->request->needs & VV_STEP_ALL) | ends;
+}
+
 struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
                                         const struct vv_steps *steps,
                                         const struct vv_metric_info *metric)
@@ -54,12 +65,12 @@ struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
         .steps = steps,
         .route = vv_result_route(result, metric),
         .changes = (needs & VV_NEED_CHANGE) != 0,
+        .step_parts = vv_result_step_parts(result),
         .sketches = (needs & VV_NEED_PERCENTILES) != 0,
     };
 }
 
 int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time)
 {
-    const struct vv_request *request = result->request;
-    return result->step_ns > 0 || request->has_from ? start : first_time;
+    return labels_by_first_time(result) ? first_time : start;
 }

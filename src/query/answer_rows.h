@@ -19,6 +19,9 @@ VV_MUST_CHECK bool vv_result_fold_spec(const struct vv_result *result,
 /* The steps of the request, over the range that is read. */
 void vv_result_steps(const struct vv_result *result, struct vv_steps *steps_out);
 
+/* What its rows need of a tier's steps, of enum vv_step_part. */
+unsigned vv_result_step_parts(const struct vv_result *result);
+
 /* How the request's points of a metric are put together; borrows from the result. */
 struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
                                         const struct vv_steps *steps,

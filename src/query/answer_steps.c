@@ -124,7 +124,8 @@ static enum vv_status take_event(struct vv_result *result, struct vv_error *erro
                              event.part.n);
         return status == VV_OK ? status : vv_result_no_memory(error);
     case VV_WALK_MERGED:
-        status = vv_fold_merge(&answer->spec, &answer->fold, event.merged, event.sketch);
+        status = vv_fold_merge(&answer->spec, &answer->fold, event.merged.steps,
+                               event.merged.sketches, event.merged.n);
         return status == VV_OK ? status : vv_result_no_memory(error);
     case VV_WALK_STEP:
         end_step(result, &event);
@@ -146,14 +147,20 @@ static enum vv_status advance_steps(struct vv_result *result, struct vv_buffer *
         bool more = answer->source < result->selection.n_sources && result->selection.n_metrics > 0;
         return more ? open_series(result, error) : VV_DONE;
     }
-    if (vv_result_drain(result, buffer, &answer->sink, &answer->series)) {
-        return VV_OK;
-    }
-    if (answer->ended || vv_sink_is_full(&answer->sink)) {
-        end_series(result, buffer);
-        return VV_OK;
-    }
-    return take_event(result, error);
+    size_t before = buffer->size;
+    enum vv_status status = VV_OK;
+    do {
+        if (vv_result_drain(result, buffer, &answer->sink, &answer->series)) {
+            continue;
+        }
+        if (answer->ended || vv_sink_is_full(&answer->sink)) {
+            end_series(result, buffer);
+            return VV_OK;
+        }
+        status = take_event(result, error);
+    } while (status == VV_OK && vv_walk_is_ready(&answer->walk) && !buffer->failed &&
+             buffer->size - before < VV_RESULT_PIECE_BYTES);
+    return status;
 }
 
 const struct vv_answer_ops vv_answer_steps = {

@@ -31,12 +31,18 @@ enum vv_status vv_fold_add(const struct vv_fold_spec *spec, struct vv_fold *fold
 }
 
 enum vv_status vv_fold_merge(const struct vv_fold_spec *spec, struct vv_fold *fold,
-                             const struct vv_step *step, const struct vv_sketch *sketch)
+                             const struct vv_step *steps, const struct vv_sketch *sketches,
+                             size_t n)
 {
-    vv_step_merge(spec->type, spec->needs & VV_STEP_ALL, &fold->step, step);
-    return spec->needs & VV_NEED_PERCENTILES
-               ? vv_percentiles_merge(&fold->percentiles, spec->budget, sketch)
-               : VV_OK;
+    unsigned parts = spec->needs & VV_STEP_ALL;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n; i++) {
+        vv_step_merge(spec->type, parts, &fold->step, &steps[i]);
+    }
+    for (size_t i = 0; sketches && i < n && status == VV_OK; i++) {
+        status = vv_percentiles_merge(&fold->percentiles, spec->budget, &sketches[i]);
+    }
+    return status;
 }
 
 /* ---- reading ---- */

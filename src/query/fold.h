@@ -51,11 +51,11 @@ struct vv_fold {
 /* Adds n ≥ 1 points that ascend in time. VV_NO_MEMORY. Rates are added by vv_rate_add. */
 VV_MUST_CHECK enum vv_status vv_fold_add(const struct vv_fold_spec *spec, struct vv_fold *fold,
                                          const int64_t *times, const uint64_t *values, size_t n);
-/* Adds all that a step stands for, of values of the spec's type, not empty; `sketch` is of the same
- * values, NULL where no percentiles are needed. VV_NO_MEMORY. */
+/* Adds all that n ≥ 1 steps stand for, of values of the spec's type, none empty; `sketches` are of
+ * the same values, NULL where no percentiles are needed. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_fold_merge(const struct vv_fold_spec *spec, struct vv_fold *fold,
-                                           const struct vv_step *step,
-                                           const struct vv_sketch *sketch);
+                                           const struct vv_step *steps,
+                                           const struct vv_sketch *sketches, size_t n);
 /* One cell for each aggregate of the spec. */
 void vv_fold_read(const struct vv_fold_spec *spec, struct vv_fold *fold, struct vv_cell *cells_out);
 /* Empties it; some memory is kept. */

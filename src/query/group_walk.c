@@ -38,6 +38,7 @@ static void close_parts(struct vv_group_walk *walk)
 {
     vv_walk_close(&walk->walk);
     vv_tier_scan_close(&walk->cohort);
+    walk->run.n = 0;
     walk->in_cohort = false;
     walk->is_open = false;
 }
@@ -150,6 +151,7 @@ static enum vv_status open_cohort(struct vv_group_walk *walk)
         .metric = walk->options.metric,
         .from = result->from,
         .to = result->to,
+        .step_parts = vv_result_step_parts(result),
         .sketches = (result->request->needs & VV_NEED_PERCENTILES) != 0,
         .memory_max = vv_result_memory_left(result),
     };
@@ -209,6 +211,17 @@ static enum vv_status go_on_without(struct vv_group_walk *walk, enum vv_status s
     return VV_OK;
 }
 
+/* Gives those steps of a cohort's record that are in the next asked one. */
+static void take_run(struct vv_group_walk *walk, struct vv_walk_event *event)
+{
+    const struct vv_steps *steps = walk->options.steps;
+    struct vv_tier_run *run = &walk->run;
+    event->kind = VV_WALK_MERGED;
+    event->start = vv_steps_start(steps, run->times[0]);
+    size_t n = vv_steps_count_before(run->times, run->n, vv_steps_next(steps, event->start));
+    event->merged = vv_tier_run_take(run, n, false);
+}
+
 static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_event *event,
                                   struct vv_error *error)
 {
@@ -220,11 +233,9 @@ static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_eve
         }
         return status == VV_DONE ? VV_OK : go_on_without(walk, status, error);
     }
-    if (part.kind == VV_TIER_STEP) {
-        event->kind = VV_WALK_MERGED;
-        event->start = vv_steps_start(walk->options.steps, part.time);
-        event->merged = part.step;
-        event->sketch = part.sketch;
+    if (part.kind == VV_TIER_STEPS) {
+        walk->run = part.run;
+        take_run(walk, event);
     } else if (part.kind == VV_TIER_POINTS) { /* records of cohorts have none */
         (void)vv_error_set(error, VV_CORRUPT, "a record of several sources has points");
         return go_on_without(walk, VV_CORRUPT, error);
@@ -294,7 +305,11 @@ static enum vv_status open_next(struct vv_group_walk *walk)
 enum vv_status vv_group_walk_next(struct vv_group_walk *walk, struct vv_walk_event *event_out,
                                   struct vv_error *error)
 {
-    *event_out = (struct vv_walk_event){.kind = VV_WALK_WORK};
+    event_out->kind = VV_WALK_WORK;
+    if (walk->run.n > 0) {
+        take_run(walk, event_out);
+        return VV_OK;
+    }
     if (walk->is_open) {
         if (walk->in_cohort) {
             return read_cohort(walk, event_out, error);

@@ -38,11 +38,18 @@ struct vv_group_walk {
     struct vv_walk walk;
     struct vv_route route; /* of cohorts; n 0: they have nothing for this question */
     struct vv_tier_scan cohort;
-    uint64_t *ids; /* where nodes share the store: of the cohort's sources */
+    struct vv_tier_run run; /* its steps that were not given yet */
+    uint64_t *ids;          /* where nodes share the store: of the cohort's sources */
     size_t ids_capacity;
     struct vv_window gaps[VV_COHORT_GAPS_MAX]; /* that its records leave, ascending, apart */
     size_t n_gaps;
 };
+
+/* Whether the next event is made of what has been read. */
+static inline bool vv_group_walk_is_ready(const struct vv_group_walk *walk)
+{
+    return walk->run.n > 0 || vv_walk_is_ready(&walk->walk);
+}
 
 /* Reads nothing yet. */
 void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_options *options);

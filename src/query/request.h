@@ -82,7 +82,7 @@ enum vv_need {
     VV_NEED_SUM = VV_STEP_SUM,
     VV_NEED_BOUNDS = VV_STEP_BOUNDS,
     VV_NEED_MOMENTS = VV_STEP_MOMENTS,
-    VV_NEED_ENDS = 8, /* first, last */
+    VV_NEED_ENDS = VV_STEP_ENDS, /* first, last */
     VV_NEED_PERCENTILES = 16,
     VV_NEED_CHANGE = 32, /* rate, increase, delta */
 };

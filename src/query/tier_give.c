@@ -3,27 +3,33 @@
 
 #include <stdlib.h>
 
-static void drop_steps(struct vv_tier_give *give)
+static void drop_sketches(struct vv_tier_give *give, size_t n)
 {
-    for (size_t i = 0; give->sketches && i < give->n_steps; i++) {
+    for (size_t i = 0; give->sketches && i < n; i++) {
         vv_sketch_deinit(&give->sketches[i]);
     }
     free(give->sketches);
-    free(give->steps);
-    free(give->starts);
     give->sketches = NULL;
-    give->steps = NULL;
-    give->starts = NULL;
-    give->n_steps = 0;
 }
 
 void vv_tier_give_close(struct vv_tier_give *give)
 {
-    drop_steps(give);
+    drop_sketches(give, give->n_steps);
+    give->n_steps = 0;
     vv_merge_destroy(give->merge);
     give->merge = NULL;
     give->rows = NULL;
     give->is_open = false;
+}
+
+void vv_tier_give_deinit(struct vv_tier_give *give)
+{
+    vv_tier_give_close(give);
+    free(give->starts);
+    free(give->steps);
+    give->starts = NULL;
+    give->steps = NULL;
+    give->capacity = 0;
 }
 
 static enum vv_status has_changed(struct vv_error *error)
@@ -50,6 +56,47 @@ static enum vv_status decode_sketches(struct vv_tier_give *give, const struct vv
     return VV_OK;
 }
 
+/* Room for n steps, empty; the same serves all records. */
+static enum vv_status make_room(struct vv_tier_give *give, size_t n)
+{
+    if (n <= give->capacity) {
+        return VV_OK;
+    }
+    free(give->starts);
+    free(give->steps);
+    give->starts = malloc(n * sizeof *give->starts);
+    give->steps = malloc(n * sizeof *give->steps);
+    give->capacity = give->starts && give->steps ? n : 0;
+    return give->capacity > 0 ? VV_OK : VV_NO_MEMORY;
+}
+
+/* Leaves the steps that are not empty and inside of the stretch. The first one may begin before
+ * it, as units' own ends cut steps: what there is of it is inside. */
+static void keep_wanted(struct vv_tier_give *give, int64_t step_ns)
+{
+    size_t n = give->n_steps;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t start = give->starts[i];
+        bool is_inside = start < give->stretch.to && start + step_ns > give->stretch.from;
+        if (give->steps[i].count == 0 || !is_inside) {
+            if (give->sketches) {
+                vv_sketch_deinit(&give->sketches[i]);
+            }
+            continue;
+        }
+        give->starts[kept] = start > give->stretch.from ? start : give->stretch.from;
+        if (kept < i) {
+            give->steps[kept] = give->steps[i];
+            if (give->sketches) {
+                give->sketches[kept] = give->sketches[i];
+            }
+        }
+        kept++;
+    }
+    give->n_steps = kept;
+}
+
 /* The steps of the chunk's metric at index. */
 static enum vv_status decode_steps(struct vv_tier_give *give, const struct vv_chunk *chunk,
                                    uint32_t index, enum vv_value_type type, struct vv_error *error)
@@ -57,24 +104,26 @@ static enum vv_status decode_steps(struct vv_tier_give *give, const struct vv_ch
     if (type == VV_FLOAT64 && give->type == VV_INT64) {
         return has_changed(error);
     }
-    give->step_ns = chunk->step_ns;
-    give->n_steps = chunk->n_steps;
-    give->starts = malloc(chunk->n_steps * sizeof *give->starts);
-    give->steps = malloc(chunk->n_steps * sizeof *give->steps);
-    if (!give->starts || !give->steps) {
-        return VV_NO_MEMORY;
-    }
-    enum vv_status status = vv_chunk_starts(chunk, give->starts, error);
+    enum vv_status status = make_room(give, chunk->n_steps);
     if (status == VV_OK) {
-        status = vv_chunk_steps(chunk, index, give->starts, give->steps, error);
+        status = vv_chunk_starts(chunk, give->starts, error);
+    }
+    if (status == VV_OK) {
+        status =
+            vv_chunk_step_parts(chunk, index, give->starts, give->step_parts, give->steps, error);
     }
     if (status == VV_OK && give->with_sketches) {
         status = decode_sketches(give, chunk, index, error);
     }
-    for (size_t i = 0; status == VV_OK && type != give->type && i < give->n_steps; i++) {
+    if (status != VV_OK) {
+        return status;
+    }
+    give->n_steps = chunk->n_steps;
+    keep_wanted(give, chunk->step_ns);
+    for (size_t i = 0; type != give->type && i < give->n_steps; i++) {
         vv_step_widen(&give->steps[i]);
     }
-    return status;
+    return VV_OK;
 }
 
 /* A metric is in one part of the record at most. */
@@ -83,42 +132,32 @@ static enum vv_status open_steps(struct vv_tier_give *give, const struct vv_tier
 {
     for (uint32_t at = record; at != VV_TIER_RECORD_NONE; at = level->records[at].next) {
         struct vv_chunk chunk;
+        uint32_t index;
+        enum vv_value_type type;
         struct vv_str content = vv_tier_content(level, &level->records[at]);
         enum vv_status status = give->with_sketches ? vv_chunk_open(content, &chunk, error)
                                                     : vv_chunk_open_steps(content, &chunk, error);
-        for (uint32_t i = 0; status == VV_OK && i < chunk.n_metrics; i++) {
-            uint32_t metric;
-            enum vv_value_type type;
-            status = vv_chunk_metric(&chunk, i, &metric, &type, error);
-            if (status == VV_OK && metric == give->metric) {
-                return decode_steps(give, &chunk, i, type, error);
-            }
-        }
         if (status != VV_OK) {
             return status;
+        }
+        if (vv_chunk_find(&chunk, give->metric, &index, &type)) {
+            return decode_steps(give, &chunk, index, type, error);
         }
     }
     return VV_OK; /* the metric has no values there */
 }
 
-static enum vv_status next_step(struct vv_tier_give *give, struct vv_tier_part *part_out)
+static enum vv_status give_steps(struct vv_tier_give *give, struct vv_tier_part *part_out)
 {
-    while (give->given < give->n_steps) {
-        size_t at = give->descending ? give->n_steps - 1 - give->given : give->given;
-        int64_t start = give->starts[at];
-        give->given++;
-        bool is_inside = start < give->stretch.to && start + give->step_ns > give->stretch.from;
-        if (give->steps[at].count > 0 && is_inside) {
-            *part_out = (struct vv_tier_part){
-                .kind = VV_TIER_STEP,
-                .time = start > give->stretch.from ? start : give->stretch.from,
-                .step = &give->steps[at],
-                .sketch = give->sketches ? &give->sketches[at] : NULL,
-            };
-            return VV_OK;
-        }
+    if (give->given || give->n_steps == 0) {
+        return VV_DONE;
     }
-    return VV_DONE;
+    give->given = true;
+    *part_out = (struct vv_tier_part){
+        .kind = VV_TIER_STEPS,
+        .run = {give->starts, give->steps, give->sketches, give->n_steps},
+    };
+    return VV_OK;
 }
 
 /* ---- rows ---- */
@@ -195,9 +234,10 @@ enum vv_status vv_tier_give_open(struct vv_tier_give *give, const struct vv_tier
     give->metric = wanted->metric;
     give->type = wanted->type;
     give->descending = wanted->descending;
+    give->step_parts = wanted->step_parts;
     give->with_sketches = wanted->sketches;
     give->stretch = stretch;
-    give->given = 0;
+    give->given = false;
     give->rows_left = 0;
     return level->records[record].kind == VV_UNIT_STEPS
                ? open_steps(give, level, record, error)
@@ -208,5 +248,5 @@ enum vv_status vv_tier_give_next(struct vv_tier_give *give, struct vv_tier_part 
                                  struct vv_error *error)
 {
     *part_out = (struct vv_tier_part){.kind = VV_TIER_WORK};
-    return give->merge ? next_points(give, part_out, error) : next_step(give, part_out);
+    return give->merge ? next_points(give, part_out, error) : give_steps(give, part_out);
 }

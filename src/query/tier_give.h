@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a record of a tier has of one metric: its steps one by one, or its points. Private to
+ * What a record of a tier has of one metric: its steps, all at once, or its points. Private to
  * src/query. One thread at a time.
  */
 #ifndef VV_QUERY_TIER_GIVE_H
@@ -14,18 +14,38 @@
 
 enum vv_tier_part_kind {
     VV_TIER_WORK,   /* nothing yet: call again */
-    VV_TIER_STEP,   /* all values of a stretch that is inside of one asked step */
+    VV_TIER_STEPS,  /* each has all values of a stretch that is inside of one asked step */
     VV_TIER_POINTS, /* without NaN */
     VV_TIER_GAP,    /* a stretch that is to be read from raw data */
 };
 
+/* Steps of a tier, none of them empty, ascending. */
+struct vv_tier_run {
+    const int64_t *times; /* one in each */
+    const struct vv_step *steps;
+    const struct vv_sketch *sketches; /* NULL: none are wanted */
+    size_t n;
+};
+
+/* The first n of a run, or the last; the run keeps the others. */
+static inline struct vv_tier_run vv_tier_run_take(struct vv_tier_run *run, size_t n, bool last)
+{
+    size_t rest = run->n - n;
+    size_t taken = last ? rest : 0;
+    size_t kept = last ? 0 : n;
+    const struct vv_sketch *sketches = run->sketches;
+    struct vv_tier_run out = {run->times + taken, run->steps + taken,
+                              sketches ? sketches + taken : NULL, n};
+    *run = (struct vv_tier_run){run->times + kept, run->steps + kept,
+                                sketches ? sketches + kept : NULL, rest};
+    return out;
+}
+
 /* Valid until the next call. */
 struct vv_tier_part {
     enum vv_tier_part_kind kind;
-    int64_t time; /* of a step: a time in it */
-    const struct vv_step *step;
-    const struct vv_sketch *sketch; /* NULL: none is wanted */
-    const int64_t *times;           /* of points, ascending */
+    struct vv_tier_run run; /* of steps */
+    const int64_t *times;   /* of points, ascending, whatever the order */
     const uint64_t *values;
     size_t n;
     struct vv_window gap;
@@ -37,15 +57,16 @@ struct vv_tier_give {
     uint32_t metric;
     enum vv_value_type type; /* in which values are given */
     bool descending;
+    unsigned step_parts;
     bool with_sketches;
     struct vv_window stretch;
-    /* Of steps. */
-    int64_t step_ns;
+    /* Of steps: room that is kept, and what of it is to be given. */
     int64_t *starts;
     struct vv_step *steps;
+    size_t capacity;
     struct vv_sketch *sketches;
     size_t n_steps;
-    size_t given;
+    bool given;
     /* Of rows. */
     struct vv_merge *merge;
     const struct vv_rows *rows;
@@ -58,6 +79,7 @@ struct vv_tier_wanted {
     uint32_t metric;
     enum vv_value_type type;
     bool descending;
+    unsigned step_parts; /* of a step, of enum vv_step_part */
     bool sketches;
     size_t memory_max;
 };
@@ -70,6 +92,7 @@ VV_MUST_CHECK enum vv_status vv_tier_give_open(struct vv_tier_give *give,
                                                const struct vv_tier_wanted *wanted,
                                                struct vv_error *error);
 void vv_tier_give_close(struct vv_tier_give *give); /* closed is allowed */
+void vv_tier_give_deinit(struct vv_tier_give *give);
 
 /* VV_DONE at the end. VV_OVERLOAD when the metric has become one of floats meanwhile. */
 VV_MUST_CHECK enum vv_status vv_tier_give_next(struct vv_tier_give *give,

@@ -167,6 +167,7 @@ void vv_tier_scan_close(struct vv_tier_scan *scan)
 void vv_tier_scan_deinit(struct vv_tier_scan *scan)
 {
     vv_tier_scan_close(scan);
+    vv_tier_give_deinit(&scan->give);
     for (size_t i = 0; i < VV_SPACES; i++) {
         vv_tier_level_deinit(&scan->levels[i]);
     }
@@ -305,6 +306,7 @@ static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_lev
         .metric = scan->options.metric->metric,
         .type = scan->options.metric->type,
         .descending = scan->options.descending,
+        .step_parts = scan->options.step_parts,
         .sketches = scan->options.sketches,
         .memory_max = scan->options.memory_max / SHARE,
     };
@@ -390,7 +392,7 @@ static enum vv_status give_on(struct vv_tier_scan *scan, struct vv_tier_part *pa
     if (status != VV_OK) {
         return explain(scan, level, give->stretch.from, status, error);
     }
-    scan->facts->tiers[level->route.tier].steps += part_out->kind == VV_TIER_STEP;
+    scan->facts->tiers[level->route.tier].steps += part_out->run.n;
     scan->facts->points_read += part_out->n;
     return VV_OK;
 }

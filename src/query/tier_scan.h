@@ -31,7 +31,8 @@ struct vv_tier_scan_options {
     int64_t from;                        /* [from, to) */
     int64_t to;
     bool descending;
-    bool sketches; /* are wanted */
+    unsigned step_parts; /* of steps that are wanted, of enum vv_step_part */
+    bool sketches;       /* are wanted */
     size_t memory_max;
 };
 

@@ -40,6 +40,7 @@ static enum vv_status open_tiers(struct vv_walk *walk, const struct vv_walk_plan
         .from = walk->options.from,
         .to = walk->options.to,
         .descending = walk->options.descending,
+        .step_parts = plan->step_parts,
         .sketches = plan->sketches,
         .memory_max = walk->options.memory_max,
     };
@@ -74,7 +75,8 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
     walk->steps = plan->steps;
     walk->changes = plan->changes;
     walk->has_tiers = plan->route->n > 0;
-    walk->has_merged = false;
+    walk->run.n = 0;
+    walk->slice.n = 0;
     walk->in_step = false;
     walk->found = false;
     walk->has_any = false;
@@ -100,6 +102,7 @@ void vv_walk_close(struct vv_walk *walk)
 {
     vv_feed_close(&walk->feed);
     vv_tier_scan_close(&walk->tiers);
+    walk->run.n = walk->slice.n = 0;
 }
 
 void vv_walk_deinit(struct vv_walk *walk)
@@ -116,26 +119,29 @@ static struct vv_rate_segment last_point(const struct vv_walk *walk, const struc
     return vv_rate_segment_of(walk->feed.type, slice->times + at, slice->values + at, 1);
 }
 
-static struct vv_walk_event end_step(struct vv_walk *walk, const struct vv_rate_segment *previous)
+static void end_step(struct vv_walk *walk, const struct vv_rate_segment *previous,
+                     struct vv_walk_event *event)
 {
-    struct vv_walk_event event = {.kind = VV_WALK_STEP, .start = walk->start};
+    event->kind = VV_WALK_STEP;
+    event->start = walk->start;
+    event->segment.n = 0;
     if (walk->changes) {
-        event.segment = vv_rate_join(walk->feed.type, previous, &walk->segment);
+        event->segment = vv_rate_join(walk->feed.type, previous, &walk->segment);
     }
     walk->in_step = false;
     walk->segment.n = 0;
-    return event;
 }
 
 /* Ends the step ascending: its last point is the one before the next step. */
-static struct vv_walk_event end_ascending(struct vv_walk *walk)
+static void end_ascending(struct vv_walk *walk, struct vv_walk_event *event)
 {
-    struct vv_rate_segment previous = walk->previous;
+    struct vv_rate_segment previous = {.n = 0};
     if (walk->changes) {
+        previous = walk->previous;
         walk->previous =
             vv_rate_segment_of(walk->feed.type, &walk->segment.last_time, &walk->segment.last, 1);
     }
-    return end_step(walk, &previous);
+    end_step(walk, &previous, event);
 }
 
 static void begin_step(struct vv_walk *walk, int64_t time)
@@ -147,59 +153,64 @@ static void begin_step(struct vv_walk *walk, int64_t time)
     }
 }
 
-static struct vv_walk_event take_ascending(struct vv_walk *walk)
+static void take_ascending(struct vv_walk *walk, struct vv_walk_event *event)
 {
     struct vv_slice *slice = &walk->slice;
     if (walk->in_step && slice->times[0] >= walk->end) {
-        return end_ascending(walk);
+        end_ascending(walk, event);
+        return;
     }
     begin_step(walk, slice->times[0]);
     size_t n = vv_steps_count_before(slice->times, slice->n, walk->end);
-    struct vv_walk_event event = {
-        .kind = VV_WALK_PART, .start = walk->start, .part = {slice->times, slice->values, n}};
+    event->kind = VV_WALK_PART;
+    event->start = walk->start;
+    event->part = (struct vv_slice){slice->times, slice->values, n};
     if (walk->changes) {
         struct vv_rate_segment part =
             vv_rate_segment_of(walk->feed.type, slice->times, slice->values, n);
         walk->segment = vv_rate_join(walk->feed.type, &walk->segment, &part);
     }
     *slice = (struct vv_slice){slice->times + n, slice->values + n, slice->n - n};
-    return event;
 }
 
-static struct vv_walk_event take_descending(struct vv_walk *walk)
+static void take_descending(struct vv_walk *walk, struct vv_walk_event *event)
 {
     struct vv_slice *slice = &walk->slice;
     if (walk->in_step && slice->times[slice->n - 1] < walk->start) {
         struct vv_rate_segment previous = last_point(walk, slice);
-        return end_step(walk, &previous);
+        end_step(walk, &previous, event);
+        return;
     }
     begin_step(walk, slice->times[slice->n - 1]);
     size_t n = vv_steps_count_from(slice->times, slice->n, walk->start);
     size_t first = slice->n - n;
-    struct vv_walk_event event = {.kind = VV_WALK_PART,
-                                  .start = walk->start,
-                                  .part = {slice->times + first, slice->values + first, n}};
+    event->kind = VV_WALK_PART;
+    event->start = walk->start;
+    event->part = (struct vv_slice){slice->times + first, slice->values + first, n};
     if (walk->changes) {
         struct vv_rate_segment part =
-            vv_rate_segment_of(walk->feed.type, event.part.times, event.part.values, n);
+            vv_rate_segment_of(walk->feed.type, event->part.times, event->part.values, n);
         walk->segment = vv_rate_join(walk->feed.type, &part, &walk->segment);
     }
     slice->n = first;
-    return event;
 }
 
-/* Gives a tier's step, or first ends the step before it. */
-static struct vv_walk_event take_merged(struct vv_walk *walk)
+/* Gives those of a tier's steps that are in one asked step, or first ends the one before it. */
+static void take_run(struct vv_walk *walk, struct vv_walk_event *event)
 {
-    const struct vv_tier_part *part = &walk->merged;
-    bool is_past = part->time < walk->start || part->time >= walk->end;
-    if (walk->in_step && is_past) {
-        return end_step(walk, &walk->previous);
+    struct vv_tier_run *run = &walk->run;
+    bool descending = walk->options.descending;
+    int64_t near = run->times[descending ? run->n - 1 : 0];
+    if (walk->in_step && (near < walk->start || near >= walk->end)) {
+        end_step(walk, &walk->previous, event);
+        return;
     }
-    begin_step(walk, part->time);
-    walk->has_merged = false;
-    return (struct vv_walk_event){
-        .kind = VV_WALK_MERGED, .start = walk->start, .merged = part->step, .sketch = part->sketch};
+    begin_step(walk, near);
+    size_t n = descending ? vv_steps_count_from(run->times, run->n, walk->start)
+                          : vv_steps_count_before(run->times, run->n, walk->end);
+    event->kind = VV_WALK_MERGED;
+    event->start = walk->start;
+    event->merged = vv_tier_run_take(run, n, descending);
 }
 
 /* Whether no point of the open step can follow, and all that its end needs is known. */
@@ -244,7 +255,7 @@ static enum vv_status finish(struct vv_walk *walk, struct vv_walk_event *event)
         walk->previous.n = 0;
         return open_lookback(walk);
     }
-    *event = end_ascending(walk);
+    end_ascending(walk, event);
     return VV_OK;
 }
 
@@ -259,10 +270,9 @@ static enum vv_status read_tiers(struct vv_walk *walk, struct vv_walk_event *eve
         return status == VV_DONE ? finish(walk, event) : status;
     }
     switch (part.kind) {
-    case VV_TIER_STEP:
-        walk->merged = part;
-        walk->has_merged = true;
-        *event = take_merged(walk);
+    case VV_TIER_STEPS:
+        walk->run = part.run;
+        take_run(walk, event);
         return VV_OK;
     case VV_TIER_POINTS:
         walk->slice = (struct vv_slice){part.times, part.values, part.n};
@@ -277,16 +287,20 @@ static enum vv_status read_tiers(struct vv_walk *walk, struct vv_walk_event *eve
 static enum vv_status read_on(struct vv_walk *walk, struct vv_walk_event *event,
                               struct vv_error *error)
 {
-    if (walk->has_merged) {
-        *event = take_merged(walk);
+    if (walk->run.n > 0) {
+        take_run(walk, event);
         return VV_OK;
     }
     if (walk->slice.n > 0) {
-        *event = walk->options.descending ? take_descending(walk) : take_ascending(walk);
+        (walk->options.descending ? take_descending : take_ascending)(walk, event);
         return VV_OK;
     }
     if (is_passed(walk)) {
-        *event = walk->options.descending ? end_step(walk, &walk->previous) : end_ascending(walk);
+        if (walk->options.descending) {
+            end_step(walk, &walk->previous, event);
+        } else {
+            end_ascending(walk, event);
+        }
         return VV_OK;
     }
     if (walk->has_tiers && !vv_feed_is_open(&walk->feed)) {
@@ -317,7 +331,7 @@ enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_ou
                             struct vv_error *error)
 {
     enum vv_status status;
-    *event_out = (struct vv_walk_event){.kind = VV_WALK_WORK};
+    event_out->kind = VV_WALK_WORK;
     switch (walk->phase) {
     case VV_WALK_LOOKS_BACK:
         status = look_back(walk, error);
@@ -328,7 +342,7 @@ enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_ou
     case VV_WALK_LOOKS_BACK_LAST:
         status = look_back(walk, error);
         if (status == VV_DONE) {
-            *event_out = end_step(walk, &walk->previous);
+            end_step(walk, &walk->previous, event_out);
             walk->phase = VV_WALK_DONE;
             return VV_OK;
         }

@@ -22,17 +22,17 @@
 enum vv_walk_kind {
     VV_WALK_WORK,   /* nothing yet: call again */
     VV_WALK_PART,   /* points of the step that begins at `start` */
-    VV_WALK_MERGED, /* a tier's step, of that step */
+    VV_WALK_MERGED, /* steps of a tier, of that step */
     VV_WALK_STEP,   /* that step is complete */
     VV_WALK_END,
 };
 
+/* What is not of the kind is not set. */
 struct vv_walk_event {
     enum vv_walk_kind kind;
     int64_t start;
     struct vv_slice part;
-    const struct vv_step *merged;
-    const struct vv_sketch *sketch; /* NULL: none is wanted */
+    struct vv_tier_run merged;
     struct vv_rate_segment segment;
 };
 
@@ -41,7 +41,8 @@ struct vv_walk_plan {
     const struct vv_steps *steps;
     const struct vv_route *route; /* n 0: points alone; else neither `where` nor changes */
     bool changes;
-    bool sketches; /* are wanted of a tier's steps */
+    unsigned step_parts; /* that are wanted of a tier's steps, of enum vv_step_part … */
+    bool sketches;       /* … and their sketches */
 };
 
 enum vv_walk_phase { VV_WALK_LOOKS_BACK, VV_WALK_READS, VV_WALK_LOOKS_BACK_LAST, VV_WALK_DONE };
@@ -58,8 +59,7 @@ struct vv_walk {
     struct vv_slice slice; /* what of it is left */
     bool has_tiers;
     struct vv_tier_scan tiers;
-    bool has_merged;
-    struct vv_tier_part merged; /* a tier's step that was not given yet */
+    struct vv_tier_run run; /* a tier's steps that were not given yet */
     bool in_step;
     int64_t start; /* of the step */
     int64_t end;
@@ -76,6 +76,11 @@ VV_MUST_CHECK enum vv_status vv_walk_open(struct vv_walk *walk,
                                           const struct vv_walk_plan *plan,
                                           struct vv_result_facts *facts);
 bool vv_walk_is_open(const struct vv_walk *walk);
+/* Whether the next event is made of what has been read. */
+static inline bool vv_walk_is_ready(const struct vv_walk *walk)
+{
+    return walk->run.n > 0 || walk->slice.n > 0;
+}
 void vv_walk_close(struct vv_walk *walk);
 void vv_walk_deinit(struct vv_walk *walk);
 

@@ -87,6 +87,9 @@ VV_MUST_CHECK enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_
 VV_MUST_CHECK enum vv_status vv_chunk_metric(const struct vv_chunk *chunk, uint32_t index,
                                              uint32_t *metric_out, enum vv_value_type *type_out,
                                              struct vv_error *error);
+/* The index of a metric; false: the chunk has nothing of it. */
+VV_MUST_CHECK bool vv_chunk_find(const struct vv_chunk *chunk, uint32_t metric, uint32_t *index_out,
+                                 enum vv_value_type *type_out);
 /* n_steps starts. VV_CORRUPT, VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_chunk_starts(const struct vv_chunk *chunk, int64_t *starts_out,
                                              struct vv_error *error);
@@ -95,6 +98,11 @@ VV_MUST_CHECK enum vv_status vv_chunk_starts(const struct vv_chunk *chunk, int64
 VV_MUST_CHECK enum vv_status vv_chunk_steps(const struct vv_chunk *chunk, uint32_t index,
                                             const int64_t *starts, struct vv_step *steps_out,
                                             struct vv_error *error);
+/* The same with count and what `parts` (of enum vv_step_part) name; with moments the sum, of
+ * which they are counted. The rest is 0, and what the bytes say of it is not looked at. */
+VV_MUST_CHECK enum vv_status vv_chunk_step_parts(const struct vv_chunk *chunk, uint32_t index,
+                                                 const int64_t *starts, unsigned parts,
+                                                 struct vv_step *steps_out, struct vv_error *error);
 /* Its n_steps sketches, empty where there are no values: the caller's to deinitialise, none on
  * failure. `steps` are those of vv_chunk_steps. VV_INVALID without sketches; VV_CORRUPT,
  * VV_NO_MEMORY. */

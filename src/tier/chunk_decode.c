@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: bytes → steps and sketches. */
+/* Chunks: bytes → steps. */
 #include "tier/chunk_format.h"
 
 #include "base/bits.h"
-#include "codec/frame.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
 
-#define SKETCHES_BYTES_MAX (64u << 20) /* of a metric */
-
-static enum vv_status corrupt(struct vv_error *error)
-{
-    return vv_error_set(error, VV_CORRUPT, "a chunk of steps is damaged");
-}
+#define STEPS_FEW 64u
 
 static enum vv_status from_block(enum vv_block_status status, struct vv_error *error)
 {
@@ -25,7 +19,7 @@ static enum vv_status from_block(enum vv_block_status status, struct vv_error *e
     case VV_BLOCK_NEWER:
         return vv_error_set(error, VV_NEWER, "a chunk of steps is of a newer version of Varve");
     default:
-        return corrupt(error);
+        return vv_chunk_corrupt(error);
     }
 }
 
@@ -76,7 +70,7 @@ static enum vv_status read_head(struct vv_reader *reader, struct head *head, str
     if (!is_chunk || reader->failed || version != VV_CHUNK_VERSION || head->step_ns == 0 ||
         head->step_ns > INT64_MAX || head->n_metrics == 0 ||
         head->n_metrics > VV_CHUNK_METRICS_MAX) {
-        return corrupt(error);
+        return vv_chunk_corrupt(error);
     }
     head->types = vv_reader_bytes(reader, head->n_metrics);
     head->block_size = vv_reader_varint(reader);
@@ -84,7 +78,7 @@ static enum vv_status read_head(struct vv_reader *reader, struct head *head, str
     bool is_good = is_checksum_next(reader) && flags <= VV_CHUNK_FLAG_SKETCHES &&
                    (flags == 0) == (head->sketches_size == 0) &&
                    head->block_size <= vv_reader_left(reader);
-    return is_good ? VV_OK : corrupt(error);
+    return is_good ? VV_OK : vv_chunk_corrupt(error);
 }
 
 /* The same of a chunk that is there with its sketches. */
@@ -95,8 +89,9 @@ static enum vv_status read_whole_head(struct vv_reader *reader, struct head *hea
     if (status != VV_OK) {
         return status;
     }
-    return head->sketches_size == vv_reader_left(reader) - head->block_size ? VV_OK
-                                                                            : corrupt(error);
+    return head->sketches_size == vv_reader_left(reader) - head->block_size
+               ? VV_OK
+               : vv_chunk_corrupt(error);
 }
 
 enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out,
@@ -128,7 +123,8 @@ static enum vv_status read_steps(struct vv_reader *reader, const struct head *he
         return status;
     }
     chunk->n_steps = chunk->block_.n_rows;
-    return chunk->n_steps <= VV_CHUNK_STEPS_MAX && are_types_good(chunk) ? VV_OK : corrupt(error);
+    return chunk->n_steps <= VV_CHUNK_STEPS_MAX && are_types_good(chunk) ? VV_OK
+                                                                         : vv_chunk_corrupt(error);
 }
 
 enum vv_status vv_chunk_open_steps(struct vv_str bytes, struct vv_chunk *chunk_out,
@@ -165,7 +161,7 @@ enum vv_status vv_chunk_open(struct vv_str bytes, struct vv_chunk *chunk_out,
     }
     struct vv_reader sketches = vv_reader_of(reader.data + reader.at, (size_t)head.sketches_size);
     if (!are_sketches_whole(sketches)) {
-        return corrupt(error);
+        return vv_chunk_corrupt(error);
     }
     sketches.size -= VV_CHUNK_CHECKSUM_SIZE;
     chunk_out->sketches_ = sketches;
@@ -200,12 +196,27 @@ enum vv_status vv_chunk_metric(const struct vv_chunk *chunk, uint32_t index, uin
     return status;
 }
 
+bool vv_chunk_find(const struct vv_chunk *chunk, uint32_t metric, uint32_t *index_out,
+                   enum vv_value_type *type_out)
+{
+    uint32_t column = 0;
+    for (uint32_t i = 0; i < chunk->n_metrics; i++) {
+        if (vv_block_metric(&chunk->block_, column) == metric) {
+            *index_out = i;
+            *type_out = type_at(chunk, i);
+            return true;
+        }
+        column += vv_chunk_columns(chunk->types_[i]);
+    }
+    return false;
+}
+
 enum vv_status vv_chunk_starts(const struct vv_chunk *chunk, int64_t *starts_out,
                                struct vv_error *error)
 {
     enum vv_status status = from_block(vv_block_times(&chunk->block_, starts_out), error);
     for (uint32_t i = 1; i < chunk->n_steps && status == VV_OK; i++) {
-        status = starts_out[i - 1] < starts_out[i] ? VV_OK : corrupt(error);
+        status = starts_out[i - 1] < starts_out[i] ? VV_OK : vv_chunk_corrupt(error);
     }
     return status;
 }
@@ -218,7 +229,7 @@ static enum vv_status read_column(const struct vv_chunk *chunk, uint32_t at,
     struct vv_block_column column;
     enum vv_status status = from_block(vv_block_column_info(&chunk->block_, at, &column), error);
     if (status == VV_OK && column.type != type) {
-        return corrupt(error);
+        return vv_chunk_corrupt(error);
     }
     return status == VV_OK ? from_block(vv_block_values(&chunk->block_, at, values, present), error)
                            : status;
@@ -279,169 +290,121 @@ static void set_reference(struct vv_step *step, enum vv_value_type type)
     step->mean = (double)(step->sum.integer - whole * count) / (double)step->count;
 }
 
-static bool is_step_good(const struct vv_chunk *chunk, const struct vv_step *step, int64_t start)
+static bool are_ends_good(const struct vv_chunk *chunk, const struct vv_step *step, int64_t start)
 {
     uint64_t first = (uint64_t)step->first_time - (uint64_t)start;
     uint64_t last = (uint64_t)step->last_time - (uint64_t)start;
-    return step->count > 0 && step->count <= INT64_MAX && first <= last &&
-           last < (uint64_t)chunk->step_ns && step->first_time <= step->last_time;
+    return first <= last && last < (uint64_t)chunk->step_ns && step->first_time <= step->last_time;
 }
 
 static enum vv_status finish_steps(const struct vv_chunk *chunk, enum vv_value_type type,
-                                   const int64_t *starts, const uint8_t *present,
+                                   const int64_t *starts, unsigned parts, const uint8_t *present,
                                    struct vv_step *steps, struct vv_error *error)
 {
     for (uint32_t i = 0; i < chunk->n_steps; i++) {
-        bool has = present[i >> 3] >> (i & 7) & 1;
-        if (!has) {
-            steps[i] = (struct vv_step){0};
+        if (!(present[i >> 3] >> (i & 7) & 1)) {
             continue;
         }
-        if (!is_step_good(chunk, &steps[i], starts[i])) {
-            return corrupt(error);
+        bool is_good = steps[i].count > 0 && steps[i].count <= INT64_MAX &&
+                       (!(parts & VV_STEP_ENDS) || are_ends_good(chunk, &steps[i], starts[i]));
+        if (!is_good) {
+            return vv_chunk_corrupt(error);
         }
-        set_reference(&steps[i], type);
+        if (parts & VV_STEP_MOMENTS) {
+            set_reference(&steps[i], type);
+        }
     }
     return VV_OK;
 }
 
-enum vv_status vv_chunk_steps(const struct vv_chunk *chunk, uint32_t index, const int64_t *starts,
-                              struct vv_step *steps_out, struct vv_error *error)
+/* For which parts a column is read. */
+static const unsigned column_parts[VV_CHUNK_COLUMNS] = {
+    [VV_CHUNK_COUNT] = 0, /* always */
+    [VV_CHUNK_SUM] = VV_STEP_SUM | VV_STEP_MOMENTS,
+    [VV_CHUNK_SUM_HIGH] = VV_STEP_SUM | VV_STEP_MOMENTS,
+    [VV_CHUNK_MIN] = VV_STEP_BOUNDS,
+    [VV_CHUNK_MAX] = VV_STEP_BOUNDS,
+    [VV_CHUNK_FIRST] = VV_STEP_ENDS,
+    [VV_CHUNK_LAST] = VV_STEP_ENDS,
+    [VV_CHUNK_FIRST_TIME] = VV_STEP_ENDS,
+    [VV_CHUNK_LAST_TIME] = VV_STEP_ENDS,
+    [VV_CHUNK_SQUARES] = VV_STEP_MOMENTS,
+};
+
+/* Where the columns of a metric are decoded to. */
+struct decoding {
+    uint64_t *values;
+    uint8_t *present;
+    uint8_t *counted; /* as of the first column: it holds for all */
+};
+
+static enum vv_status decode_column(const struct vv_chunk *chunk, uint32_t at, uint8_t flags,
+                                    enum vv_chunk_column column, const struct decoding *into,
+                                    struct vv_error *error)
 {
     size_t bitmap = (chunk->n_steps + 7) / 8;
+    bool is_first = column == VV_CHUNK_COUNT;
+    uint8_t *present = is_first ? into->counted : into->present;
+    enum vv_status status =
+        read_column(chunk, at, vv_chunk_column_type(column, flags), into->values, present, error);
+    if (status == VV_OK && !is_first && memcmp(into->counted, present, bitmap) != 0) {
+        status = vv_chunk_corrupt(error);
+    }
+    return status;
+}
+
+static enum vv_status decode_steps(const struct vv_chunk *chunk, uint32_t index,
+                                   const int64_t *starts, unsigned parts,
+                                   const struct decoding *into, struct vv_step *steps,
+                                   struct vv_error *error)
+{
     uint32_t at = first_column(chunk, index);
     uint8_t flags = chunk->types_[index];
     enum vv_value_type type = type_at(chunk, index);
-    uint64_t *values = malloc(chunk->n_steps * sizeof *values + 2 * bitmap);
-    if (!values) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading steps");
-    }
-    uint8_t *present = (uint8_t *)(values + chunk->n_steps);
-    uint8_t *counted = present + bitmap; /* as of the first column */
     enum vv_status status = VV_OK;
-    memset(steps_out, 0, chunk->n_steps * sizeof *steps_out);
+    memset(steps, 0, chunk->n_steps * sizeof *steps);
     for (unsigned c = 0; c < VV_CHUNK_COLUMNS && status == VV_OK; c++) {
         enum vv_chunk_column column = (enum vv_chunk_column)c;
         if (column == VV_CHUNK_SUM_HIGH && !(flags & VV_CHUNK_TYPE_WIDE)) {
             continue;
         }
-        status =
-            read_column(chunk, at++, vv_chunk_column_type(column, flags), values, present, error);
-        if (status == VV_OK && column == VV_CHUNK_COUNT) {
-            memcpy(counted, present, bitmap);
+        uint32_t here = at++;
+        if (column != VV_CHUNK_COUNT && !(column_parts[column] & parts)) {
+            continue;
         }
-        if (status == VV_OK && memcmp(counted, present, bitmap) != 0) {
-            status = corrupt(error);
-        }
+        status = decode_column(chunk, here, flags, column, into, error);
         for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
-            if (present[i >> 3] >> (i & 7) & 1) {
-                take_value(&steps_out[i], column, values[i], type, starts[i]);
+            if (into->counted[i >> 3] >> (i & 7) & 1) {
+                take_value(&steps[i], column, into->values[i], type, starts[i]);
             }
         }
     }
-    if (status == VV_OK) {
-        status = finish_steps(chunk, type, starts, counted, steps_out, error);
-    }
-    free(values);
-    return status;
+    return status == VV_OK ? finish_steps(chunk, type, starts, parts, into->counted, steps, error)
+                           : status;
 }
 
-/* ---- sketches ---- */
-
-/* The sketches' bytes as they are: borrowed, or unpacked into `room`. */
-static enum vv_status unpack(struct vv_str packed, struct vv_buffer *room, struct vv_reader *out,
-                             struct vv_error *error)
+enum vv_status vv_chunk_step_parts(const struct vv_chunk *chunk, uint32_t index,
+                                   const int64_t *starts, unsigned parts, struct vv_step *steps_out,
+                                   struct vv_error *error)
 {
-    struct vv_reader reader = vv_reader_of(packed.data, packed.size);
-    uint8_t form = vv_reader_u8(&reader);
-    uint64_t size = form == VV_CHUNK_SKETCHES_ZSTD ? vv_reader_varint(&reader) : 0;
-    if (reader.failed || form > VV_CHUNK_SKETCHES_ZSTD || size > SKETCHES_BYTES_MAX) {
-        return corrupt(error);
+    uint64_t few[STEPS_FEW + 2 * STEPS_FEW / 64]; /* a day of hours, and its bits: no allocation */
+    size_t bitmap = (chunk->n_steps + 7) / 8;
+    bool is_few = chunk->n_steps <= STEPS_FEW;
+    uint64_t *values = is_few ? few : malloc(chunk->n_steps * sizeof *values + 2 * bitmap);
+    if (!values) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading steps");
     }
-    if (form == VV_CHUNK_SKETCHES_PLAIN) {
-        *out = vv_reader_of(reader.data + reader.at, vv_reader_left(&reader));
-        return VV_OK;
-    }
-    const uint8_t *frame = reader.data + reader.at;
-    size_t left = vv_reader_left(&reader);
-    if (vv_frame_content_size(frame, left) != size) { /* before memory is given to it */
-        return corrupt(error);
-    }
-    uint8_t *bytes = vv_buffer_reserve(room, size);
-    if (!bytes) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading sketches");
-    }
-    enum vv_block_status status = vv_frame_decode(frame, left, bytes, size);
-    if (status == VV_BLOCK_NO_MEMORY) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading sketches");
-    }
-    if (status != VV_BLOCK_OK) {
-        return corrupt(error);
-    }
-    *out = vv_reader_of(bytes, size);
-    return VV_OK;
-}
-
-static enum vv_status read_sketch(struct vv_reader *reader, const struct vv_step *step,
-                                  struct vv_sketch *out, struct vv_error *error)
-{
-    (void)vv_sketch_init(out, 0);
-    if (step->count == 0) {
-        return VV_OK;
-    }
-    struct vv_str bytes = vv_reader_sized(reader);
-    enum vv_sketch_status status = vv_sketch_decode((const uint8_t *)bytes.data, bytes.size, out);
-    if (status == VV_SKETCH_OK && vv_sketch_count(out) == step->count) {
-        return VV_OK;
-    }
-    vv_sketch_deinit(out);
-    return status == VV_SKETCH_NO_MEMORY
-               ? vv_error_set(error, VV_NO_MEMORY, "out of memory while reading sketches")
-           : status == VV_SKETCH_NEWER
-               ? vv_error_set(error, VV_NEWER, "a sketch is of a newer version of Varve")
-               : corrupt(error);
-}
-
-static enum vv_status read_sketches(const struct vv_chunk *chunk, struct vv_reader *reader,
-                                    const struct vv_step *steps, struct vv_sketch *sketches_out,
-                                    struct vv_error *error)
-{
-    enum vv_status status = VV_OK;
-    uint32_t n = 0;
-    while (n < chunk->n_steps && status == VV_OK) {
-        status = read_sketch(reader, &steps[n], &sketches_out[n], error);
-        n += status == VV_OK;
-    }
-    if (status == VV_OK && vv_reader_left(reader) > 0) {
-        status = corrupt(error);
-    }
-    while (status != VV_OK && n > 0) {
-        vv_sketch_deinit(&sketches_out[--n]);
+    uint8_t *bits = (uint8_t *)(values + chunk->n_steps);
+    const struct decoding into = {values, bits, bits + bitmap};
+    enum vv_status status = decode_steps(chunk, index, starts, parts, &into, steps_out, error);
+    if (!is_few) {
+        free(values);
     }
     return status;
 }
 
-enum vv_status vv_chunk_sketches(const struct vv_chunk *chunk, uint32_t index,
-                                 const struct vv_step *steps, struct vv_sketch *sketches_out,
-                                 struct vv_error *error)
+enum vv_status vv_chunk_steps(const struct vv_chunk *chunk, uint32_t index, const int64_t *starts,
+                              struct vv_step *steps_out, struct vv_error *error)
 {
-    struct vv_reader all = chunk->sketches_;
-    struct vv_str packed = {0};
-    struct vv_buffer room = {0};
-    struct vv_reader reader;
-    if (!chunk->has_sketches) {
-        return vv_error_set(error, VV_INVALID, "these steps were kept without sketches");
-    }
-    for (uint32_t i = 0; i <= index; i++) {
-        packed = vv_reader_sized(&all);
-    }
-    if (all.failed) {
-        return corrupt(error);
-    }
-    enum vv_status status = unpack(packed, &room, &reader, error);
-    if (status == VV_OK) {
-        status = read_sketches(chunk, &reader, steps, sketches_out, error);
-    }
-    vv_buffer_deinit(&room);
-    return status;
+    return vv_chunk_step_parts(chunk, index, starts, VV_STEP_ALL, steps_out, error);
 }

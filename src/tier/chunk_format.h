@@ -37,6 +37,11 @@ enum vv_chunk_column {
 _Static_assert(VV_CHUNK_METRICS_MAX *VV_CHUNK_COLUMNS <= VV_BLOCK_COLUMNS_MAX, "they fit a block");
 _Static_assert(VV_CHUNK_STEPS_MAX <= VV_BLOCK_ROWS_MAX, "they fit a block");
 
+static inline enum vv_status vv_chunk_corrupt(struct vv_error *error)
+{
+    return vv_error_set(error, VV_CORRUPT, "a chunk of steps is damaged");
+}
+
 /* How many columns a metric with these type bits has. */
 static inline uint32_t vv_chunk_columns(uint8_t type)
 {

@@ -19,12 +19,13 @@ union vv_total {
     double real;
 };
 
-/* What is computed beside count, first and last, which always are. */
+/* What there is of a step beside its count. */
 enum vv_step_part {
     VV_STEP_SUM = 1,
     VV_STEP_BOUNDS = 2,  /* min, max */
     VV_STEP_MOMENTS = 4, /* mean and squares */
-    VV_STEP_ALL = 7,
+    VV_STEP_ENDS = 8,    /* first and last, and when: adding and merging always care for them */
+    VV_STEP_ALL = 15,
 };
 
 /* Zero-initialised is empty and valid. */

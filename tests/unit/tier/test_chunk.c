@@ -125,6 +125,65 @@ static void assert_sketch(const struct vv_sketch *found, const struct vv_sketch 
     }
 }
 
+/* What is left of a step where only some parts are wanted. Moments are counted from the sum's mean.
+ */
+static struct vv_step only(const struct vv_step *whole, unsigned parts)
+{
+    struct vv_step step = {.count = whole->count};
+    if (parts & (VV_STEP_SUM | VV_STEP_MOMENTS)) {
+        step.sum = whole->sum;
+    }
+    if (parts & VV_STEP_BOUNDS) {
+        step.min = whole->min;
+        step.max = whole->max;
+    }
+    if (parts & VV_STEP_MOMENTS) {
+        step.reference = whole->reference;
+        step.mean = whole->mean;
+        step.squares = whole->squares;
+    }
+    if (parts & VV_STEP_ENDS) {
+        step.first_time = whole->first_time;
+        step.last_time = whole->last_time;
+        step.first = whole->first;
+        step.last = whole->last;
+    }
+    return step;
+}
+
+static bool equal_steps(const struct vv_step *a, const struct vv_step *b)
+{
+    return a->count == b->count && a->first_time == b->first_time && a->last_time == b->last_time &&
+           a->first == b->first && a->last == b->last && a->min == b->min && a->max == b->max &&
+           a->sum.integer == b->sum.integer && a->reference == b->reference && a->mean == b->mean &&
+           a->squares == b->squares;
+}
+
+static void assert_parts(const struct vv_chunk *chunk, uint32_t m, const int64_t *starts,
+                         const struct vv_step *whole)
+{
+    for (unsigned parts = 0; parts <= VV_STEP_ALL; parts++) {
+        struct vv_step steps[STEPS];
+        memset(steps, 0xab, sizeof steps);
+        assert_int_equal(vv_chunk_step_parts(chunk, m, starts, parts, steps, NULL), VV_OK);
+        for (uint32_t i = 0; i < chunk->n_steps; i++) {
+            struct vv_step wanted = only(&whole[i], parts);
+            assert_true(equal_steps(&steps[i], &wanted));
+        }
+    }
+}
+
+static void assert_found(const struct vv_chunk *chunk, uint32_t m, uint32_t metric,
+                         enum vv_value_type type)
+{
+    uint32_t index;
+    enum vv_value_type found;
+    assert_true(vv_chunk_find(chunk, metric, &index, &found));
+    assert_int_equal(index, m);
+    assert_int_equal(found, type);
+    assert_false(vv_chunk_find(chunk, 10 + chunk->n_metrics, &index, &found));
+}
+
 static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct world *world)
 {
     struct vv_step steps[STEPS];
@@ -143,6 +202,8 @@ static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct
     for (uint32_t i = 0; i < chunk->n_steps; i++) {
         assert_step(type, &steps[i], &wanted->steps[i]);
     }
+    assert_parts(chunk, m, starts, steps);
+    assert_found(chunk, m, metric, type);
     enum vv_status status = vv_chunk_sketches(chunk, m, steps, sketches, NULL);
     assert_int_equal(status, chunk->has_sketches ? VV_OK : VV_INVALID);
     for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
