@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers as text. Readings are mostly decimals of few digits: where value = m / 10^k with
- * m < 2^53 and k ≤ 22, both are exact doubles and the division rounds once, so the digits of m with
- * k decimals are read back as value. All else goes through printf with 15, 16 and 17 digits.
+ * m < 10^15 and k ≤ 22, both are exact doubles and the division rounds once, so the digits of m with
+ * k decimals are read back as value. All else, as most means, is given 15, 16 or 17 digits, as many
+ * as it needs: by integers of 128 bits where it is neither large nor near 0, else by printf.
  */
 #include "query/number.h"
 
@@ -11,13 +12,20 @@
 #include <stdlib.h>
 
 #define INTEGER_EXACT   9007199254740992.0 /* 2^53 */
-#define DECIMALS_MAX    17u
+#define DECIMALS_FEW    4u                 /* tried first */
+#define DIGITS_MIN      15
+#define DIGITS_MAX      17
 #define SECONDS_PER_DAY INT64_C(86400)
-#define PLAIN_MIN       1e-5 /* below it printf uses an exponent, which is shorter */
+#define PLAIN_MIN       1e-4 /* below it printf uses an exponent */
+#define EXACT_MAX       1e15
+#define MANTISSA_BITS   52
 
-static const double powers[DECIMALS_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,
-                                                1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17};
+/* m · 10^k of what is formatted exactly is less than 2^53 · 10^20, and fits. */
+typedef unsigned __int128 wide;
+
+static const double powers[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,
+                                1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+#define POWER_OF_ONE 4 /* where 1e0 is */
 
 static void write_two(char *out, unsigned value)
 {
@@ -77,13 +85,81 @@ static size_t format_decimal(uint64_t digits, unsigned decimals, char *out)
 static size_t format_by_printf(double value, char *out)
 {
     int size = 0;
-    for (int digits = 15; digits <= 17; digits++) {
+    for (int digits = DIGITS_MIN; digits <= DIGITS_MAX; digits++) {
         size = snprintf(out, VV_NUMBER_TEXT_SIZE, "%.*g", digits, value);
-        if (digits == 17 || strtod(out, NULL) == value) {
+        if (digits == DIGITS_MAX || strtod(out, NULL) == value) {
             break;
         }
     }
     return (size_t)size;
+}
+
+static wide power_of_ten(int exponent)
+{
+    wide power = 1;
+    for (wide base = 10; exponent > 0; exponent >>= 1, base *= base) {
+        power *= exponent & 1 ? base : 1;
+    }
+    return power;
+}
+
+/* A double that is no integer: mantissa / 2^shift. */
+struct fraction {
+    uint64_t mantissa;
+    unsigned shift;
+    int exponent; /* of ten: of its first digit */
+};
+
+static struct fraction fraction_of(double magnitude)
+{
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    uint64_t one = UINT64_C(1) << MANTISSA_BITS;
+    int exponent = POWER_OF_ONE;
+    while (magnitude >= powers[exponent]) {
+        exponent++;
+    }
+    while (magnitude < powers[exponent]) {
+        exponent--;
+    }
+    return (struct fraction){.mantissa = (bits & (one - 1)) | one,
+                             .shift = 1023 + MANTISSA_BITS - (unsigned)(bits >> MANTISSA_BITS),
+                             .exponent = exponent - POWER_OF_ONE};
+}
+
+/* The digits of the nearest decimal with so many decimals; false: another double is nearer to it,
+ * or as near. */
+static bool round_to(const struct fraction *fraction, int decimals, uint64_t *digits_out)
+{
+    wide power = power_of_ten(decimals);
+    wide exact = power * fraction->mantissa;
+    wide rest = exact & (((wide)1 << fraction->shift) - 1);
+    wide half = (wide)1 << (fraction->shift - 1);
+    uint64_t digits = (uint64_t)(exact >> fraction->shift);
+    bool up = rest > half || (rest == half && (digits & 1));
+    wide apart = up ? 2 * half - rest : rest;
+    /* Below a power of two doubles are twice as near. */
+    bool is_edge = !up && fraction->mantissa == UINT64_C(1) << MANTISSA_BITS;
+    *digits_out = digits + up;
+    return apart * (is_edge ? 4 : 2) < power;
+}
+
+/* As printf does with as few of 15, 16 and 17 digits as are read back. */
+static size_t format_exactly(double magnitude, char *out)
+{
+    struct fraction fraction = fraction_of(magnitude);
+    uint64_t digits = 0;
+    int decimals = 0;
+    bool is_enough = false;
+    for (int n = DIGITS_MIN; n <= DIGITS_MAX && !is_enough; n++) {
+        decimals = n - 1 - fraction.exponent;
+        is_enough = round_to(&fraction, decimals, &digits);
+    }
+    while (digits % 10 == 0 && decimals > 1) {
+        digits /= 10;
+        decimals--;
+    }
+    return format_decimal(digits, (unsigned)decimals, out);
 }
 
 size_t vv_number_format(double value, char *out)
@@ -96,15 +172,18 @@ size_t vv_number_format(double value, char *out)
     if (magnitude < INTEGER_EXACT && magnitude == (double)(uint64_t)magnitude) {
         return sign + format_unsigned((uint64_t)magnitude, out + sign);
     }
-    for (unsigned k = 1; magnitude >= PLAIN_MIN && k <= DECIMALS_MAX; k++) {
-        double scaled = magnitude * powers[k];
-        if (scaled >= INTEGER_EXACT) {
-            break;
+    for (unsigned k = 1; magnitude >= PLAIN_MIN && k <= DECIMALS_FEW; k++) {
+        double scaled = magnitude * powers[POWER_OF_ONE + k];
+        if (scaled >= EXACT_MAX) {
+            break; /* of more digits there may be several */
         }
         uint64_t digits = (uint64_t)(scaled + 0.5);
-        if ((double)digits / powers[k] == magnitude) {
+        if ((double)digits / powers[POWER_OF_ONE + k] == magnitude) {
             return sign + format_decimal(digits, k, out + sign);
         }
+    }
+    if (magnitude >= PLAIN_MIN && magnitude < EXACT_MAX) {
+        return sign + format_exactly(magnitude, out + sign);
     }
     return format_by_printf(value, out);
 }

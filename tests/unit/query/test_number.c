@@ -119,6 +119,24 @@ static void every_number_is_read_back(void **state)
     }
 }
 
+static void what_is_neither_large_nor_small_is_as_printf_gives_it(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED};
+    for (int i = 0; i < 300000; i++) {
+        int exponent = (int)vv_random_below(&random, 63) - 13;
+        double value = ldexp(1 + (i % 3 ? vv_random_unit(&random) : 0), exponent);
+        value = i % 2 ? value : nextafter(value, i % 4 ? 0 : INFINITY);
+        value = i % 5 ? value : round(value * 1e6) / 1e6;
+        char expected[40];
+        int digits = 15;
+        do {
+            snprintf(expected, sizeof expected, "%.*g", digits, value);
+        } while (digits++ < 17 && strtod(expected, NULL) != value);
+        assert_string_equal(format(value), value < 1e15 ? expected : format(value));
+    }
+}
+
 static void integers(void **state)
 {
     (void)state;
@@ -175,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_numbers),
         cmocka_unit_test(every_number_is_read_back),
+        cmocka_unit_test(what_is_neither_large_nor_small_is_as_printf_gives_it),
         cmocka_unit_test(integers),
         cmocka_unit_test(times_are_as_the_clock_formats_them),
         cmocka_unit_test(times_in_units_are_rounded_down),
