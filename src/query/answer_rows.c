@@ -4,25 +4,32 @@
 
 #define EXACT_SHARE 4 /* of the query's memory for exact percentiles */
 
+void vv_result_row(struct vv_result *result, struct vv_buffer *buffer,
+                   const struct vv_writer_series *series, int64_t start,
+                   const struct vv_cell *cells)
+{
+    struct vv_writer *writer = &result->writer;
+    if (!writer->in_series) {
+        vv_result_begin(result, buffer);
+        writer->ops->series_begin(writer, buffer, series);
+    }
+    vv_writer_row(writer, buffer, start, cells, result->request->n_aggregates);
+    result->facts.rows++;
+}
+
 bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
                      const struct vv_writer_series *series)
 {
-    struct vv_writer *writer = &result->writer;
     struct vv_cell cells[VV_AGGREGATES_MAX];
     int64_t start;
     size_t before = buffer->size;
-    uint64_t rows = 0;
+    bool any = false;
     while (!buffer->failed && buffer->size - before < VV_RESULT_PIECE_BYTES &&
            vv_sink_pull(sink, &start, cells)) {
-        if (!writer->in_series) {
-            vv_result_begin(result, buffer);
-            writer->ops->series_begin(writer, buffer, series);
-        }
-        vv_writer_row(writer, buffer, start, cells, result->request->n_aggregates);
-        rows++;
+        vv_result_row(result, buffer, series, start, cells);
+        any = true;
     }
-    result->facts.rows += rows;
-    return rows > 0;
+    return any;
 }
 
 bool vv_result_fold_spec(const struct vv_result *result, struct vv_percentile_budget *budget,

@@ -31,8 +31,12 @@ struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
  * first point when `from` was not given. */
 int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time);
 
-/* Writes pending rows of a sink, a bounded number, with the series' head before the first one.
- * Returns whether anything was written. */
+/* Writes a row, with the series' head before the first one. */
+void vv_result_row(struct vv_result *result, struct vv_buffer *buffer,
+                   const struct vv_writer_series *series, int64_t start,
+                   const struct vv_cell *cells);
+
+/* Writes pending rows of a sink, a bounded number. Returns whether anything was written. */
 bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
                      const struct vv_writer_series *series);
 

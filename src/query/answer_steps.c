@@ -98,19 +98,23 @@ static void end_series(struct vv_result *result, struct vv_buffer *buffer)
     }
 }
 
-static void end_step(struct vv_result *result, const struct vv_walk_event *event)
+static void end_step(struct vv_result *result, struct vv_buffer *buffer, int64_t start)
 {
     struct vv_answer *answer = result->answer;
     struct vv_cell cells[VV_AGGREGATES_MAX];
-    vv_rate_add(answer->spec.type, &event->segment, &answer->fold.rate);
     vv_fold_read(&answer->spec, &answer->fold, cells);
-    vv_sink_push(&answer->sink, vv_result_label(result, event->start, answer->fold.step.first_time),
-                 cells);
+    int64_t label = vv_result_label(result, start, answer->fold.step.first_time);
+    if (vv_sink_pass(&answer->sink)) {
+        vv_result_row(result, buffer, &answer->series, label, cells);
+    } else {
+        vv_sink_push(&answer->sink, label, cells);
+    }
     vv_fold_clear(&answer->spec, &answer->fold);
     result->facts.percentile_error = answer->budget.error;
 }
 
-static enum vv_status take_event(struct vv_result *result, struct vv_error *error)
+static enum vv_status take_event(struct vv_result *result, struct vv_buffer *buffer,
+                                 struct vv_error *error)
 {
     struct vv_answer *answer = result->answer;
     struct vv_walk_event event;
@@ -126,9 +130,13 @@ static enum vv_status take_event(struct vv_result *result, struct vv_error *erro
     case VV_WALK_MERGED:
         status = vv_fold_merge(&answer->spec, &answer->fold, event.merged.steps,
                                event.merged.sketches, event.merged.n);
+        if (status == VV_OK && event.ends) {
+            end_step(result, buffer, event.start);
+        }
         return status == VV_OK ? status : vv_result_no_memory(error);
     case VV_WALK_STEP:
-        end_step(result, &event);
+        vv_rate_add(answer->spec.type, &event.segment, &answer->fold.rate);
+        end_step(result, buffer, event.start);
         return VV_OK;
     case VV_WALK_END:
         vv_sink_finish(&answer->sink);
@@ -150,14 +158,15 @@ static enum vv_status advance_steps(struct vv_result *result, struct vv_buffer *
     size_t before = buffer->size;
     enum vv_status status = VV_OK;
     do {
-        if (vv_result_drain(result, buffer, &answer->sink, &answer->series)) {
+        if (vv_sink_is_pending(&answer->sink) &&
+            vv_result_drain(result, buffer, &answer->sink, &answer->series)) {
             continue;
         }
         if (answer->ended || vv_sink_is_full(&answer->sink)) {
             end_series(result, buffer);
             return VV_OK;
         }
-        status = take_event(result, error);
+        status = take_event(result, buffer, error);
     } while (status == VV_OK && vv_walk_is_ready(&answer->walk) && !buffer->failed &&
              buffer->size - before < VV_RESULT_PIECE_BYTES);
     return status;

@@ -111,11 +111,13 @@ void vv_fold_read(const struct vv_fold_spec *spec, struct vv_fold *fold, struct 
 
 void vv_fold_clear(const struct vv_fold_spec *spec, struct vv_fold *fold)
 {
-    struct vv_percentiles kept = fold->percentiles;
+    fold->step = (struct vv_step){0};
     if (spec->needs & VV_NEED_PERCENTILES) {
-        vv_percentiles_clear(&kept, spec->budget);
+        vv_percentiles_clear(&fold->percentiles, spec->budget);
     }
-    *fold = (struct vv_fold){.percentiles = kept};
+    if (spec->needs & VV_NEED_CHANGE) {
+        fold->rate = (struct vv_rate_sums){0};
+    }
 }
 
 void vv_fold_deinit(const struct vv_fold_spec *spec, struct vv_fold *fold)

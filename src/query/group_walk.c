@@ -220,6 +220,7 @@ static void take_run(struct vv_group_walk *walk, struct vv_walk_event *event)
     event->start = vv_steps_start(steps, run->times[0]);
     size_t n = vv_steps_count_before(run->times, run->n, vv_steps_next(steps, event->start));
     event->merged = vv_tier_run_take(run, n, false);
+    event->ends = false;
 }
 
 static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_event *event,

@@ -195,7 +195,8 @@ static void take_descending(struct vv_walk *walk, struct vv_walk_event *event)
     slice->n = first;
 }
 
-/* Gives those of a tier's steps that are in one asked step, or first ends the one before it. */
+/* Gives those of a tier's steps that are in one asked step, or first ends the one before it. What
+ * is left of the run is in others. */
 static void take_run(struct vv_walk *walk, struct vv_walk_event *event)
 {
     struct vv_tier_run *run = &walk->run;
@@ -211,6 +212,8 @@ static void take_run(struct vv_walk *walk, struct vv_walk_event *event)
     event->kind = VV_WALK_MERGED;
     event->start = walk->start;
     event->merged = vv_tier_run_take(run, n, descending);
+    event->ends = run->n > 0;
+    walk->in_step = !event->ends;
 }
 
 /* Whether no point of the open step can follow, and all that its end needs is known. */

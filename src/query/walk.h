@@ -33,6 +33,7 @@ struct vv_walk_event {
     int64_t start;
     struct vv_slice part;
     struct vv_tier_run merged;
+    bool ends; /* with what was merged the step is complete, and no VV_WALK_STEP follows */
     struct vv_rate_segment segment;
 };
 

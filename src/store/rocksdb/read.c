@@ -116,12 +116,29 @@ static enum vv_status visit_span(struct source *sources, uint32_t n, int64_t spa
     return status;
 }
 
+/* Visits all of a source that is alone: while nothing moves there is one. */
+static enum vv_status visit_alone(struct source *source, vv_piece_visit visit, void *context,
+                                  bool *damaged_out)
+{
+    enum vv_status status = VV_OK;
+    struct vv_piece piece;
+    while (status == VV_OK && source_span(source, &piece, damaged_out)) {
+        piece.bytes = vv_rocksdb_cursor_value(&source->cursor);
+        status = visit(context, &piece);
+        rocksdb_iter_next(source->cursor.iterator);
+    }
+    return status;
+}
+
 static enum vv_status visit_sources(struct source *sources, uint32_t n, vv_piece_visit visit,
                                     void *context, struct vv_error *error)
 {
     enum vv_status status = VV_OK;
     bool damaged = false;
-    bool more = true;
+    bool more = n != 1;
+    if (n == 1) {
+        status = visit_alone(&sources[0], visit, context, &damaged);
+    }
     while (more && status == VV_OK && !damaged) {
         int64_t span_start = INT64_MAX;
         more = false;
