@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers as text. Readings are mostly decimals of few digits: where value = m / 10^k with
- * m < 10^15 and k ≤ 22, both are exact doubles and the division rounds once, so the digits of m with
- * k decimals are read back as value. All else, as most means, is given 15, 16 or 17 digits, as many
- * as it needs: by integers of 128 bits where it is neither large nor near 0, else by printf.
+ * m < 10^15 and k ≤ 22, both are exact doubles and the division rounds once, so the digits of m
+ * with k decimals are read back as value. All else, as most means, is given 15, 16 or 17 digits, as
+ * many as it needs: by integers of 128 bits where it is neither large nor near 0, else by printf.
  */
 #include "query/number.h"
 
