@@ -34,14 +34,6 @@ enum vv_status vv_engine_check_late(const struct vv_engine *engine,
 static enum vv_status check(struct vv_engine *engine, uint32_t tenant, struct vv_late late,
                             struct vv_error *error)
 {
-    struct vv_store *store = engine->store;
-    bool is_rows = store->ops->values_max && store->ops->values_max(store, tenant) > 0;
-    if (late.policy == VV_LATE_SEPARATE && is_rows) {
-        return vv_error_set(error, VV_INVALID,
-                            "each value of this tenant is kept as a row for any client of "
-                            "Cassandra (cassandra.rows_tenants), and late points that are kept "
-                            "apart are in blocks: take accept or refuse");
-    }
     if (!vv_late_is_good(late)) {
         return vv_error_set(error, VV_INVALID,
                             "the limit for late points must be whole seconds, from 1s to 36525d");

@@ -78,12 +78,6 @@ int64_t vv_settings_raw_ns(const struct vv_settings *settings)
 
 static enum vv_status check_late(const struct vv_settings *settings, struct vv_error *error)
 {
-    if (strcmp(settings->late_policy, "separate") == 0 &&
-        strcmp(settings->store_kind, "cassandra") == 0 && *settings->cassandra_rows_tenants) {
-        return vv_error_set(error, VV_INVALID,
-                            "late.policy is separate, but late points of tenants in "
-                            "cassandra.rows_tenants can't be kept apart: leave one of them out");
-    }
     return settings->late_limit_ns % VV_SECOND == 0
                ? VV_OK
                : vv_error_set(error, VV_INVALID, "late.limit must be whole seconds, such as 90s");

@@ -151,8 +151,8 @@ const struct vv_setting vv_setting_table[] = {
         "What new tenants do with late points, those that are older than late.limit when they "
         "come. accept: their spans are sealed again, and the tiers above built again. separate: "
         "they are kept apart from what came in time, merged by each answer, and folded into the "
-        "tiers at a set time (on Cassandra not of tenants that are kept as rows). refuse: they are "
-        "refused, with a reason that names the limit. `varve tenants set` changes one tenant's"),
+        "tiers at a set time. refuse: they are refused, with a reason that names the limit. `varve "
+        "tenants set` changes one tenant's"),
     DURATION("late.limit", late_limit_ns, "1h", VV_SECOND, YEARS_100, NULL,
              "How old a point may be when it comes before it is late, where a tenant has set no "
              "limit of its own. Whole seconds"),

@@ -28,9 +28,10 @@ class LatePoints(ClusterTest):
     CLUSTER = {"nodes": 1}
     REPLICATION = "dc1:1"
 
-    def begin(self, fold_every):
-        """Of each host an hour of a day ago is sealed; late points are kept apart from then on."""
-        settings = {**self.store(), **SETTINGS, "late.fold_every": fold_every}
+    def begin(self, fold_every, rows=""):
+        """Of each host an hour of a day ago is stored; late points are kept apart from then on."""
+        settings = {**self.store(), **SETTINGS, "late.fold_every": fold_every,
+                    "cassandra.rows_tenants": rows}
         first, second = [self.server(name, settings).start() for name in ("first", "second")]
         self.put(first, tiers={"minute": "forever", "hour": "forever", "day": "forever"})
         self.start = (time.time_ns() - 26 * HOUR) // HOUR * HOUR
@@ -40,7 +41,7 @@ class LatePoints(ClusterTest):
         self.assertTrue(self.flush(first))  # which tells it
         wait_until(lambda: "separate" in second.get("/api/v1/tenants").text, "the other one knows")
         wait_until(lambda: self.flush(first, second) and
-                   len(self.stored(first, "blocks")) == HOSTS, "all is sealed")
+                   (rows or len(self.stored(first, "blocks")) == HOSTS), "all is sealed")
         self.wait_for(HOSTS * 60, first, second)
         return first, second
 
@@ -75,10 +76,13 @@ class LatePoints(ClusterTest):
         return sum(int(line.rsplit(",", 1)[1]) for line in lines[1:])
 
     def stored(self, server, kind):
-        """The blocks of raw points in the tables of a kind: {(tenant, source, span, seal)}."""
-        rows, = self.cluster.execute("SELECT tenant, source, span, seal FROM "
+        """What the tables of a kind have of raw points: {(tenant, source, span, seal)}, of rows
+        {(tenant, source, time, value)}."""
+        columns = (("tenant", "source", "event_time", "value") if kind == "rows" else
+                   ("tenant", "source", "span", "seal"))
+        rows, = self.cluster.execute(f"SELECT {', '.join(columns)} FROM "
                                      f"{server.settings['cassandra.keyspace']}.{kind}_forever")
-        return {(row["tenant"], row["source"], row["span"], row["seal"]) for row in rows
+        return {tuple(row[column] for column in columns) for row in rows
                 if row["tenant"] in ("plant", "plant/late")}
 
     def wait_for(self, expected, *servers):
@@ -118,6 +122,40 @@ class LatePoints(ClusterTest):
                        for each in (first, second)) == HOSTS
         wait_until(is_removed, "what is deleted is out of the blocks")
         self.wait_for(expected - HOSTS, first, second)
+        for server in (first, second):
+            server.stop()
+
+    def test_where_values_are_rows_they_are_in_the_same_tables_and_no_rows(self):
+        first, second = self.begin("7d", rows="plant")
+        in_time = self.stored(first, "rows")
+        self.assertEqual(len(in_time), HOSTS * 60)
+        self.write(second, [(1000, self.start + 30 * SECOND), (1001, self.start)])
+        self.assertTrue(self.flush(second, seal=False))
+        second.kill()
+        self.wait_for(HOSTS * 61, first)
+        self.assertGreater(self.facts(first)["late_outstanding"], 0)
+
+        def is_folded():
+            self.flush(first)
+            return self.facts(first).get("late_outstanding", 0) == 0
+        wait_until(is_folded, "they are folded by the other node")
+        self.wait_for(HOSTS * 61, first)
+        self.assertEqual({name for name, _, _, _ in self.stored(first, "late")}, {"plant/late"})
+        self.assertEqual(self.stored(first, "rows"), in_time)
+        self.assertEqual(self.stored(first, "blocks"), set())
+        second.start()
+        answer = second.request("POST", "/api/v1/delete", json.dumps(
+            {"tenant": "plant", "metric": "m.v", "from": str(self.start),
+             "to": str(self.start + MINUTE)}))
+        self.assertStatus(answer, 200)
+        self.wait_for(HOSTS * 59, second)
+        wait_until(lambda: self.flush(first, second) and
+                   len(self.stored(first, "rows")) == HOSTS * 59, "the rows are removed")
+        wait_until(lambda: self.flush(first, second) and
+                   sum(each.metrics().sum("varve_deletion_values_removed_total")
+                       for each in (first, second)) == HOSTS * 2,
+                   "what is deleted is out of the blocks of late points")
+        self.wait_for(HOSTS * 59, first, second)
         for server in (first, second):
             server.stop()
 

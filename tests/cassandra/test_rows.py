@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenants whose values are rows of Cassandra: what another client sees, and that every query answers
 as it does for a tenant with the same points in blocks."""
+import json
 import random
 import re
 import time
@@ -21,10 +22,11 @@ class RowsTest(ClusterTest):
     CLUSTER = {"nodes": 1}
     REPLICATION = "dc1:1"
 
-    def select(self, server, columns, class_name="forever", tenant="r"):
+    def select(self, server, columns, class_name="forever", table="rows"):
         """Rows of a table as another client of Cassandra reads them."""
+        tenant = {"rows": "r", "late": "r/late"}[table]
         rows, = self.cluster.execute(
-            f"SELECT {columns} FROM {server.settings['cassandra.keyspace']}.rows_{class_name} "
+            f"SELECT {columns} FROM {server.settings['cassandra.keyspace']}.{table}_{class_name} "
             f"WHERE tenant = '{tenant}' ALLOW FILTERING")
         return rows
 
@@ -167,6 +169,45 @@ class TestQueries(RowsTest):
                 server.kill().start()
                 self.compare(server, start)
         self.assertGreater(len(self.select(server, "metric")), 1000)
+        server.stop()
+
+    def test_late_points_are_apart_from_rows_and_answers_are_those_of_blocks(self):
+        chance = random.Random(seed_of_this_run())
+        server = self.server(settings={"cassandra.rows_tenants": "r", "partition.bucket": "2h",
+                                       "partition.span": "30m", "seal.lateness": "1s",
+                                       "seal.quiet": "0s", "late.fold_every": "7d"}).start()
+        start = time.time_ns() // DAY * DAY - 40 * DAY
+        lines = self.points(chance, start)
+        for tenant in ("r", "b"):
+            self.assertStatus(server.write(lines, tenant), 204)
+        self.flush(server)
+        in_time = sorted(map(str, self.select(server, COLUMNS)))
+        self.assertStatus(server.request("PUT", "/api/v1/tenants", json.dumps(
+            {"tenant": "r", "late": "separate", "late_limit": "1d"})), 200)
+        for turn in range(3):  # some replace rows, some what came late before
+            lines = self.points(chance, start)
+            for tenant in ("r", "b"):
+                self.assertStatus(server.write(lines, tenant), 204)
+            self.flush(server, seal=turn == 1)
+            self.compare(server, start)
+            self.assertEqual(sorted(map(str, self.select(server, COLUMNS))), in_time)
+            blocks = self.select(server, "span", table="late")
+            self.assertEqual(len(blocks) > 0, turn > 0, "blocks of late points")
+        for tenant in ("r", "b"):
+            self.assertStatus(server.request("POST", "/api/v1/delete", json.dumps(
+                {"tenant": tenant, "metric": "m.a", "from": str(start + 20 * MINUTE),
+                 "to": str(start + 100 * MINUTE)})), 200)
+        self.compare(server, start)
+        server.kill().start()
+        self.compare(server, start)
+        now = time.time_ns()
+        for tenant in ("r", "b"):
+            self.assertStatus(server.write(f"m,site=1 a=0.5 {now}", tenant), 204)
+        self.flush(server, seal=True)
+        self.compare(server, start)
+        self.compare(server, now)
+        self.assertIn("m.a", [row["metric"] for row in self.select(server, COLUMNS)
+                              if row["event_time"] >= time.strftime("%Y", time.gmtime(now // SECOND))])
         server.stop()
 
     def test_the_layout_may_change(self):

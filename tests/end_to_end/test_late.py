@@ -5,9 +5,7 @@ import time
 import unittest
 
 from expectation import HOUR, MINUTE
-from varve_process import SEALS, VarveTest, wait_until
-
-needs_blocks = unittest.skipUnless(SEALS, "rows are not kept apart")
+from varve_process import VarveTest, wait_until
 
 
 class Late(VarveTest):
@@ -94,7 +92,6 @@ class Late(VarveTest):
         self.assertStatus(self.set_late(server, "plant", late="separate", late_limit="1h"), 200)
         return server
 
-    @needs_blocks
     def test_late_points_that_are_kept_apart_are_in_every_answer(self):
         server = self.begin_separate("7d")
         second = self.start + 30_000_000_000
@@ -120,7 +117,6 @@ class Late(VarveTest):
         self.assertStatus(server.flush(seal=True), 204)
         self.assertEqual(server.rows("plant", metric="m.v"), before[:1] + before[2:])
 
-    @needs_blocks
     def test_late_points_are_folded_at_the_set_time(self):
         server = self.begin_separate("2s")
         self.assertStatus(server.write(f"m v=1000 {self.start + 30_000_000_000}", "plant"), 204)
@@ -130,7 +126,6 @@ class Late(VarveTest):
         self.assertEqual(self.counts(server), counts)
         self.assertEqual(server.metrics().sum("varve_reseals_total"), 0)
 
-    @needs_blocks
     def test_new_tenants_keep_late_points_apart_as_the_settings_say(self):
         server = self.server(settings={"late.policy": "separate", "late.fold_every": "7d"}).start()
         self.assertStatus(self.write_at(server, 2 * HOUR), 204)
@@ -143,11 +138,6 @@ class Late(VarveTest):
 
     def test_separate_is_refused_where_it_cannot_be(self):
         server = self.server(settings={"late.fold_every": "3d"}).start()
-        if not SEALS:
-            answer = self.set_late(server, "plant", late="separate")
-            self.assertStatus(answer, 400)
-            self.assertIn("rows_tenants", answer.text)
-            return
         self.assertStatus(server.request(
             "PUT", "/api/v1/tenants",
             '{"tenant":"plant","retention":"4d","tiers":{"minute":"30d"}}'), 200)

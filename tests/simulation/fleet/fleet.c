@@ -130,9 +130,9 @@ static void work(struct fleet_world *world, struct fleet_node *node)
 
 /* For a while nodes do what they always do, but for sealing: they hear of each other, look at the
  * ledger and flush. */
-static void live(struct fleet_world *world)
+static void live(struct fleet_world *world, int rounds)
 {
-    for (int i = 0; i < LIVELY_ROUNDS; i++) {
+    for (int i = 0; i < rounds; i++) {
         fleet_advance(world, 10 * VV_SECOND);
         for (size_t n = 0; n < world->n_nodes; n++) {
             struct fleet_node *node = &world->nodes[n];
@@ -152,13 +152,15 @@ static void live(struct fleet_world *world)
 /* Nothing is sealed for a long time: what is only in runs must not expire. */
 static void pass_long_time(struct fleet_world *world)
 {
+    bool is_costly = world->has_tiers && world->keeps_apart; /* units are marked again and again */
+    int rounds = is_costly ? LIVELY_ROUNDS / 4 : LIVELY_ROUNDS;
     fleet_tell(world, NULL, "a long time without sealing");
     vv_sim_cassandra_set_faults(world->cassandra, NULL); /* what can't be written must expire */
     fleet_heal(world);
     world->is_calm = true;
     for (int i = 0; i < 14 && !world->failure[0]; i++) {
-        fleet_advance(world, FLEET_SLACK / 8 - LIVELY_ROUNDS * 10 * VV_SECOND);
-        live(world);
+        fleet_advance(world, FLEET_SLACK / 8 - rounds * 10 * VV_SECOND);
+        live(world, rounds);
         for (size_t n = 0; n < world->n_nodes; n++) {
             (void)fleet_step(&world->nodes[n], VV_TASK_EXPIRE);
             fleet_check(&world->nodes[n], false);

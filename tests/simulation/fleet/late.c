@@ -10,7 +10,7 @@
 void fleet_init_late(struct fleet_world *world, struct vv_settings *settings)
 {
     settings->late_fold_every_ns = world->fold_every_ns;
-    if (world->begins_apart && !world->truth.forgets_nodes) {
+    if (world->begins_apart) {
         snprintf(settings->late_policy, sizeof settings->late_policy, "separate");
     }
 }
@@ -39,7 +39,7 @@ void fleet_set_late(struct fleet_node *node)
         vv_engine_set_late(node->engine, VV_STR_LITERAL(FLEET_TENANT), &wish, &error);
     fleet_tell(world, node, "%s beyond %" PRId64 " s: %s %s", vv_late_word(wish.policy).data,
                wish.limit_ns / VV_SECOND, vv_status_name(status), error.message);
-    if (status == VV_INVALID && !world->truth.forgets_nodes) { /* rows are not kept apart */
+    if (status == VV_INVALID) {
         fleet_fail(world, "a good policy is refused: %s", error.message);
     }
     fleet_leave(node);

@@ -177,15 +177,13 @@ static void set(struct vv_settings *settings, const char *name, const char *valu
     assert_int_equal(vv_settings_set(settings, name, value, NULL), VV_OK);
 }
 
-static void late_points_are_not_kept_apart_of_values_in_rows(void **state)
+static void late_points_are_kept_apart_in_any_layout(void **state)
 {
     (void)state;
     struct vv_settings settings = with("store.kind", "cassandra");
     set(&settings, "late.policy", "separate");
     assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
     set(&settings, "cassandra.rows_tenants", "plant");
-    expect_refused(&settings, "cassandra.rows_tenants can't be kept apart");
-    set(&settings, "late.policy", "refuse");
     assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
 }
 
@@ -308,7 +306,7 @@ int main(void)
         cmocka_unit_test(replication_is_by_data_centre),
         cmocka_unit_test(wrong_texts_are_refused),
         cmocka_unit_test(each_region_has_a_keyspace),
-        cmocka_unit_test(late_points_are_not_kept_apart_of_values_in_rows),
+        cmocka_unit_test(late_points_are_kept_apart_in_any_layout),
         cmocka_unit_test(runs_that_expire_before_they_are_due_are_refused),
         cmocka_unit_test(many_data_centres_are_refused),
         cmocka_unit_test(what_fits_together_is_taken),
