@@ -331,6 +331,10 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
                  "says why), and leaves sealing to them; where all nodes do, points expire unsealed "
                  "after cassandra.slack: raise the limits, and start it again";
     }
+    if (ready && !reason[0] && engine->fleet && vv_fleet_lacks_space(engine->fleet)) {
+        reason = "no node can use a class of measurements, as this one can't make the place of its "
+                 "late points (class_waits in the log says why)";
+    }
     struct vv_parked parked = vv_engine_parked(engine);
     if (ready && !reason[0] && parked.n > 0) {
         reason = "a part of the store is away: what belongs there waits on this node";

@@ -368,19 +368,46 @@ void vv_fleet_note_passed_over(struct vv_fleet *fleet, uint32_t class, uint32_t 
     pthread_mutex_unlock(&fleet->learning);
 }
 
+bool vv_fleet_lacks_space(const struct vv_fleet *fleet)
+{
+    return atomic_load_explicit(&fleet->lacks_space, memory_order_acquire);
+}
+
+static void note_space(struct vv_fleet *fleet, struct vv_fleet_class *class, enum vv_status status,
+                       const struct vv_error *why)
+{
+    bool is_news = class->lacks_space != (status != VV_OK);
+    class->lacks_space = status != VV_OK;
+    if (is_news && class->lacks_space) {
+        char text[400];
+        vv_log(VV_LOG_ERROR, "class_waits",
+               "class=%.*s message=%s effect=\"no node uses the class: its late points have no "
+               "place\"",
+               VV_STR_ARG(vv_registry_tenant_name(fleet->registry, class->number)),
+               vv_log_quote(why->message, strlen(why->message), text, sizeof text));
+    }
+}
+
 /* Where late points are kept apart a class has a space for them; who said so may not have known of
  * the class then. False: it is not there yet. */
-static bool has_late_space(struct vv_fleet *fleet, uint32_t class, bool *did)
+static bool has_late_space(struct vv_fleet *fleet, struct vv_fleet_class *class, bool *did)
 {
     struct vv_registry *registry = fleet->registry;
+    struct vv_error why = {0};
     uint32_t space;
-    if (vv_registry_late(registry, class).policy != VV_LATE_SEPARATE ||
-        vv_registry_late_space(registry, class) != VV_REGISTRY_NONE) {
+    if (vv_registry_late(registry, class->number).policy != VV_LATE_SEPARATE ||
+        vv_registry_late_space(registry, class->number) != VV_REGISTRY_NONE) {
+        class->lacks_space = false;
         return true;
     }
-    if (vv_registry_space(registry, class, VV_SPACE_LATE, true, &space, NULL) == VV_OK &&
-        vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, VV_REGISTRY_TENANT,
-                      space, false)) {
+    enum vv_status status =
+        vv_registry_space(registry, class->number, VV_SPACE_LATE, true, &space, &why);
+    if (status == VV_OK && !vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
+                                          VV_REGISTRY_TENANT, space, false)) {
+        status = vv_error_set(&why, VV_NO_MEMORY, "out of memory");
+    }
+    note_space(fleet, class, status, &why);
+    if (status == VV_OK) {
         atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
         *did = true; /* told and linked with the next confirm */
     }
@@ -405,7 +432,7 @@ static enum vv_status go_on_with(struct round *round, struct vv_fleet_class *cla
     }
     bool is_known = fleet->learnings > class->learnt_in &&
                     vv_registry_class_is_told(fleet->registry, class->number);
-    if (!class->is_told && is_known && has_late_space(fleet, class->number, &round->did)) {
+    if (!class->is_told && is_known && has_late_space(fleet, class, &round->did)) {
         status = tell_placed(fleet, vv_registry_owner(fleet->registry, class->number), error);
         round->did |= fleet->n_unconfirmed > 0;
         if (status == VV_OK && is_all_told(round)) {
@@ -440,12 +467,17 @@ enum vv_status vv_fleet_tell_heard(struct vv_fleet *fleet, struct vv_error *erro
     struct round round = {.fleet = fleet};
     pthread_mutex_lock(&fleet->learning);
     enum vv_status status = find_classes(fleet, error);
+    bool lacks_space = false;
     for (size_t i = 0; i < fleet->n_classes && status == VV_OK; i++) {
         struct vv_fleet_class *class = &fleet->classes[i];
         bool is_done = class->is_told && vv_registry_class_is_ready(fleet->registry, class->number);
         if (!is_done && is_class(fleet->registry, class->number)) {
             status = go_on_with(&round, class, error);
         }
+        lacks_space |= class->lacks_space;
+    }
+    if (status == VV_OK || lacks_space) { /* else not all were looked at */
+        atomic_store_explicit(&fleet->lacks_space, lacks_space, memory_order_release);
     }
     pthread_mutex_unlock(&fleet->learning);
     return status == VV_OK && !round.did ? VV_DONE : status;

@@ -155,6 +155,9 @@ bool vv_fleet_lacks(const struct vv_fleet *fleet);
 bool vv_fleet_lacks_any(struct vv_fleet *fleet, struct vv_str tenant);
 /* Whether there is any such tenant, or class. Any thread; does not wait for learning. */
 bool vv_fleet_leaves_out(const struct vv_fleet *fleet);
+/* Whether a class gets ready nowhere, as the space of its late points, which are kept apart,
+ * can't be made here. Any thread. */
+bool vv_fleet_lacks_space(const struct vv_fleet *fleet);
 void vv_fleet_read_figures(struct vv_fleet *fleet, struct vv_fleet_figures *figures_out);
 
 #endif

@@ -95,6 +95,7 @@ struct vv_fleet_class {
     bool is_confirmed;   /* … and that is in the store … */
     uint64_t told_in;    /* … since when there were so many `learnings` */
     bool is_passed_over; /* some measurement was, which is in the log */
+    bool lacks_space;    /* for its late points it can't be made, which is in the log */
     uint32_t *heard;     /* nodes */
     size_t n_heard;
     size_t capacity;
@@ -152,6 +153,7 @@ struct vv_fleet {
     _Atomic bool lacked;           /* … or was, before this process */
     struct vv_fleet_lacks lacks_kept;
     char lack[256];               /* why; "": there is nothing */
+    _Atomic bool lacks_space;     /* a class waits for the space of its late points */
     _Atomic uint32_t far_classes; /* which other regions have some: bit by number */
     int64_t held_until_ns;        /* monotonic: before it nothing counts as heard; 0: now it does */
     _Atomic size_t unkept;

@@ -3,6 +3,7 @@
  * for it, wherever a process ends. */
 #include "../fleet/fleet_fixture.h"
 #include "nodes_rig.h"
+#include "registry/registry_private.h"
 
 static struct vv_registry *registry_of(struct rig *rig)
 {
@@ -315,6 +316,64 @@ static void a_class_has_a_space_of_late_points_whoever_keeps_them_apart(void **s
     fake_end();
 }
 
+static const char *reason_of(struct rig *rig)
+{
+    struct vv_engine_health health;
+    vv_engine_read_health(rig->engine, &health);
+    assert_true(health.ready);
+    return health.reason;
+}
+
+static bool is_ready(struct rig *rig)
+{
+    struct vv_registry *registry = registry_of(rig);
+    uint32_t tenant;
+    assert_int_equal(vv_registry_tenant(registry, TEXT("t"), false, &tenant, NULL), VV_OK);
+    uint32_t class = vv_registry_class(registry, tenant, TEXT("debug"));
+    return class != VV_REGISTRY_NONE && vv_registry_class_is_ready(registry, class);
+}
+
+/* The one sets the class, the other that late points are kept apart, and has no room for one more
+ * name when it has learnt of the class. */
+static void a_class_that_waits_for_a_place_of_its_late_points_says_so(void **state)
+{
+    (void)state;
+    struct rig a;
+    struct rig b;
+    struct vv_error error = {0};
+    const struct vv_late_wish wish = {
+        .has_policy = true, .policy = VV_LATE_SEPARATE, .limit_ns = VV_HOUR};
+    fake_begin(5);
+    open_node(&a, 1);
+    open_node(&b, 2);
+    write_many(&a, "plain", 1);
+    bring_to_all(&a, &b);
+    set_class(&a);
+    assert_int_equal(rig_step(&a, VV_TASK_FLUSH), VV_OK);
+    if (vv_engine_set_late(b.engine, TEXT("t"), &wish, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    learn(&b);
+    assert_string_equal(reason_of(&b), "");
+    size_t most = registry_of(&b)->bytes_max;
+    registry_of(&b)->bytes_max = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(rig_step(&b, VV_TASK_FLUSH), VV_OK);
+        learn(&b);
+    }
+    assert_false(is_ready(&b));
+    assert_non_null(strstr(reason_of(&b), "class_waits"));
+    registry_of(&b)->bytes_max = most;
+    for (int i = 0; i < 3; i++) {
+        bring_to_all(&a, &b);
+    }
+    assert_true(is_ready(&a) && is_ready(&b));
+    assert_string_equal(reason_of(&b), "");
+    close_node(&a);
+    close_node(&b);
+    fake_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_node_does_not_start_beside_classes_of_another_region),
         cmocka_unit_test(classes_of_another_region_are_said_to_be_lacking),
         cmocka_unit_test(a_class_has_a_space_of_late_points_whoever_keeps_them_apart),
+        cmocka_unit_test(a_class_that_waits_for_a_place_of_its_late_points_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
