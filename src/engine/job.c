@@ -185,23 +185,23 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
 }
 
 static enum vv_status want_place(void *context, uint32_t source, uint32_t measurement,
-                                 struct vv_rows *rows)
+                                 uint64_t rows, int64_t first, int64_t last)
 {
     struct vv_engine *engine = context;
-    (void)source;
-    (void)rows;
+    (void)source, (void)rows, (void)first, (void)last;
     vv_registry_want_place(engine->registry, measurement);
     return VV_OK;
 }
 
-/* Many new measurements take many transactions: others must not think meanwhile that this node is
+/* One that is only known of may stay unplaced for long: what each flush does for it needs no rows.
+ * Many new measurements take many transactions: others must not think meanwhile that this node is
  * gone. */
 static enum vv_status place(struct vv_engine *engine, struct vv_job *job, struct vv_error *error)
 {
     bool any = vv_registry_next_unplaced(engine->registry, 0) != VV_REGISTRY_NONE;
     enum vv_status status = engine->fleet ? VV_OK : VV_DONE;
     if (status == VV_OK && any && job->generation &&
-        vv_generation_walk(job->generation, NULL, want_place, engine) != VV_OK) {
+        vv_generation_glance(job->generation, want_place, engine) != VV_OK) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");
     }
     while (status == VV_OK) {

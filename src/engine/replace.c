@@ -492,11 +492,11 @@ static int compare_pieces(const void *a, const void *b)
     return order != 0 ? order : (x->part > y->part) - (x->part < y->part);
 }
 
-static enum vv_status count_series(void *context, uint32_t source, uint64_t rows, int64_t first,
-                                   int64_t last)
+static enum vv_status count_series(void *context, uint32_t source, uint32_t measurement,
+                                   uint64_t rows, int64_t first, int64_t last)
 {
     size_t *n = context;
-    (void)source, (void)rows, (void)first, (void)last;
+    (void)source, (void)measurement, (void)rows, (void)first, (void)last;
     return ++*n <= VV_REPLACE_SERIES_MAX ? VV_OK : VV_TOO_LARGE;
 }
 

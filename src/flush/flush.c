@@ -115,9 +115,10 @@ static bool shares_runs(const struct flush *flush, uint32_t tenant)
            !(store->ops->values_max && store->ops->values_max(store, tenant) > 0);
 }
 
-static enum vv_status look_at_series(void *context, uint32_t source, uint64_t rows, int64_t first,
-                                     int64_t last)
+static enum vv_status look_at_series(void *context, uint32_t source, uint32_t measurement,
+                                     uint64_t rows, int64_t first, int64_t last)
 {
+    (void)measurement;
     struct agreeing *agreeing = context;
     struct vv_registry *registry = agreeing->flush->options->registry;
     agreeing->last_ns = last > agreeing->last_ns ? last : agreeing->last_ns;
@@ -163,9 +164,10 @@ static enum vv_status doubt(struct doubting *doubting)
     return status;
 }
 
-static enum vv_status doubt_series(void *context, uint32_t source, uint64_t rows, int64_t first,
-                                   int64_t last)
+static enum vv_status doubt_series(void *context, uint32_t source, uint32_t measurement,
+                                   uint64_t rows, int64_t first, int64_t last)
 {
+    (void)measurement;
     (void)rows;
     (void)first;
     struct doubting *doubting = context;

@@ -59,8 +59,8 @@ VV_MUST_CHECK enum vv_status vv_generation_walk(struct vv_generation *generation
                                                 const struct vv_head_order *order,
                                                 vv_head_visit visit, void *context);
 /* The same series without their rows: how many, and their first and last time. */
-typedef enum vv_status (*vv_head_glance)(void *context, uint32_t source, uint64_t rows,
-                                         int64_t first, int64_t last);
+typedef enum vv_status (*vv_head_glance)(void *context, uint32_t source, uint32_t measurement,
+                                         uint64_t rows, int64_t first, int64_t last);
 VV_MUST_CHECK enum vv_status vv_generation_glance(struct vv_generation *generation,
                                                   vv_head_glance visit, void *context);
 /* The flush of the oldest generation is confirmed: readers find it in the store from now on.

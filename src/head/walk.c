@@ -208,8 +208,8 @@ enum vv_status vv_generation_glance(struct vv_generation *generation, vv_head_gl
     enum vv_status status = list ? VV_OK : VV_NO_MEMORY;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         const struct vv_head_series *series = list[i].series;
-        status =
-            visit(context, series->source, series->published, series->time_min, series->time_max);
+        status = visit(context, series->source, series->measurement, series->published,
+                       series->time_min, series->time_max);
     }
     free(list);
     return status;

@@ -16,14 +16,20 @@
 
 #include <cmocka.h>
 
-static struct vv_batch *batch_of(uint32_t source, int64_t time, uint32_t metric, uint64_t value)
+static struct vv_batch *batch_in(uint32_t measurement, uint32_t source, int64_t time,
+                                 uint32_t metric, uint64_t value)
 {
     struct vv_batch *batch;
     size_t frame;
     assert_int_equal(vv_batch_create(0, &batch), VV_OK);
-    assert_int_equal(vv_batch_frame(batch, 1, &metric, 1, &frame), VV_OK);
+    assert_int_equal(vv_batch_frame(batch, measurement, &metric, 1, &frame), VV_OK);
     assert_int_equal(vv_batch_row(batch, frame, source, time, &value), VV_OK);
     return batch;
+}
+
+static struct vv_batch *batch_of(uint32_t source, int64_t time, uint32_t metric, uint64_t value)
+{
+    return batch_in(1, source, time, metric, value);
 }
 
 static void apply(struct vv_head *head, struct vv_batch *take_batch, vv_stamp stamp)
@@ -211,6 +217,72 @@ static void a_generation_is_walked_in_the_order_that_is_wanted(void **state)
     for (size_t i = 0; i < seen.n; i++) {
         assert_int_equal(seen.sources[i], 38 - (i / 2) * 2 + i % 2);
     }
+    vv_head_drop(head, generation);
+    vv_head_destroy(head);
+}
+
+struct series {
+    uint32_t source;
+    uint32_t measurement;
+    uint64_t rows;
+    int64_t first;
+    int64_t last;
+};
+
+struct listed {
+    struct series all[256];
+    size_t n;
+};
+
+static enum vv_status list_walked(void *context, uint32_t source, uint32_t measurement,
+                                  struct vv_rows *rows)
+{
+    struct listed *listed = context;
+    struct series series = {source, measurement, rows->n_rows, rows->times[0], rows->times[0]};
+    for (size_t i = 1; i < rows->n_rows; i++) {
+        series.first = rows->times[i] < series.first ? rows->times[i] : series.first;
+        series.last = rows->times[i] > series.last ? rows->times[i] : series.last;
+    }
+    assert_true(listed->n < 256);
+    listed->all[listed->n++] = series;
+    return VV_OK;
+}
+
+static enum vv_status compare_glanced(void *context, uint32_t source, uint32_t measurement,
+                                      uint64_t rows, int64_t first, int64_t last)
+{
+    struct listed *left = context;
+    const struct series *expected = &left->all[--left->n];
+    assert_int_equal(source, expected->source);
+    assert_int_equal(measurement, expected->measurement);
+    assert_int_equal(rows, expected->rows);
+    assert_int_equal(first, expected->first);
+    assert_int_equal(last, expected->last);
+    return VV_OK;
+}
+
+static void a_glance_says_of_each_series_what_a_walk_shows(void **state)
+{
+    (void)state;
+    struct vv_head *head;
+    struct vv_random random = {9};
+    vv_stamp stamp = 1;
+    struct vv_generation *generation;
+    struct listed listed = {.n = 0};
+    assert_int_equal(vv_head_create(&head), VV_OK);
+    random_rows(head, &random, 200, &stamp);
+    apply(head, batch_in(2, 3, 5, 77, 1), stamp++);
+    assert_int_equal(vv_head_cut(head, &generation), VV_OK);
+    assert_int_equal(vv_generation_walk(generation, NULL, list_walked, &listed), VV_OK);
+    for (size_t i = 0; i < listed.n / 2; i++) { /* from the last to the first */
+        struct series one = listed.all[i];
+        listed.all[i] = listed.all[listed.n - 1 - i];
+        listed.all[listed.n - 1 - i] = one;
+    }
+    vv_sim_memory_fail(2); /* the list is all that it needs memory for: no rows */
+    assert_int_equal(vv_generation_glance(generation, compare_glanced, &listed), VV_OK);
+    assert_false(vv_sim_memory_failed());
+    assert_int_equal(listed.n, 0);
     vv_head_drop(head, generation);
     vv_head_destroy(head);
 }
@@ -416,6 +488,7 @@ int main(void)
         cmocka_unit_test(forgotten_rows_leave_no_trace),
         cmocka_unit_test(memory_of_forgotten_rows_goes_with_a_cut),
         cmocka_unit_test(a_generation_is_walked_in_the_order_that_is_wanted),
+        cmocka_unit_test(a_glance_says_of_each_series_what_a_walk_shows),
         cmocka_unit_test(a_generation_is_walked_whole_while_the_next_fills),
         cmocka_unit_test(reading_takes_the_range_and_the_columns),
         cmocka_unit_test(failed_allocations_forget_the_batch),
