@@ -133,9 +133,13 @@ static enum vv_status print_node(struct vv_table *table, json_t *node)
 {
     char number[24];
     char age[VV_TIME_TEXT_SIZE] = "";
+    char shown[48];
     const char *state = json_string_value(json_object_get(node, "state"));
     const char *until = json_string_value(json_object_get(node, "flushed_until"));
     bool self = json_is_true(json_object_get(node, "self"));
+    bool partial = json_is_true(json_object_get(node, "partial"));
+    state = self ? "this node" : state;
+    snprintf(shown, sizeof shown, "%.30s%s", state ? state : "", partial ? ", partial" : "");
     snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT,
              json_integer_value(json_object_get(node, "node")));
     if (until) {
@@ -144,10 +148,8 @@ static enum vv_status print_node(struct vv_table *table, json_t *node)
     }
     const char *region = json_string_value(json_object_get(node, "region"));
     const struct vv_str cells[5] = {vv_str_of(number), vv_str_of(region ? region : ""),
-                                    vv_str_of(self    ? "this node"
-                                              : state ? state
-                                                      : ""),
-                                    vv_str_of(until ? until : ""), vv_str_of(age)};
+                                    vv_str_of(shown), vv_str_of(until ? until : ""),
+                                    vv_str_of(age)};
     return vv_table_row(table, cells);
 }
 

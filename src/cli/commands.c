@@ -415,7 +415,8 @@ const struct vv_command vv_commands[] = {
         .words = "",
         .summary = "the nodes that share the store",
         .about = "This node first. `flushed until`: what the node took before is in the store, for "
-                 "all others to see.",
+                 "all others to see. `partial`: it could not take all that the others told, so it "
+                 "leaves sealing to them; its log says why (fleet_not_learnt).",
         .examples = "varve nodes\nvarve nodes --format json",
         .options = OPTIONS(nodes_options),
         .client = true,

@@ -316,6 +316,7 @@ struct vv_engine_node {
     uint8_t region; /* an index of what vv_engine_read_regions gives */
     bool is_self;
     bool is_gone;             /* not heard of for a while */
+    bool is_partial;          /* it leaves out something that others told */
     bool is_known;            /* the next one is; not while what was replayed is being flushed */
     int64_t flushed_until_ns; /* what it acknowledged before, by its clock, is in the store */
 };

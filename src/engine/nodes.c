@@ -38,14 +38,17 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
         return VV_NO_MEMORY;
     }
     int64_t own = vv_engine_flushed_until(engine);
-    nodes[0] = (struct vv_engine_node){.node = vv_engine_node(engine),
-                                       .is_self = true,
-                                       .is_known = own != VV_BEAT_UNKNOWN,
-                                       .flushed_until_ns = own};
+    nodes[0] =
+        (struct vv_engine_node){.node = vv_engine_node(engine),
+                                .is_self = true,
+                                .is_partial = engine->fleet && vv_fleet_leaves_out(engine->fleet),
+                                .is_known = own != VV_BEAT_UNKNOWN,
+                                .flushed_until_ns = own};
     for (size_t i = 0; i < n; i++) {
         nodes[i + 1] = (struct vv_engine_node){.node = peers[i].node,
                                                .region = peers[i].region,
                                                .is_gone = peers[i].is_gone,
+                                               .is_partial = peers[i].is_partial,
                                                .is_known = true,
                                                .flushed_until_ns = peers[i].flushed_until_ns};
     }

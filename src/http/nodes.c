@@ -12,8 +12,9 @@ static void write_node(const struct vv_engine_node *node, const char *region, in
     if (region) {
         vv_buffer_format(body, ",\"region\":\"%s\"", region);
     }
-    vv_buffer_format(body, ",\"self\":%s,\"state\":\"%s\"", node->is_self ? "true" : "false",
-                     node->is_gone ? "gone" : "live");
+    vv_buffer_format(body, ",\"self\":%s,\"state\":\"%s\",\"partial\":%s",
+                     node->is_self ? "true" : "false", node->is_gone ? "gone" : "live",
+                     node->is_partial ? "true" : "false");
     int64_t until = node->flushed_until_ns;
     if (!node->is_known || until < VV_TIME_MIN || until > VV_TIME_MAX) {
         vv_buffer_text(body, ",\"flushed_until\":null,\"age_seconds\":null}");

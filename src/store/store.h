@@ -147,6 +147,7 @@ struct vv_peer {
     uint8_t region;           /* as vv_partition.region. What is said of a node of another region is
                                  what has come here of it, in any order: no promise. */
     bool is_gone;             /* not heard of for a while */
+    bool is_partial;          /* it leaves out something that others told */
     int64_t flushed_until_ns; /* what it acknowledged before (by its clock) is in the store, and
                                  what it told until then has been learnt here */
 };

@@ -2,6 +2,7 @@
 """The program as people and scripts use it: its commands, messages, exit codes and files."""
 import csv
 import gzip
+import http.server
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -516,7 +518,35 @@ class Asking(Served):
         table = self.expect(self.run_here("nodes"), OK).out
         self.assertRegex(table, r"(?m)^ *\d+ +(\S+ +)?this node +\d{4}-\d\d-\d\dT.*Z +\d")
         nodes = json.loads(self.run_here("nodes", "--format", "json").out)["nodes"]
-        self.assertEqual([(n["self"], n["state"]) for n in nodes], [(True, "live")])
+        self.assertEqual([(n["self"], n["state"], n["partial"]) for n in nodes],
+                         [(True, "live", False)])
+
+    def test_nodes_that_leave_something_out_are_marked(self):
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = json.dumps({"nodes": [
+                    {"node": 1, "self": True, "state": "live", "partial": True},
+                    {"node": 2, "self": False, "state": "gone", "partial": True},
+                    {"node": 3, "self": False, "state": "live", "partial": False}]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments):
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Answer) as other:
+            answering = threading.Thread(target=other.serve_forever)
+            answering.start()
+            url = "http://%s:%d" % other.server_address
+            table = self.expect(run("nodes", server=url), OK).out
+            other.shutdown()
+            answering.join()
+        self.assertRegex(table, r"(?m)^ *1 +this node, partial\b")
+        self.assertRegex(table, r"(?m)^ *2 +gone, partial\b")
+        self.assertRegex(table, r"(?m)^ *3 +live *$")
 
     def test_plan(self):
         self.expect(self.run_here("flush"), OK)

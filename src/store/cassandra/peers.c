@@ -20,6 +20,7 @@ static struct vv_peer peer_of(const struct vv_cassandra *store, uint8_t region,
         .node = node->node,
         .region = region,
         .is_gone = vv_shared_is_gone(store, node),
+        .is_partial = node->is_partial,
         .flushed_until_ns = node->flushed_until_ns,
     };
 }

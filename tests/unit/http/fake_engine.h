@@ -573,7 +573,8 @@ enum vv_status vv_engine_read_nodes(struct vv_engine *engine, struct vv_engine_n
          .region = 1,
          .is_known = true,
          .flushed_until_ns = 90 * VV_SECOND,
-         .is_gone = true},
+         .is_gone = true,
+         .is_partial = true},
         {.node = 3, .flushed_until_ns = INT64_MIN},
     };
     *n_out = atomic_load(&engine->alone) ? 1 : 3;

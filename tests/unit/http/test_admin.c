@@ -120,6 +120,8 @@ static void test_nodes(void **state)
     const json_t *gone = json_array_get(nodes, 1);
     assert_string_equal(json_string_value(json_object_get(gone, "state")), "gone");
     assert_true(json_is_false(json_object_get(gone, "self")));
+    assert_true(json_is_false(json_object_get(self, "partial")));
+    assert_true(json_is_true(json_object_get(gone, "partial")));
     assert_string_equal(json_string_value(json_object_get(gone, "flushed_until")),
                         "1970-01-01T00:01:30Z");
     assert_true(json_real_value(json_object_get(gone, "age_seconds")) > 1e9);
