@@ -249,7 +249,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
         status = engine->store->ops->read(engine->store, &read, mark_span, &marking, error);
         *reads += 1;
     }
-    if (status == VV_OK) {
+    if (status == VV_OK && number == place_of(engine)) { /* they lie in the place itself */
         status = make_values_stale(engine, bucket, &stale, error);
     }
     if (status == VV_OK) {
