@@ -248,7 +248,8 @@ const struct vv_setting vv_setting_table[] = {
         "cassandra.rows_tenants", cassandra_rows_tenants, "", 0,
         "Tenants whose points are kept as rows that any CQL client can read, one for each value, "
         "instead of as blocks: names with commas, or `*` for all. It takes much more room and more "
-        "of Cassandra's time. After a change what is there stays as it is and is still read"),
+        "of Cassandra's time. Late points that are kept apart are no rows. After a change what is "
+        "there stays as it is and is still read"),
     ENUM("cassandra.consistency", cassandra_consistency, "LOCAL_QUORUM",
          "LOCAL_QUORUM|LOCAL_ONE|QUORUM|ONE|TWO|THREE|ALL",
          "How many copies must answer a write or a read. With the words that are no majority "
