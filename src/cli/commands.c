@@ -172,6 +172,10 @@ static const struct vv_option tenants_options[] = {
 
 static const struct vv_option nodes_options[] = {FORMAT_OPTION};
 
+static const struct vv_option purge_options[] = {
+    {"now", 0, NULL, false, NULL, "Ask for a purge of each class, as soon as it may be"},
+    FORMAT_OPTION};
+
 static const struct vv_option plan_options[] = {
     {"bucket", 0, "DURATION", false, NULL,
      "From the earliest date that is safe: how long a bucket "
@@ -421,6 +425,18 @@ const struct vv_command vv_commands[] = {
         .options = OPTIONS(nodes_options),
         .client = true,
         .run = vv_nodes_run,
+    },
+    {
+        .name = "purge",
+        .words = "",
+        .summary = "show, or ask for, purging by copying on Cassandra",
+        .about = "Where cassandra.purge_every is set, what must live of a class is copied into "
+                 "another table now and then, and the old one is truncated, one class at a time. "
+                 "Several hosts share the work; it goes on when one of them ends.",
+        .examples = "varve purge\nvarve purge --now",
+        .options = OPTIONS(purge_options),
+        .client = true,
+        .run = vv_purge_run,
     },
     {
         .name = "plan",

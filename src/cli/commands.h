@@ -54,6 +54,7 @@ int vv_tags_run(const struct vv_arguments *arguments);
 int vv_metrics_list(const struct vv_arguments *arguments);
 int vv_tenants_run(const struct vv_arguments *arguments);
 int vv_nodes_run(const struct vv_arguments *arguments);
+int vv_purge_run(const struct vv_arguments *arguments);
 int vv_plan_run(const struct vv_arguments *arguments);
 int vv_delete_run(const struct vv_arguments *arguments);
 int vv_reroll_run(const struct vv_arguments *arguments);

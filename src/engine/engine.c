@@ -327,9 +327,10 @@ void vv_engine_read_health(struct vv_engine *engine, struct vv_engine_health *he
         reason = pressure_of(engine);
     }
     if (ready && !reason[0] && engine->fleet && vv_fleet_leaves_out(engine->fleet)) {
-        reason = "this node could not take all that others told it of (fleet_not_learnt in the log "
-                 "says why), and leaves sealing to them; where all nodes do, points expire unsealed "
-                 "after cassandra.slack: raise the limits, and start it again";
+        reason =
+            "this node could not take all that others told it of (fleet_not_learnt in the log "
+            "says why), and leaves sealing to them; where all nodes do, points expire unsealed "
+            "after cassandra.slack: raise the limits, and start it again";
     }
     if (ready && !reason[0] && engine->fleet && vv_fleet_lacks_space(engine->fleet)) {
         reason = "no node can use a class of measurements, as this one can't make the place of its "

@@ -224,6 +224,13 @@ VV_MUST_CHECK enum vv_status vv_engine_read_sealing(struct vv_engine *engine, st
                                                     struct vv_sealing *sealing_out,
                                                     struct vv_error *error);
 
+/* How far the purges of all classes are, and asking for one of each as soon as it may be; any
+ * thread. VV_INVALID where nothing is purged by copying; VV_IO. */
+VV_MUST_CHECK enum vv_status vv_engine_read_purges(
+    struct vv_engine *engine, struct vv_purge_progress progress_out[VV_PURGES_MAX], size_t *n_out,
+    struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_engine_ask_purge(struct vv_engine *engine, struct vv_error *error);
+
 /* ---- replacing what is frozen ---- */
 
 /* Up to when days of a tenant are frozen as a whole, in all of its classes: their points are gone,

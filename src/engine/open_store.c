@@ -80,6 +80,7 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
         .rows_tenants = settings->cassandra_rows_tenants,
         .slack_ns = settings->cassandra_slack_ns,
         .fold_ns = settings->late_fold_every_ns,
+        .purge_every_ns = settings->cassandra_purge_every_ns,
         .lead_ns = vv_settings_lead_ns(settings),
         .requests_max = (uint32_t)settings->cassandra_requests_max,
         .bytes_max = (size_t)settings->cassandra_bytes_max,

@@ -23,6 +23,7 @@ enum vv_status vv_schema_setup_of(const struct vv_settings *settings,
         .run_life_ns = bucket_ns + settings->cassandra_slack_ns,
         .repair_interval_ns = settings->cassandra_repair_interval_ns,
         .gc_grace_min_ns = settings->cassandra_gc_grace_min_ns,
+        .purges = settings->cassandra_purge_every_ns > 0,
     };
     enum vv_status status =
         vv_settings_classes(settings, setup_out->classes_ns, &options->n_classes, error);

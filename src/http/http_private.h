@@ -60,6 +60,8 @@ extern const struct vv_handler vv_flush_handler;
 extern const struct vv_handler vv_sealing_handler;
 extern const struct vv_handler vv_replace_handler;
 extern const struct vv_handler vv_frozen_handler;
+extern const struct vv_handler vv_purge_handler; /* kind: VV_PURGE_ASKS, or 0 */
+#define VV_PURGE_ASKS 1
 extern const struct vv_handler vv_nodes_handler;
 extern const struct vv_handler vv_plans_handler;
 extern const struct vv_handler vv_set_plan_handler;

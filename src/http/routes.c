@@ -61,6 +61,8 @@ static const struct vv_route table[] = {
      "write the head to the store; ?seal=true seals too"},
     {"/api/v1/sealing", GET, &vv_sealing_handler, 0, false,
      "what waits to be sealed: ?tenant=, ?from=, ?to="},
+    {"/api/v1/purge", GET, &vv_purge_handler, 0, false, "how far purges by copying are"},
+    {"/api/v1/purge", POST, &vv_purge_handler, VV_PURGE_ASKS, false, "ask for one of each class"},
     {"/api/v1/nodes", GET, &vv_nodes_handler, 0, false, "the nodes that share the store"},
 };
 
@@ -155,6 +157,7 @@ const char *const *vv_route_paths(size_t *n_out)
                                         "/api/v1/plans",
                                         "/api/v1/flush",
                                         "/api/v1/sealing",
+                                        "/api/v1/purge",
                                         "/api/v1/nodes",
                                         "other"};
     *n_out = sizeof paths / sizeof paths[0];

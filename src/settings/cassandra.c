@@ -223,6 +223,28 @@ static enum vv_status check_slack(const struct vv_settings *settings, struct vv_
                         "cassandra.slack, or lower them");
 }
 
+/* What only one copy has may not be seen by who copies, and be gone with the table. */
+static enum vv_status check_purge(const struct vv_settings *settings,
+                                  const struct vv_settings_regions *regions, struct vv_error *error)
+{
+    if (settings->cassandra_purge_every_ns == 0) {
+        return VV_OK;
+    }
+    if (regions->n > 1) {
+        return vv_error_set(error, VV_INVALID,
+                            "cassandra.purge_every is set, and cassandra.regions names several: "
+                            "only a region that stands alone can be purged by copying");
+    }
+    if (!strstr(settings->cassandra_consistency, "QUORUM") &&
+        strcmp(settings->cassandra_consistency, "ALL") != 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "cassandra.purge_every is set, and cassandra.consistency is %s: set "
+                            "it to LOCAL_QUORUM, QUORUM or ALL, so that what is copied is all",
+                            settings->cassandra_consistency);
+    }
+    return VV_OK;
+}
+
 enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
                                            struct vv_error *error)
 {
@@ -245,6 +267,9 @@ enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
     }
     if (status == VV_OK) {
         status = check_slack(settings, error);
+    }
+    if (status == VV_OK) {
+        status = check_purge(settings, &regions, error);
     }
     return status == VV_OK ? check_tls(settings, error) : status;
 }

@@ -108,6 +108,7 @@ struct vv_settings {
     int64_t cassandra_requests_max;         /* cassandra.requests_max: writes under way */
     int64_t cassandra_bytes_max;            /* cassandra.bytes_max: of them */
     int64_t cassandra_parked_max;           /* cassandra.parked_max: 0: nothing is parked */
+    int64_t cassandra_purge_every_ns;       /* cassandra.purge_every, 0: blocks have a TTL */
     int64_t cassandra_slack_ns;             /* cassandra.slack */
     int64_t cassandra_repair_interval_ns;   /* cassandra.repair_interval, 0: not told */
     int64_t cassandra_gc_grace_min_ns;      /* cassandra.gc_grace_min */

@@ -268,6 +268,14 @@ const struct vv_setting vv_setting_table[] = {
              "How much longer than it must be what is written is kept in Cassandra: for points "
              "that wait for being sealed, even when a node is away for a while. Reading hides what "
              "the retention has ended"),
+    DURATION("cassandra.purge_every", cassandra_purge_every_ns, "0s", VV_HOUR, 365 * VV_DAY,
+             "what is stored has a TTL",
+             "How often blocks are purged by copying, instead of having a TTL: what must live is "
+             "copied into a second table of its class, and the first one is truncated, one class "
+             "at a time. That takes as much room again as what lives of the largest class, and "
+             "all hosts must be there. Set it on all nodes, and run `varve schema --apply`, while "
+             "none runs; it "
+             "can't be unset later. Runs, and values that are kept as rows, have their TTL"),
     DURATION("cassandra.repair_interval", cassandra_repair_interval_ns, "0s", VV_HOUR, 365 * VV_DAY,
              "not told",
              "How often you repair the keyspace, for the tables' gc_grace_seconds, which must be "

@@ -185,6 +185,19 @@ struct vv_parked {
     uint64_t n_told;  /* of n: what others are told */
 };
 
+/* How far the purge of a class is, where blocks are purged by copying (the back-end's README has
+ * the states). */
+struct vv_purge_progress {
+    char class[24];    /* "30d" */
+    const char *state; /* "idle", "moving", "copying", "waiting", "dropping" */
+    int64_t number;    /* of the newest one; 0: there was none */
+    int64_t since_ns;  /* wall time: it is in that state, of "idle" when it ended */
+    bool is_asked;     /* somebody has asked for the next one */
+    uint32_t done;     /* of the ranges, while it copies … */
+    uint32_t ranges;   /* … of so many */
+};
+#define VV_PURGES_MAX 17
+
 /* For a store that several nodes share. Storage thread, unless said otherwise. */
 struct vv_shared_ops {
     /* This node's number, in its stamps: 1 … VV_STAMP_NODE_MAX, for its life; 0 until it could ask
@@ -249,6 +262,13 @@ struct vv_shared_ops {
     enum vv_status (*look_at_marks)(struct vv_store *, int64_t due_from, uint32_t *part,
                                     uint64_t marks_max, vv_mark_visit, void *context,
                                     struct vv_error *);
+    /* Whether blocks are purged by copying: how far the purges of all classes are. VV_INVALID where
+     * what is stored has a TTL. Any thread. */
+    enum vv_status (*purges)(struct vv_store *,
+                             struct vv_purge_progress progress_out[VV_PURGES_MAX], size_t *n_out,
+                             struct vv_error *);
+    /* Asks for a purge of all classes, which begins as soon as it may. Likewise. */
+    enum vv_status (*ask_purge)(struct vv_store *, struct vv_error *);
     /*
      * What cannot be delivered since the part of the store that it belongs to is away, while others
      * are there, is parked: kept with this node, durable with confirm() and read by it, delivered

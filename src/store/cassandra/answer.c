@@ -40,9 +40,10 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
 }
 
 const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answer *answer,
-                                                      uint8_t class)
+                                                      uint8_t class, uint32_t table)
 {
-    return answer->is_late ? answer->view->read_late[class] : answer->view->read_blocks[class];
+    return answer->is_late ? answer->view->read_late[class][table]
+                           : answer->view->read_blocks[class][table];
 }
 
 const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer *answer)
@@ -60,7 +61,8 @@ static void release(struct vv_store_answer *answer)
     }
     vvcql_result_destroy(answer->runs);
     for (uint32_t i = 0; i < answer->classes.n; i++) {
-        vvcql_result_destroy(answer->blocks[i]);
+        vvcql_result_destroy(answer->blocks[i][0]);
+        vvcql_result_destroy(answer->blocks[i][1]);
         vvcql_result_destroy(answer->rows[i]);
     }
     vv_rows_kept_deinit(&answer->kept);
@@ -118,19 +120,26 @@ static void ask_page(struct vv_store_answer *answer, struct vvcql_statement *tak
     vvcql_execute(answer->store->session, take_statement, take_page, question);
 }
 
+static void ask_table(struct vv_store_answer *answer, uint32_t i, uint32_t table)
+{
+    enum vv_status status;
+    struct vvcql_statement *statement = vv_cassandra_question(
+        answer, vv_cassandra_read_blocks(answer, answer->classes.classes[i], table),
+        vv_cassandra_ms_from(answer->read.span_from), VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
+    ask_page(answer, statement, &answer->blocks[i][table]);
+}
+
 static void ask_blocks(struct vv_store_answer *answer)
 {
+    uint32_t tables = vv_cassandra_tables(answer->store);
     for (uint32_t i = 0; i < answer->classes.n; i++) {
-        enum vv_status status;
         uint8_t class = answer->classes.classes[i];
         if (!vv_regions_has_class(answer->view, class, answer->is_late)) {
             continue;
         }
-        struct vvcql_statement *statement =
-            vv_cassandra_question(answer, vv_cassandra_read_blocks(answer, class),
-                                  vv_cassandra_ms_from(answer->read.span_from),
-                                  VV_CASSANDRA_BLOCKS_OF_A_PAGE, &status, NULL);
-        ask_page(answer, statement, &answer->blocks[i]);
+        for (uint32_t j = 0; j < tables; j++) {
+            ask_table(answer, i, j);
+        }
     }
     answer->has_blocks = true;
 }

@@ -31,11 +31,11 @@ struct vv_store_answer {
     /* First pages; NULL where nothing was asked. */
     struct vvcql_result *runs;
     bool has_blocks; /* were asked for: there are no more pages of runs */
-    struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1];
+    struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1][2]; /* by table */
     struct vvcql_result *rows[VV_CASSANDRA_CLASSES_MAX + 1];
     struct vv_rows_kept kept; /* what the rows are, once they were visited */
     struct vv_parked_runs parked;
-    struct vv_question questions[2 * (VV_CASSANDRA_CLASSES_MAX + 1)];
+    struct vv_question questions[3 * (VV_CASSANDRA_CLASSES_MAX + 1)];
     uint32_t n_questions;
 };
 
@@ -46,9 +46,9 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
                                               const struct vvcql_prepared *prepared,
                                               int64_t from_ms, int32_t page_size,
                                               enum vv_status *status_out, struct vv_error *error);
-/* What asks for the blocks of a class (an index). */
+/* What asks for the blocks of a class (an index) in one of its tables. */
 const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answer *answer,
-                                                      uint8_t class);
+                                                      uint8_t class, uint32_t table);
 /* What asks for the runs. */
 const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer *answer);
 /* Until all first pages are there; the failure of any. */

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of blocks of all classes of a tenant, in the order that one table would have: spans
- * ascend, the seals of a span descend, whichever class each is in. Of the same seal all of one
- * class comes before that of the next. Private to read.c; of one thread.
+ * The rows of blocks of all classes of a tenant, and of both tables of a class that is purged by
+ * copying, in the order that one table would have: spans ascend, the seals of a span descend,
+ * whichever table each is in. Of the same seal parts ascend, and one that is in both tables of a
+ * class, since it was copied, is given once; all of one class comes before that of the next.
+ * Private to read.c; of one thread.
  */
 #ifndef VV_STORE_CASSANDRA_BLOCK_LANES_H
 #define VV_STORE_CASSANDRA_BLOCK_LANES_H
 
 #include "store/cassandra/answer.h"
 
-/* Of a class. */
+/* Of a table. */
 struct vv_block_lane {
     struct vv_answer_rows rows;
+    uint32_t class;  /* of the tenant's: whose table it is */
     int64_t span_ms; /* of the row that comes next */
     int64_t seal;
+    int64_t part;
 };
 
 struct vv_block_lanes {
-    struct vv_block_lane lanes[VV_CASSANDRA_CLASSES_MAX + 1];
+    struct vv_block_lane lanes[2 * (VV_CASSANDRA_CLASSES_MAX + 1)];
     uint32_t n;
+    int64_t since_ns;            /* monotonic: the first page was asked for */
     struct vv_block_lane *first; /* whose row comes next; NULL: none has one */
 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks: all parts but part 0 are written first, part 0 of all spans afterwards, and then what
- * they replaced is deleted. They carry the stamp of the shard's pass (pass.c).
+ * they replaced is deleted. They carry the stamp of the shard's pass (pass.c), which says, too,
+ * into which of a class's tables they go where these are purged by copying. What is replaced in the
+ * other one goes when that is truncated.
  *
  * A cover tells which runs the block of one seal has in it: all of them, those too that came into
  * it with the block that it was made from. It counts only beside that very block, since another
@@ -22,10 +24,11 @@ struct replaced {
     struct vv_tenant_classes classes;
     bool is_late;
     uint8_t shard;
+    uint32_t second;       /* bits: classes of which the second table is written */
     int64_t seal;          /* that is written now */
     int64_t made_from;     /* the seal of the block that was read to make it; 0: none */
     struct vv_buffer list; /* its runs that are in the new block too */
-    bool had[VV_CASSANDRA_CLASSES_MAX + 1];
+    bool had[VV_CASSANDRA_CLASSES_MAX + 1][2]; /* by table */
 };
 
 static bool same_span(const struct vv_piece *a, const struct vv_piece *b)
@@ -33,11 +36,19 @@ static bool same_span(const struct vv_piece *a, const struct vv_piece *b)
     return vv_span_key_compare(&a->key, &b->key) == 0;
 }
 
+/* Of the class at this place of the tenant's, and one of its tables. */
 static const struct vv_block_statements *statements_of(const struct vv_cassandra *store,
-                                                       const struct replaced *span, uint32_t index)
+                                                       const struct replaced *span, uint32_t index,
+                                                       uint32_t table)
 {
     const struct vv_class *class = &store->classes[span->classes.classes[index]];
-    return span->is_late ? &class->late : &class->blocks;
+    return span->is_late ? &class->late[table] : &class->blocks[table];
+}
+
+/* The table of that class that is written. */
+static uint32_t table_of(const struct replaced *span, uint32_t index)
+{
+    return span->second >> span->classes.classes[index] & 1;
 }
 
 /* Where the span is in its partition. */
@@ -74,11 +85,12 @@ static enum vv_status ask_seals(struct vv_cassandra *store, struct replaced *spa
     struct vvcql_statement *statements[VV_CASSANDRA_ASK_MAX] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_ASK_MAX];
     size_t asked = 0;
+    uint32_t n_tables = vv_cassandra_tables(store);
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        for (uint32_t c = 0; c < spans[i].classes.n && status == VV_OK; c++) {
-            statements[asked] =
-                vvcql_statement_prepared(statements_of(store, &spans[i], c)->newest_seal);
+        for (uint32_t c = 0; c < n_tables * spans[i].classes.n && status == VV_OK; c++) {
+            statements[asked] = vvcql_statement_prepared(
+                statements_of(store, &spans[i], c / n_tables, c % n_tables)->newest_seal);
             status = add_span(store, statements[asked], &spans[i].pieces->key, error);
             vvcql_set_idempotent(statements[asked], true);
             asked++;
@@ -93,11 +105,11 @@ static enum vv_status ask_seals(struct vv_cassandra *store, struct replaced *spa
     status = vv_cassandra_ask(store, statements, asked, results, error);
     for (size_t i = 0, at = 0; i < n && status == VV_OK; i++) {
         int64_t newest = 0;
-        for (uint32_t c = 0; c < spans[i].classes.n; c++, at++) {
+        for (uint32_t c = 0; c < n_tables * spans[i].classes.n; c++, at++) {
             int64_t seal;
-            spans[i].had[c] =
-                vvcql_next_row(results[at]) && vvcql_get_bigint(results[at], 0, &seal);
-            newest = spans[i].had[c] && seal > newest ? seal : newest;
+            bool *had = &spans[i].had[c / n_tables][c % n_tables];
+            *had = vvcql_next_row(results[at]) && vvcql_get_bigint(results[at], 0, &seal);
+            newest = *had && seal > newest ? seal : newest;
             vvcql_result_destroy(results[at]);
         }
         int64_t told = spans[i].pieces->version;
@@ -226,7 +238,7 @@ static enum vv_status put_part(struct vv_cassandra *store, const struct replaced
 {
     const struct vv_partition *partition = &piece->key.partition;
     struct vvcql_statement *statement =
-        vvcql_statement_prepared(statements_of(store, span, 0)->put);
+        vvcql_statement_prepared(statements_of(store, span, 0, table_of(span, 0))->put);
     struct vv_buffer metrics = {0};
     enum vv_status status = add_span(store, statement, &piece->key, error);
     if (status == VV_OK) {
@@ -247,9 +259,11 @@ static enum vv_status put_part(struct vv_cassandra *store, const struct replaced
     }
     vvcql_add_bytes(statement, metrics.data ? metrics.data : (const uint8_t *)"", metrics.size);
     vv_cassandra_add_str(statement, piece->bytes);
+    int64_t bucket_end = partition->bucket_start + partition->bucket_ns;
     vvcql_add_int(statement,
-                  vv_cassandra_block_ttl(store, partition->bucket_start + partition->bucket_ns,
-                                         span->classes.retention_ns, now));
+                  store->purges
+                      ? 0
+                      : vv_cassandra_block_ttl(store, bucket_end, span->classes.retention_ns, now));
     vvcql_add_bigint(statement, span->seal);
     vvcql_set_idempotent(statement, true);
     vv_buffer_deinit(&metrics);
@@ -271,6 +285,28 @@ static enum vv_status put_parts(struct vv_cassandra *store, const struct replace
     return status == VV_OK ? landed : status;
 }
 
+/* Whose blocks have landed before a purge may have begun to copy, which is when a later pass is
+ * committed, or a shard has moved. What lands afterwards may be truncated with the table that it is
+ * in, so it does not count as put. */
+static enum vv_status check_current(struct vv_cassandra *store, const struct replaced *spans,
+                                    size_t n, struct vv_error *error)
+{
+    bool shards[VV_CASSANDRA_SHARDS] = {false};
+    bool current[VV_CASSANDRA_SHARDS];
+    for (size_t i = 0; i < n && store->purges; i++) {
+        shards[spans[i].shard] = true;
+    }
+    enum vv_status status = vv_shared_check_passes(store, shards, current, error);
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        if (shards[i] && !current[i]) {
+            status = vv_error_set(error, VV_OVERLOAD,
+                                  "another node, or a purge, has taken over this shard of the "
+                                  "sources: try again later");
+        }
+    }
+    return status;
+}
+
 /* One range each, and only where something was. */
 static enum vv_status drop_old(struct vv_cassandra *store, const struct replaced *spans, size_t n,
                                struct vv_error *error)
@@ -278,11 +314,12 @@ static enum vv_status drop_old(struct vv_cassandra *store, const struct replaced
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         for (uint32_t c = 0; c < spans[i].classes.n && status == VV_OK; c++) {
-            if (!spans[i].had[c]) {
+            uint32_t table = table_of(&spans[i], c);
+            if (!spans[i].had[c][table]) {
                 continue;
             }
             struct vvcql_statement *statement =
-                vvcql_statement_prepared(statements_of(store, &spans[i], c)->drop_seals);
+                vvcql_statement_prepared(statements_of(store, &spans[i], c, table)->drop_seals);
             vvcql_add_bigint(statement, spans[i].seal);
             status = add_span(store, statement, &spans[i].pieces->key, error);
             vvcql_add_bigint(statement, spans[i].seal);
@@ -339,6 +376,9 @@ static enum vv_status replace(struct vv_cassandra *store, struct replaced *spans
         status = put_old_covers(store, spans, n, error);
     }
     if (status == VV_OK) {
+        status = check_current(store, spans, n, error);
+    }
+    if (status == VV_OK) {
         status = drop_old(store, spans, n, error);
     }
     for (size_t i = 0; i < n && status == VV_OK; i++) {
@@ -347,7 +387,7 @@ static enum vv_status replace(struct vv_cassandra *store, struct replaced *spans
     return status;
 }
 
-#define SPANS_AT_ONCE (VV_CASSANDRA_ASK_MAX / (VV_CASSANDRA_CLASSES_MAX + 1))
+#define SPANS_AT_ONCE (VV_CASSANDRA_ASK_MAX / (2 * (VV_CASSANDRA_CLASSES_MAX + 1)))
 
 /* Some spans; returns how many pieces they have. */
 static enum vv_status replace_some(struct vv_cassandra *store, const struct vv_piece *pieces,
@@ -370,6 +410,7 @@ static enum vv_status replace_some(struct vv_cassandra *store, const struct vv_p
                                   .is_late = vv_cassandra_is_late(store, partition->tenant)};
         status = vv_cassandra_shard(store, partition, &span->shard, error);
         span->seal = store->shared.shards[span->shard].pass;
+        span->second = store->shared.shards[span->shard].pass_second;
         at = end;
     }
     if (status == VV_OK) {
@@ -451,6 +492,7 @@ static enum vv_status remove_alone(struct vv_cassandra *store, const struct vv_p
             status = vv_cassandra_shard(store, &run->key.partition, &span.shard, error);
         }
         span.seal = store->shared.shards[span.shard].pass;
+        span.second = store->shared.shards[span.shard].pass_second;
         if (status == VV_OK) {
             status = put_parts(store, &span, 1, true, error);
         }

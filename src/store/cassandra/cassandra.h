@@ -7,6 +7,7 @@
 #include "store/cassandra/noted.h"
 #include "store/cassandra/open.h"
 #include "store/cassandra/parking.h"
+#include "store/cassandra/purge.h"
 #include "store/cassandra/schema.h"
 #include "store/cassandra/shared.h"
 
@@ -78,9 +79,9 @@ struct vv_block_statements {
 };
 
 struct vv_class {
-    int64_t retention_ns; /* 0: for ever */
-    struct vv_block_statements blocks;
-    struct vv_block_statements late;           /* the same of the table of late points */
+    int64_t retention_ns;                      /* 0: for ever */
+    struct vv_block_statements blocks[2];      /* the second: where blocks are purged by copying */
+    struct vv_block_statements late[2];        /* the same of the tables of late points */
     const struct vvcql_prepared *put_value[2]; /* by enum vv_value_type */
     const struct vvcql_prepared *remove_value;
     const struct vvcql_prepared *remove_range; /* of whole ms … */
@@ -93,8 +94,9 @@ struct vv_region_view {
     char keyspace[64];
     const struct vvcql_prepared *read_runs, *read_shared_runs, *bucket_after, *bucket_before,
         *read_nodes, *read_definitions, *read_changes;
-    const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1]; /* by class */
-    const struct vvcql_prepared *read_late[VV_CASSANDRA_CLASSES_MAX + 1];
+    /* By class, as those of struct vv_class. */
+    const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1][2];
+    const struct vvcql_prepared *read_late[VV_CASSANDRA_CLASSES_MAX + 1][2];
     const struct vvcql_prepared *read_values[VV_CASSANDRA_CLASSES_MAX + 1];
     _Atomic int state;             /* enum vv_region_state */
     _Atomic uint32_t classes;      /* bits: those that it has the tables of … */
@@ -178,6 +180,8 @@ struct vv_cassandra {
     bool has_checked;                                      /* the schema, since then */
     struct vv_class classes[VV_CASSANDRA_CLASSES_MAX + 1]; /* ascending, the last for ever */
     size_t n_classes;
+    bool purges; /* blocks are purged by copying, and have no TTL */
+    int64_t purge_every_ns;
     struct vv_run_statements runs, shared_runs;
     const struct vvcql_prepared *put_bucket;
     struct vv_cassandra_shared shared;
@@ -197,6 +201,8 @@ struct vv_cassandra {
     int64_t refresh_at_ns; /* when old runs are looked for again */
     bool refresh_goes_on;  /* behind this mark: */
     struct vv_mark refresh_after;
+
+    struct vv_purge purge;
 
     pthread_mutex_t lock; /* what follows */
     struct vv_local_change *changes_first;
@@ -242,7 +248,7 @@ VV_MUST_CHECK enum vv_status vv_cassandra_write_us(struct vv_cassandra *store, i
 
 /* ask.c: executes n ≤ VV_CASSANDRA_ASK_MAX statements at once and waits. The statements are taken;
  * the caller destroys the results, all NULL on failure. */
-#define VV_CASSANDRA_ASK_MAX 1088
+#define VV_CASSANDRA_ASK_MAX 2176
 VV_MUST_CHECK enum vv_status vv_cassandra_ask(struct vv_cassandra *store,
                                               struct vvcql_statement *const *take_statements,
                                               size_t n, struct vvcql_result **results_out,
@@ -285,6 +291,11 @@ void vv_regions_look_at_all(struct vv_cassandra *store);
 const struct vv_region_view *vv_regions_view(const struct vv_cassandra *store, uint8_t region);
 /* Whether it has the tables of a class; is_late: that of its late points. */
 bool vv_regions_has_class(const struct vv_region_view *view, uint8_t class, bool is_late);
+/* How many tables of blocks, or of late points, are read of each class: 1 or 2. */
+static inline uint32_t vv_cassandra_tables(const struct vv_cassandra *store)
+{
+    return store->purges ? 2 : 1;
+}
 /* Something of the region was read whose names are not known: they are to be learnt, though what
  * came before and after them has been. Any thread. */
 void vv_regions_lack_names(struct vv_cassandra *store, uint8_t region);
@@ -523,6 +534,11 @@ VV_MUST_CHECK enum vv_status vv_cassandra_bucket_notes(struct vv_cassandra *stor
                                                        const struct vv_partition *partition,
                                                        struct vvcql_statement *notes_out[2],
                                                        struct vv_error *error);
+/* The same by names, without an end: of a bucket of which something is copied. */
+VV_MUST_CHECK enum vv_status vv_cassandra_note_again(struct vv_cassandra *store,
+                                                     struct vv_str tenant, const uint8_t source[16],
+                                                     int64_t bucket_ms, int32_t bucket_s,
+                                                     struct vv_error *error);
 /* Notes that a partition's bucket has something; storage thread. */
 VV_MUST_CHECK enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
                                                       const struct vv_partition *partition,

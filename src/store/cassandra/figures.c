@@ -68,4 +68,14 @@ void vv_cassandra_write_metrics(struct vv_store *base, struct vv_buffer *out)
     line(out, "runs_refreshed_total", "counter",
          "Runs that waited for being sealed for half of cassandra.slack, written again.",
          atomic_load(&store->runs_refreshed));
+    if (store->purges) {
+        const struct vv_purge_figures *purge = &store->purge.figures;
+        line(out, "purge_copied_total", "counter", "Partitions copied, since they live.",
+             atomic_load(&purge->copied));
+        line(out, "purge_left_total", "counter", "Partitions not copied, since they are over.",
+             atomic_load(&purge->left));
+        line(out, "purge_bytes_total", "counter", "Bytes copied.", atomic_load(&purge->bytes));
+        line(out, "purge_truncated_total", "counter", "Tables truncated.",
+             atomic_load(&purge->tables));
+    }
 }

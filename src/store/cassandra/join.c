@@ -171,7 +171,7 @@ enum vv_status vv_shared_join(struct vv_cassandra *store, struct vv_error *error
     if (status == VV_OK && store->shared.node == 0) {
         status = keep_node(store, joining.mine, error);
     }
-    return status;
+    return status == VV_OK ? vv_purge_join(store, error) : status;
 }
 
 /* ---- beats ---- */
@@ -227,6 +227,7 @@ static struct vvcql_statement *slot_statement(const struct vv_cassandra *store, 
     struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.say_slot);
     vvcql_add_bigint(statement, us);
     vvcql_add_bigint(statement, store->shared.change_slot);
+    vvcql_add_int(statement, vv_purge_tables(store));
     add_self(store, statement);
     return statement;
 }

@@ -41,8 +41,8 @@ static enum vv_status make_note(struct vv_cassandra *store, const struct vv_part
     vvcql_add_int(statement, period);
     vvcql_add_timestamp(statement, value_ms);
     vvcql_add_int(statement, bucket_s);
-    vvcql_add_int(statement,
-                  vv_cassandra_block_ttl(store, end > now ? end : now, classes.retention_ns, now));
+    int32_t ttl = vv_cassandra_block_ttl(store, end > now ? end : now, classes.retention_ns, now);
+    vvcql_add_int(statement, store->purges ? 0 : ttl); /* as long as its blocks */
     vvcql_add_bigint(statement, us);
     vvcql_set_idempotent(statement, true);
     *statement_out = statement;
@@ -63,6 +63,36 @@ enum vv_status vv_cassandra_bucket_notes(struct vv_cassandra *store,
         if (status != VV_OK) {
             vvcql_statement_destroy(notes_out[0]);
         }
+    }
+    return status;
+}
+
+enum vv_status vv_cassandra_note_again(struct vv_cassandra *store, struct vv_str tenant,
+                                       const uint8_t source[16], int64_t bucket_ms,
+                                       int32_t bucket_s, struct vv_error *error)
+{
+    struct vvcql_statement *statements[2];
+    struct vvcql_result *results[2];
+    int32_t period = period_of(bucket_ms * VV_MILLISECOND);
+    int64_t us;
+    enum vv_status status = vv_cassandra_write_us(store, &us, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    for (int i = 0; i < 2; i++) {
+        statements[i] = vvcql_statement_prepared(store->put_bucket);
+        vv_cassandra_add_str(statements[i], tenant);
+        vvcql_add_uuid(statements[i], source);
+        vvcql_add_int(statements[i], i == 0 ? period : PERIODS);
+        vvcql_add_timestamp(statements[i], i == 0 ? bucket_ms : period);
+        vvcql_add_int(statements[i], i == 0 ? bucket_s : 0);
+        vvcql_add_int(statements[i], 0);
+        vvcql_add_bigint(statements[i], us);
+        vvcql_set_idempotent(statements[i], true);
+    }
+    status = vv_cassandra_ask(store, statements, 2, results, error);
+    for (int i = 0; i < 2 && status == VV_OK; i++) {
+        vvcql_result_destroy(results[i]);
     }
     return status;
 }

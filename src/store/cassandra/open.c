@@ -80,9 +80,12 @@ static bool prepare_blocks(struct vv_cassandra *store, const char *table,
 static bool prepare_class(struct vv_cassandra *store, struct vv_class *class)
 {
     const struct vv_class_tables tables = vv_schema_class_tables(class->retention_ns);
-    return prepare_blocks(store, tables.blocks, &class->blocks) &&
-           prepare_blocks(store, tables.late, &class->late) &&
-           prepare_rows(store, class, tables.rows);
+    bool all = prepare_rows(store, class, tables.rows);
+    for (uint32_t i = 0; i < vv_cassandra_tables(store) && all; i++) {
+        all = prepare_blocks(store, tables.blocks[i], &class->blocks[i]) &&
+              prepare_blocks(store, tables.late[i], &class->late[i]);
+    }
+    return all;
 }
 
 #define PUT_RUN(columns)                                                                           \
@@ -263,6 +266,7 @@ static void close_store(struct vv_store *base)
         vv_flight_deinit(&store->flight);
     }
     vv_cassandra_forget_changes(store);
+    vv_purge_deinit(store);
     vv_shared_deinit(store);
     vv_regions_deinit(store);
     if (store->local) {
@@ -341,6 +345,8 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->schema = options->schema;
     store->slack_ns = options->slack_ns;
     store->lead_ns = options->lead_ns;
+    store->purge_every_ns = options->purge_every_ns;
+    store->purges = options->purge_every_ns > 0;
     store->fold_ns = options->fold_ns;
     store->rows_tenants = rows_tenants;
     vv_regions_init(store, options);

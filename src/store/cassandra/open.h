@@ -64,11 +64,12 @@ struct vv_cassandra_options {
     /* How long it takes, at most, until all nodes know what one has told, and have ended what they
      * did without it: before that no node writes where others might not look. 0: at once. */
     int64_t lead_ns;
-    int64_t slack_ns;      /* kept longer than must be: for runs not sealed yet */
-    int64_t fold_ns;       /* late points that are kept apart wait so long at most */
-    uint32_t requests_max; /* writes under way, at most */
-    size_t bytes_max;      /* of writes under way, at most */
-    uint64_t parked_max;   /* bytes that are kept here while a part of Cassandra is away */
+    int64_t purge_every_ns; /* blocks are purged by copying so often; 0: they have a TTL */
+    int64_t slack_ns;       /* kept longer than must be: for runs not sealed yet */
+    int64_t fold_ns;        /* late points that are kept apart wait so long at most */
+    uint32_t requests_max;  /* writes under way, at most */
+    size_t bytes_max;       /* of writes under way, at most */
+    uint64_t parked_max;    /* bytes that are kept here while a part of Cassandra is away */
 };
 
 #define VV_CASSANDRA_CLASSES_MAX 16

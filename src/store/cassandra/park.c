@@ -486,7 +486,7 @@ uint64_t vv_cassandra_blocks_set(struct vv_cassandra *store, const struct vv_par
 {
     struct vv_tenant_classes classes = vv_cassandra_classes_of(store, partition->tenant);
     struct vvcql_statement *statement =
-        vvcql_statement_prepared(store->classes[classes.classes[0]].blocks.put);
+        vvcql_statement_prepared(store->classes[classes.classes[0]].blocks[0].put);
     return set_of(store, statement, vv_cassandra_add_partition(store, statement, partition, NULL));
 }
 

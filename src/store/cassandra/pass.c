@@ -34,19 +34,25 @@ static size_t list_shards(const bool shards[VV_CASSANDRA_SHARDS],
     return n;
 }
 
-static void read_seal(struct vv_shard *shard, struct vvcql_result *row)
+/* Unknown to a node that reads one table of each class where another one may be written. */
+static void read_seal(const struct vv_cassandra *store, struct vv_shard *shard,
+                      struct vvcql_result *row)
 {
     int32_t node;
     int64_t lease_ms;
-    shard->is_known = true;
+    struct vvcql_bytes purges = {0};
+    shard->purges.n = 0;
     shard->exists = vvcql_next_row(row) && vvcql_get_int(row, 0, &node) &&
                     vvcql_get_bigint(row, 1, &lease_ms) && vvcql_get_bigint(row, 2, &shard->seal);
     if (shard->exists) {
         shard->sealer = (uint32_t)node;
         shard->lease_ns = lease_ms * VV_MILLISECOND;
+        (void)vvcql_get_bytes(row, 3, &purges);
     } else {
         shard->seal = 0;
     }
+    shard->is_known =
+        vv_purge_numbers_decode(purges, &shard->purges) && (store->purges || shard->purges.n == 0);
 }
 
 static struct vvcql_statement *look_statement(const struct vv_cassandra *store, uint8_t number,
@@ -76,7 +82,7 @@ static enum vv_status look_at_each(struct vv_cassandra *store, const uint8_t *sh
         vv_cassandra_ask_each(store, VV_DEAD_BY_READ, statements, n, results, statuses, error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         if (statuses[i] == VV_OK) {
-            read_seal(&store->shared.shards[shards[i]], results[i]);
+            read_seal(store, &store->shared.shards[shards[i]], results[i]);
             vvcql_result_destroy(results[i]);
         }
     }
@@ -139,6 +145,18 @@ static bool is_leased(struct vv_cassandra *store, struct vv_shard *shard)
     return is;
 }
 
+/* Into which tables a pass writes that begins where purges are so far. */
+static uint32_t second_tables(const struct vv_cassandra *store,
+                              const struct vv_purge_numbers *purges)
+{
+    uint32_t classes = 0;
+    for (size_t i = 0; i < store->n_classes; i++) {
+        int64_t number = vv_purge_number_of(purges, store->classes[i].retention_ns);
+        classes |= (uint32_t)(number & 1) << i;
+    }
+    return classes;
+}
+
 /* Moves the stamps of shards whose present ones are known; those that did not come about are
  * unknown afterwards. */
 static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n, bool is_taken)
@@ -165,6 +183,7 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n, bo
             shard->sealer = store->shared.node;
             shard->seal = wanted[i];
             shard->pass = wanted[i];
+            shard->pass_second = second_tables(store, &shard->purges);
             shard->is_fresh = true;
         }
     }
@@ -344,6 +363,85 @@ enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
         const struct vv_shard *shard = &store->shared.shards[i];
         current_out[i] = shards[i] && (shard->pass == 0 || shard->seal == shard->pass);
+    }
+    return status;
+}
+
+/* ---- purges ---- */
+
+enum vv_status vv_shared_unmoved(struct vv_cassandra *store, int64_t retention_ns, int64_t number,
+                                 bool unmoved_out[VV_CASSANDRA_SHARDS], struct vv_error *error)
+{
+    uint8_t list[VV_CASSANDRA_SHARDS];
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
+        list[i] = (uint8_t)i;
+    }
+    enum vv_status status = look(store, list, VV_CASSANDRA_SHARDS, VVCQL_LOCAL_SERIAL, error);
+    for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        unmoved_out[i] = vv_purge_number_of(&store->shared.shards[i].purges, retention_ns) < number;
+    }
+    return status;
+}
+
+static struct vvcql_statement *purge_statement(const struct vv_cassandra *store, uint8_t number,
+                                               const struct vv_buffer *purges)
+{
+    const struct vv_cassandra_shared *shared = &store->shared;
+    const struct vv_shard *shard = &shared->shards[number];
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(shard->exists ? shared->move_purge : shared->make_purge);
+    if (!shard->exists) {
+        vv_cassandra_add_str(statement, vv_str_of(shared->region));
+        vvcql_add_int(statement, number);
+    }
+    vvcql_add_int(statement, (int32_t)shared->node);
+    vvcql_add_timestamp(statement, wall(store) / VV_MILLISECOND);
+    vvcql_add_bigint(statement, next_seal(store, shard));
+    vvcql_add_bytes(statement, purges->data, purges->size);
+    if (shard->exists) {
+        vv_cassandra_add_str(statement, vv_str_of(shared->region));
+        vvcql_add_int(statement, number);
+        vvcql_add_bigint(statement, shard->seal);
+    }
+    vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
+    return statement;
+}
+
+/* The stamp goes up, too: passes that have begun are none any more, and who moves the shard for an
+ * older purge, and was held up, comes too late. */
+enum vv_status vv_shared_move_purge(struct vv_cassandra *store,
+                                    const bool shards[VV_CASSANDRA_SHARDS], int64_t retention_ns,
+                                    int64_t number, struct vv_error *error)
+{
+    uint8_t list[VV_CASSANDRA_SHARDS];
+    size_t n = list_shards(shards, list);
+    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS];
+    struct vvcql_result *results[VV_CASSANDRA_SHARDS];
+    enum vv_status statuses[VV_CASSANDRA_SHARDS];
+    enum vv_status status = VV_OK;
+    size_t made = 0;
+    for (; made < n && status == VV_OK; made++) {
+        struct vv_shard *shard = &store->shared.shards[list[made]];
+        struct vv_buffer bytes = {0};
+        struct vv_purge_numbers purges = shard->purges;
+        bool fits = vv_purge_number_set(&purges, retention_ns, number);
+        vv_purge_numbers_encode(&purges, &bytes);
+        statements[made] = purge_statement(store, list[made], &bytes);
+        status = fits ? vv_buffer_status(&bytes) : VV_TOO_LARGE;
+        vv_buffer_deinit(&bytes);
+        shard->is_known = false;
+        shard->is_fresh = false;
+    }
+    if (status != VV_OK) {
+        for (size_t i = 0; i < made; i++) {
+            vvcql_statement_destroy(statements[i]);
+        }
+        return vv_error_set(error, status, "the shards of a purge can't be moved");
+    }
+    status = vv_cassandra_ask_each(store, VV_DEAD_BY_TRANSACTION, statements, n, results, statuses,
+                                   error);
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        vvcql_result_destroy(statuses[i] == VV_OK ? results[i] : NULL);
     }
     return status;
 }

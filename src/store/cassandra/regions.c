@@ -21,25 +21,27 @@
 
 /* ---- statements ---- */
 
+#define READ_BLOCKS                                                                                \
+    "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " VV_PARTITION_IS                  \
+    " AND measurement = ? AND span >= ? AND span < ?"
+
 static bool prepare_class(struct vv_cassandra *store, struct vv_region_view *view, size_t i)
 {
     const struct vv_class_tables tables = vv_schema_class_tables(store->classes[i].retention_ns);
-    view->read_blocks[i] = vv_cassandra_prepare_in(
-        store, view->keyspace,
-        "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " VV_PARTITION_IS
-        " AND measurement = ? AND span >= ? AND span < ?",
-        tables.blocks);
-    view->read_late[i] = vv_cassandra_prepare_in(
-        store, view->keyspace,
-        "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " VV_PARTITION_IS
-        " AND measurement = ? AND span >= ? AND span < ?",
-        tables.late);
+    bool all = true;
+    for (uint32_t j = 0; j < vv_cassandra_tables(store) && all; j++) {
+        view->read_blocks[i][j] =
+            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS, tables.blocks[j]);
+        view->read_late[i][j] =
+            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS, tables.late[j]);
+        all = view->read_blocks[i][j] && view->read_late[i][j];
+    }
     view->read_values[i] = vv_cassandra_prepare_in(
         store, view->keyspace,
         "SELECT event_time, nanos, metric, value, WRITETIME(value), value_int, "
         "WRITETIME(value_int) FROM @ WHERE " VV_ROWS_ARE " AND event_time >= ? AND event_time <= ?",
         tables.rows);
-    return view->read_blocks[i] && view->read_late[i] && view->read_values[i];
+    return all && view->read_values[i];
 }
 
 #define READ_RUNS(partition)                                                                       \
@@ -69,7 +71,9 @@ static bool prepare_told(struct vv_cassandra *store, struct vv_region_view *view
 {
     view->read_nodes = vv_cassandra_prepare_in(
         store, view->keyspace,
-        "SELECT node, owner, beat, flushed_until, slot, partial FROM @ WHERE region = ?", "nodes");
+        "SELECT node, owner, beat, flushed_until, slot, partial, tables FROM @ "
+        "WHERE region = ?",
+        "nodes");
     view->read_definitions = vv_cassandra_prepare_in(
         store, view->keyspace,
         "SELECT tenant, kind, name, item, node, value FROM @ WHERE region = ? AND shard = ?",
@@ -222,6 +226,9 @@ static const char *reason_of(const struct vv_schema *found, const char *datacent
     if (!has_tables) {
         return "its keyspace has no tables of Varve";
     }
+    if (vv_schema_find_table(found, VV_STR_LITERAL("blocks_forever_2"))) {
+        return "its tables are purged by copying, and only its own nodes know which ones count";
+    }
     /* The row that says which version may come here later than the tables. */
     return found->version != 0 && found->version != VV_SCHEMA_VERSION
                ? "its tables are of another version"
@@ -237,9 +244,9 @@ static void note_classes(const struct vv_cassandra *store, struct vv_region_view
     for (size_t i = 0; i < store->n_classes; i++) {
         const struct vv_class_tables tables =
             vv_schema_class_tables(store->classes[i].retention_ns);
-        bool has_class = vv_schema_find_table(found, vv_str_of(tables.blocks)) &&
+        bool has_class = vv_schema_find_table(found, vv_str_of(tables.blocks[0])) &&
                          vv_schema_find_table(found, vv_str_of(tables.rows));
-        bool has_late = vv_schema_find_table(found, vv_str_of(tables.late));
+        bool has_late = vv_schema_find_table(found, vv_str_of(tables.late[0]));
         classes |= (uint32_t)has_class << i;
         late_classes |= (uint32_t)has_late << i;
     }

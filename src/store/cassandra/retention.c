@@ -493,7 +493,8 @@ enum vv_status vv_cassandra_load_classes(struct vv_cassandra *store, struct vv_e
     return status;
 }
 
-/* Cassandra expires rows by itself; what must not expire yet is written again. */
+/* Cassandra expires rows by itself, or they are purged by copying; what must not expire yet is
+ * written again. */
 enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns, uint64_t work_bytes,
                                    bool *more_out, struct vv_error *error)
 {
@@ -502,6 +503,11 @@ enum vv_status vv_cassandra_expire(struct vv_store *base, int64_t now_ns, uint64
     enum vv_status status = vv_cassandra_check(store, error);
     if (status == VV_OK) {
         status = vv_cassandra_refresh(store, now_ns, work_bytes, more_out, error);
+    }
+    bool purges_more = false;
+    if (status == VV_OK) {
+        vv_purge_go_on(store, now_ns, work_bytes, &purges_more);
+        *more_out |= purges_more;
     }
     return status == VV_OVERLOAD ? VV_OK : vv_cassandra_failed(store, status); /* later then */
 }

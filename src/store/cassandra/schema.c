@@ -37,9 +37,12 @@ struct vv_class_tables vv_schema_class_tables(int64_t retention_ns)
     char name[VV_CLASS_NAME_SIZE];
     struct vv_class_tables tables;
     vv_schema_class_name(retention_ns, name);
-    snprintf(tables.blocks, sizeof tables.blocks, "blocks_%s", name);
+    for (int i = 0; i < 2; i++) {
+        const char *which = i == 0 ? "" : "_2";
+        snprintf(tables.blocks[i], sizeof tables.blocks[i], "blocks_%s%s", name, which);
+        snprintf(tables.late[i], sizeof tables.late[i], "late_%s%s", name, which);
+    }
     snprintf(tables.rows, sizeof tables.rows, "rows_%s", name);
-    snprintf(tables.late, sizeof tables.late, "late_%s", name);
     return tables;
 }
 

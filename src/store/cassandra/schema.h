@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "cql/session.h"
 
-#define VV_SCHEMA_VERSION         5
+#define VV_SCHEMA_VERSION         6
 #define VV_SCHEMA_CLASSES_MAX     16
 #define VV_SCHEMA_REPLICAS_MAX    32
 #define VV_SCHEMA_CHANGES_LIFE_NS (2 * VV_DAY) /* of rows that nodes learn definitions from */
@@ -35,6 +35,7 @@ struct vv_schema_options {
     int64_t run_life_ns;        /* how long runs live, as a rule: for their windows */
     int64_t repair_interval_ns; /* how often the operator repairs; 0: not told */
     int64_t gc_grace_min_ns;    /* gc_grace_seconds is at least that; 0: a day */
+    bool purges;                /* classes have two tables of blocks, and of late points */
 };
 
 /* ---- figures ---- */
@@ -43,11 +44,12 @@ struct vv_schema_options {
 /* The name of a class in its tables: "7d", "36h", "90m", "45s"; "forever" for 0. */
 void vv_schema_class_name(int64_t retention_ns, char out[VV_CLASS_NAME_SIZE]);
 
-/* The tables of a class. */
+/* The tables of a class; where they are purged by copying, those of blocks and of late points have
+ * a second one. */
 struct vv_class_tables {
-    char blocks[VV_CLASS_NAME_SIZE + 8];
-    char rows[VV_CLASS_NAME_SIZE + 8];
-    char late[VV_CLASS_NAME_SIZE + 8];
+    char blocks[2][VV_CLASS_NAME_SIZE + 10];
+    char rows[VV_CLASS_NAME_SIZE + 10];
+    char late[2][VV_CLASS_NAME_SIZE + 10];
 };
 struct vv_class_tables vv_schema_class_tables(int64_t retention_ns);
 

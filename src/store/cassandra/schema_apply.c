@@ -9,7 +9,8 @@
 
 #define AGREEMENT_TIMEOUT_MS 60000
 
-/* Tables that are new are made like all that are missing; 2: of late points, 5: of places. */
+/* Tables that are new are made like all that are missing; 2: of late points, 5: of places, 6: of
+ * purges. */
 static const char *const step_2[] = {NULL};
 /* 3: runs that sources share, and by how many bits they do. */
 static const char *const step_3[] = {
@@ -18,8 +19,12 @@ static const char *const step_3[] = {
 static const char *const step_4[] = {NULL};
 static const char *const step_5[] = {"ALTER TABLE {keyspace}.nodes ADD IF NOT EXISTS partial int",
                                      NULL};
+/* 6: purging by copying. */
+static const char *const step_6[] = {"ALTER TABLE {keyspace}.seals ADD IF NOT EXISTS purges blob",
+                                     "ALTER TABLE {keyspace}.nodes ADD IF NOT EXISTS tables int",
+                                     NULL};
 static const struct vv_schema_step all_steps[] = {
-    {2, step_2}, {3, step_3}, {4, step_4}, {5, step_5}};
+    {2, step_2}, {3, step_3}, {4, step_4}, {5, step_5}, {6, step_6}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */

@@ -120,6 +120,19 @@ static const struct vv_schema_column seals[] = {
     REGULAR("node", "int", "that seals the shard"),
     REGULAR("lease", "timestamp", "until when others leave it alone"),
     REGULAR("seal", "bigint", "the stamp of its newest pass"),
+    REGULAR("purges", "blob",
+            "pairs: a class, as its retention in ns, and the number of its purge"),
+};
+
+static const struct vv_schema_column purges[] = {
+    REGION_KEY,
+    KEY("class", "text", 1, NULL),
+    CLUSTERING("part", "int", 0, false, "-1: the class, 0 to 255: ranges of tokens"),
+    REGULAR("number", "bigint", "of the newest purge, of a range the newest one that is done"),
+    REGULAR("state", "int", "0 idle, 1 moving, 2 copying, 3 waiting, 4 dropping"),
+    REGULAR("since", "timestamp", "when that began"),
+    REGULAR("asked", "timestamp", "when somebody wanted a purge"),
+    REGULAR("node", "int", "that has set it"),
 };
 
 static const struct vv_schema_column plans[] = {
@@ -169,6 +182,7 @@ static const struct vv_schema_column nodes[] = {
     REGULAR("slot", "bigint", "of its newest changes"),
     REGULAR("partial", "int",
             "1: it could not take all that others told, and leaves sealing to them"),
+    REGULAR("tables", "int", "of blocks that it reads: 2 for each class where they are purged"),
 };
 
 static const struct vv_schema_column versions[] = {
@@ -207,6 +221,8 @@ static const char seals_why[] =
     "read, and blocks are written with it: what somebody else writes late loses.";
 static const char plans_why[] =
     "How the time of a source is cut into buckets and spans: who asked first has chosen.";
+static const char purges_why[] =
+    "How far a class is that is purged by copying what lives into its other table.";
 static const char places_why[] =
     "Which class new measurements of tenants with classes are in: who asked first has chosen.";
 static const char definitions_why[] =
@@ -317,11 +333,11 @@ static void add_kept(struct building *building, struct vv_schema_table *table, i
     add_compression(table, chunk_kib);
 }
 
-static void add_blocks(struct building *building, int64_t retention_ns)
+static void add_blocks(struct building *building, int64_t retention_ns, int which)
 {
     const struct vv_class_tables tables = vv_schema_class_tables(retention_ns);
     add_kept(building,
-             add_table(building, text(building, "%s", tables.blocks),
+             add_table(building, text(building, "%s", tables.blocks[which]),
                        retention_ns > 0 ? blocks_why : forever_why, blocks, COUNT(blocks)),
              retention_ns, BLOCKS_CHUNK_KIB);
 }
@@ -334,13 +350,37 @@ static void add_rows(struct building *building, int64_t retention_ns)
              retention_ns, CHUNK_KIB);
 }
 
-static void add_late(struct building *building, int64_t retention_ns)
+static void add_late(struct building *building, int64_t retention_ns, int which)
 {
     const struct vv_class_tables tables = vv_schema_class_tables(retention_ns);
-    add_kept(
-        building,
-        add_table(building, text(building, "%s", tables.late), late_why, blocks, COUNT(blocks)),
-        retention_ns, BLOCKS_CHUNK_KIB);
+    add_kept(building,
+             add_table(building, text(building, "%s", tables.late[which]), late_why, blocks,
+                       COUNT(blocks)),
+             retention_ns, BLOCKS_CHUNK_KIB);
+}
+
+/* The last of all classes is for ever. */
+static int64_t retention_of(const struct vv_schema_options *options, size_t class)
+{
+    return class < options->n_classes ? options->classes_ns[class] : 0;
+}
+
+static void add_classes(struct building *building)
+{
+    const struct vv_schema_options *options = building->options;
+    for (size_t i = 0; i <= options->n_classes; i++) {
+        add_blocks(building, retention_of(options, i), 0);
+    }
+    for (size_t i = 0; i <= options->n_classes; i++) {
+        add_rows(building, retention_of(options, i));
+    }
+    for (size_t i = 0; i <= options->n_classes; i++) {
+        add_late(building, retention_of(options, i), 0);
+    }
+    for (size_t i = 0; i <= options->n_classes && options->purges; i++) {
+        add_blocks(building, retention_of(options, i), 1);
+        add_late(building, retention_of(options, i), 1);
+    }
 }
 
 static void add_tables(struct building *building)
@@ -350,18 +390,7 @@ static void add_tables(struct building *building)
         add_table(building, VV_STR_LITERAL("runs"), runs_why, runs, COUNT(runs));
     add_expiring(building, table, options->run_life_ns);
     add_compression(table, CHUNK_KIB);
-    for (size_t i = 0; i < options->n_classes; i++) {
-        add_blocks(building, options->classes_ns[i]);
-    }
-    add_blocks(building, 0);
-    for (size_t i = 0; i < options->n_classes; i++) {
-        add_rows(building, options->classes_ns[i]);
-    }
-    add_rows(building, 0);
-    for (size_t i = 0; i < options->n_classes; i++) {
-        add_late(building, options->classes_ns[i]);
-    }
-    add_late(building, 0);
+    add_classes(building);
     table = add_table(building, VV_STR_LITERAL("shared_runs"), shared_runs_why, shared_runs,
                       COUNT(shared_runs));
     add_expiring(building, table, options->run_life_ns);
@@ -378,6 +407,8 @@ static void add_tables(struct building *building)
     table = add_table(building, VV_STR_LITERAL("plans"), plans_why, plans, COUNT(plans));
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("places"), places_why, places, COUNT(places));
+    add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("purges"), purges_why, purges, COUNT(purges));
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("definitions"), definitions_why, definitions,
                       COUNT(definitions));
@@ -425,7 +456,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = 3 * options->n_classes + 15;
+    size_t n_tables = (options->purges ? 5 : 3) * (options->n_classes + 1) + 13;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

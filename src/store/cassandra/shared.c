@@ -27,6 +27,8 @@ const struct vv_shared_ops vv_cassandra_shared_ops = {
     .take_seal = vv_shared_take_seal,
     .is_marked = vv_shared_is_marked,
     .look_at_marks = vv_shared_look_at_marks,
+    .purges = vv_shared_purges,
+    .ask_purge = vv_shared_ask_purge,
     .has_parked = vv_shared_has_parked,
     .has_parked_below = vv_shared_has_parked_below,
     .is_held = vv_shared_is_held,
@@ -122,7 +124,8 @@ static bool prepare_tables(struct vv_cassandra *store)
                                             "WHERE region = ? AND node = ?",
                                             "nodes");
     shared->say_slot = vv_cassandra_prepare(
-        store, "UPDATE @ USING TIMESTAMP ? SET slot = ? WHERE region = ? AND node = ?", "nodes");
+        store, "UPDATE @ USING TIMESTAMP ? SET slot = ?, tables = ? WHERE region = ? AND node = ?",
+        "nodes");
     shared->put_definition =
         vv_cassandra_prepare(store,
                              "INSERT INTO @ (region, shard, tenant, kind, name, item, node, value) "
@@ -179,7 +182,7 @@ static bool prepare_ledger(struct vv_cassandra *store)
         store, "SELECT slot, node, touched FROM @ WHERE region = ? AND part = ? AND shard = ?",
         "ledger_slots");
     shared->read_seal = vv_cassandra_prepare(
-        store, "SELECT node, lease, seal FROM @ WHERE region = ? AND shard = ?", "seals");
+        store, "SELECT node, lease, seal, purges FROM @ WHERE region = ? AND shard = ?", "seals");
     shared->make_seal = vv_cassandra_prepare(store,
                                              "INSERT INTO @ (region, shard, node, lease, seal) "
                                              "VALUES (?, ?, ?, ?, ?) IF NOT EXISTS",
@@ -188,11 +191,21 @@ static bool prepare_ledger(struct vv_cassandra *store)
                                              "UPDATE @ SET node = ?, lease = ?, seal = ? "
                                              "WHERE region = ? AND shard = ? IF seal = ?",
                                              "seals");
+    shared->make_purge = vv_cassandra_prepare(store,
+                                              "INSERT INTO @ (region, shard, node, lease, seal, "
+                                              "purges) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS",
+                                              "seals");
+    shared->move_purge = vv_cassandra_prepare(store,
+                                              "UPDATE @ SET node = ?, lease = ?, seal = ?, "
+                                              "purges = ? WHERE region = ? AND shard = ? "
+                                              "IF seal = ?",
+                                              "seals");
     return shared->put_ledger && shared->retire_ledger && shared->read_ledger && shared->put_slot &&
-           shared->read_slots && shared->read_seal && shared->make_seal && shared->move_seal;
+           shared->read_slots && shared->read_seal && shared->make_seal && shared->move_seal &&
+           shared->make_purge && shared->move_purge;
 }
 
 bool vv_shared_prepare(struct vv_cassandra *store)
 {
-    return prepare_tables(store) && prepare_ledger(store);
+    return prepare_tables(store) && prepare_ledger(store) && vv_purge_prepare(store);
 }

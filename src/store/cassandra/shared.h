@@ -12,6 +12,7 @@
 #define VV_STORE_CASSANDRA_SHARED_H
 
 #include "cql/session.h"
+#include "store/cassandra/purge.h"
 #include "store/store.h"
 
 #include <pthread.h>
@@ -36,8 +37,10 @@ struct vv_shard {
     uint32_t sealer;
     int64_t lease_ns; /* wall time */
     int64_t seal;
+    struct vv_purge_numbers purges;
     /* This node's passes. */
     int64_t pass;                   /* the stamp of the last one begun; 0: none */
+    uint32_t pass_second;           /* bits: classes of which it writes into the second table */
     bool is_fresh;                  /* nothing was written with it yet */
     _Atomic int64_t leave_until_ns; /* wall time: another node has the lease */
     /* The ledger. */
@@ -96,7 +99,8 @@ struct vv_cassandra_shared {
     _Atomic int64_t current_ns; /* monotonic: what was told before was learnt; 0: nothing was */
     const struct vvcql_prepared *join, *put_beat, *say_slot, *put_definition, *put_change,
         *put_plan, *read_plan, *read_plans, *put_place, *read_place, *put_ledger, *retire_ledger,
-        *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal;
+        *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal, *make_purge,
+        *move_purge;
 
     struct vv_shard shards[VV_CASSANDRA_SHARDS];
     uint8_t read_next;         /* of the shards whose ledger is read in turn */
@@ -231,6 +235,18 @@ VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
                                                     const bool shards[VV_CASSANDRA_SHARDS],
                                                     bool current_out[VV_CASSANDRA_SHARDS],
                                                     struct vv_error *error);
+
+/* Which shards the purge of a class with this number has not moved yet. */
+VV_MUST_CHECK enum vv_status vv_shared_unmoved(struct vv_cassandra *store, int64_t retention_ns,
+                                               int64_t number,
+                                               bool unmoved_out[VV_CASSANDRA_SHARDS],
+                                               struct vv_error *error);
+/* Moves these shards, whose stamps were just looked at, to that number: their next passes write
+ * into the table that it fills. Those that others have moved meanwhile stay as they are. */
+VV_MUST_CHECK enum vv_status vv_shared_move_purge(struct vv_cassandra *store,
+                                                  const bool shards[VV_CASSANDRA_SHARDS],
+                                                  int64_t retention_ns, int64_t number,
+                                                  struct vv_error *error);
 
 /* ---- ledger.c ---- */
 

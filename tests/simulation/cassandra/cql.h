@@ -13,6 +13,7 @@ enum cass_kind {
     CASS_CREATE_KEYSPACE,
     CASS_CREATE_TABLE,
     CASS_ADD_COLUMN,
+    CASS_TRUNCATE,
 };
 
 enum cass_term_kind {
@@ -38,7 +39,8 @@ struct cass_condition {
     struct vv_str columns[CASS_KEY_MAX];
     size_t n_columns;
     enum cass_operator operator;
-    bool is_list; /* IN ?: the one term is a list */
+    bool is_list;  /* IN ?: the one term is a list */
+    bool is_token; /* token(columns), of the whole partition key, beside one number */
     struct cass_term terms[CASS_TERMS_MAX];
     size_t n_terms;
 };
@@ -82,6 +84,7 @@ struct cass_ast {
     struct vv_str table;
     struct cass_selector selectors[CASS_LIST_MAX];
     size_t n_selectors; /* 0: all columns */
+    bool is_distinct;   /* columns of the partition key, once a partition */
     struct cass_assignment assignments[CASS_LIST_MAX];
     size_t n_assignments;
     struct cass_condition where[CASS_CONDITIONS_MAX];

@@ -48,18 +48,20 @@ static void take_terms(struct cass_parser *parser, struct cass_condition *condit
 static void take_condition(struct cass_parser *parser, struct cass_condition *condition)
 {
     *condition = (struct cass_condition){.n_columns = 0};
+    condition->is_token = cass_take(parser, "token");
     bool is_tuple = cass_take(parser, "(");
     do {
         check_room(parser, condition->n_columns, CASS_KEY_MAX);
-        if (cass_is(parser, "token")) {
-            cass_give_up(parser->ast, "token() is not known here");
-        }
         condition->columns[condition->n_columns++] = cass_take_word(parser);
     } while (is_tuple && cass_take(parser, ","));
     if (is_tuple) {
         cass_expect(parser, ")");
     }
     condition->operator= take_operator(parser);
+    if (condition->is_token) {
+        condition->terms[condition->n_terms++] = cass_take_term(parser);
+        return;
+    }
     take_terms(parser, condition);
     if (is_tuple && (condition->operator== CASS_IN || condition->n_terms != condition->n_columns)) {
         cass_give_up(parser->ast, "tuples can only be compared with one of the same length");
@@ -146,6 +148,7 @@ static void parse_select(struct cass_parser *parser)
 {
     struct cass_ast *ast = parser->ast;
     ast->kind = CASS_SELECT;
+    ast->is_distinct = cass_take(parser, "distinct");
     if (!cass_take(parser, "*")) {
         do {
             take_selector(parser);
@@ -237,6 +240,13 @@ static void parse_delete(struct cass_parser *parser)
     take_if(parser);
 }
 
+static void parse_truncate(struct cass_parser *parser)
+{
+    parser->ast->kind = CASS_TRUNCATE;
+    (void)cass_take(parser, "table");
+    cass_take_table(parser);
+}
+
 struct cass_ast *cass_parse(struct vv_str text)
 {
     struct cass_ast *ast = vv_sim_calloc(1, sizeof *ast);
@@ -256,6 +266,8 @@ struct cass_ast *cass_parse(struct vv_str text)
         cass_parse_create(&parser);
     } else if (cass_take(&parser, "alter")) {
         cass_parse_alter(&parser);
+    } else if (cass_take(&parser, "truncate")) {
+        parse_truncate(&parser);
     } else {
         cass_give_up(ast, "no statement of this kind is known");
     }

@@ -85,11 +85,40 @@ static void check_clustering(const struct cass_call *call)
     }
 }
 
+/* SELECT DISTINCT columns of the partition key … WHERE token(all of it) … */
+static void check_distinct(const struct cass_call *call)
+{
+    const struct cass_ast *ast = call->ast;
+    for (size_t i = 0; i < ast->n_selectors; i++) {
+        if (ast->selectors[i].kind != CASS_COLUMN ||
+            cass_column(call, ast->selectors[i].column)->kind != CASS_PARTITION_KEY) {
+            cass_give_up(ast, "DISTINCT is for columns of the partition key");
+        }
+    }
+    for (size_t i = 0; i < ast->n_where; i++) {
+        const struct cass_condition *condition = &ast->where[i];
+        bool is_whole = condition->is_token && condition->n_columns == call->table->n_partition_key;
+        for (size_t j = 0; j < condition->n_columns && is_whole; j++) {
+            is_whole = vv_str_equal(condition->columns[j], vv_str_of(call->table->columns[j].name));
+        }
+        if (!is_whole) {
+            cass_give_up(ast, "with DISTINCT only token() of the whole key is known here");
+        }
+    }
+}
+
 static void check(const struct cass_call *call)
 {
     const struct cass_ast *ast = call->ast;
     bool needs_filtering = ast->n_where > 0 && !is_partition_whole(call);
+    if (ast->is_distinct) {
+        check_distinct(call);
+        return;
+    }
     for (size_t i = 0; i < ast->n_where; i++) {
+        if (ast->where[i].is_token) {
+            cass_give_up(ast, "token() is known with DISTINCT only");
+        }
         needs_filtering |= cass_column(call, ast->where[i].columns[0])->kind == CASS_REGULAR;
         if (ast->where[i].operator== CASS_NE) {
             cass_give_up(ast, "!= is not known in a SELECT");
@@ -196,6 +225,18 @@ static bool add_whole(struct selecting *selecting)
     return true;
 }
 
+static bool is_in_range(struct cass_call *call, int64_t token)
+{
+    bool is_in = true;
+    for (size_t i = 0; i < call->ast->n_where && call->ast->is_distinct; i++) {
+        uint8_t bytes[8];
+        vvcql_store_u64(bytes, (uint64_t)token);
+        is_in &= cass_fulfils(call, &call->ast->where[i], VVCQL_TYPE_BIGINT,
+                              (struct vv_str){(const char *)bytes, sizeof bytes});
+    }
+    return is_in;
+}
+
 /* All that any replica knows of, by token. */
 static bool add_all(struct selecting *selecting)
 {
@@ -208,7 +249,9 @@ static bool add_all(struct selecting *selecting)
         }
     }
     for (size_t i = 0; i < all.n && added; i++) {
-        added = add_partition(selecting, all.items[i]);
+        if (is_in_range(selecting->call, all.items[i]->token)) {
+            added = add_partition(selecting, all.items[i]);
+        }
     }
     cass_partitions_deinit(table, &all);
     return added;
@@ -372,6 +415,41 @@ static bool take_row(struct selecting *selecting, const struct cass_partition *p
     return true;
 }
 
+/* The first row that is live stands for its partition; of one that was given none is taken. */
+static bool take_partition(struct selecting *selecting, const struct cass_partition *partition)
+{
+    const struct cass_table *table = selecting->call->table;
+    const struct cass_partition *last = selecting->start.partition;
+    if (last && cass_compare_partitions(table, partition, last) <= 0) {
+        return true;
+    }
+    for (size_t i = 0; i < partition->n_rows; i++) {
+        const struct cass_row *row = partition->rows[i];
+        int64_t deleted_at = cass_row_deleted_at(table, partition, row);
+        if (!cass_row_is_live(table, row, deleted_at, selecting->call->now_us / 1000000)) {
+            continue;
+        }
+        if (selecting->page_size > 0 && selecting->n_rows == (uint32_t)selecting->page_size) {
+            return false;
+        }
+        put_row(selecting, partition, row);
+        selecting->n_rows++;
+        write_start(selecting, partition, row);
+        return true;
+    }
+    return true;
+}
+
+static bool take_partitions(struct selecting *selecting)
+{
+    for (size_t i = 0; i < selecting->n_partitions; i++) {
+        if (!take_partition(selecting, selecting->partitions[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Whether all rows fitted. */
 static bool take_rows(struct selecting *selecting)
 {
@@ -446,7 +524,8 @@ void cass_select(struct cass_call *call, enum vvcql_consistency consistency,
     }
     read_start(&selecting);
     if (is_partition_whole(call) ? add_whole(&selecting) : add_all(&selecting)) {
-        put_answer(&selecting, take_rows(&selecting));
+        put_answer(&selecting,
+                   call->ast->is_distinct ? take_partitions(&selecting) : take_rows(&selecting));
     }
     for (size_t i = 0; i < selecting.n_partitions; i++) {
         cass_partition_drop(call->table, selecting.partitions[i]);

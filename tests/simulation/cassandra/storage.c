@@ -438,8 +438,8 @@ void cass_partition_merge(const struct cass_table *table, struct cass_partition 
 
 /* ---- a replica's partitions ---- */
 
-static int compare_partitions(const struct cass_table *table, const struct cass_partition *a,
-                              const struct cass_partition *b)
+int cass_compare_partitions(const struct cass_table *table, const struct cass_partition *a,
+                            const struct cass_partition *b)
 {
     if (a->token != b->token) {
         return a->token < b->token ? -1 : 1;
@@ -461,7 +461,7 @@ struct cass_partition *cass_partitions_find(const struct cass_table *table,
     size_t high = partitions->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_partitions(table, partitions->items[middle], like);
+        int order = cass_compare_partitions(table, partitions->items[middle], like);
         if (order == 0) {
             return partitions->items[middle];
         }

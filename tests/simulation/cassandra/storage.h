@@ -155,6 +155,9 @@ bool cass_cell_is_live(const struct cass_cell *cell, int64_t deleted_at, int64_t
 bool cass_row_is_live(const struct cass_table *table, const struct cass_row *row,
                       int64_t deleted_at, int64_t now_s);
 
+/* By token, then key: negative, 0, positive. */
+int cass_compare_partitions(const struct cass_table *table, const struct cass_partition *a,
+                            const struct cass_partition *b);
 /* A replica's partition of the same key as `like`; NULL: none, unless it is made. */
 struct cass_partition *cass_partitions_find(const struct cass_table *table,
                                             struct cass_partitions *partitions,

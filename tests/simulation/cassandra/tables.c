@@ -279,12 +279,47 @@ static void alter(struct cass_call *call, struct cass_outcome *outcome)
     note_column(cassandra, table, column);
 }
 
+static void forget_pending(struct cass_pending_list *list, const struct cass_table *table)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->items[i].table == table) {
+            cass_partition_drop(list->items[i].table, list->items[i].write);
+        } else {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->n = kept;
+}
+
+/* All hosts must be there. What was written before comes back by no hint. */
+static void truncate(struct cass_call *call, struct cass_outcome *outcome)
+{
+    struct vv_sim_cassandra *cassandra = call->cassandra;
+    struct cass_table *table = call->table;
+    if (cassandra->sets_away != 0 || cassandra->unavailable_from <= cassandra->unavailable_to) {
+        cass_refuse(outcome, VVCQL_CODE_UNAVAILABLE, "too few replicas are alive");
+        return;
+    }
+    forget_pending(&cassandra->hints, table);
+    forget_pending(&cassandra->open, table);
+    for (uint32_t r = 0; r < CASS_REPLICAS; r++) {
+        cass_partitions_deinit(table, &table->replicas[r]);
+        table->replicas[r] = (struct cass_partitions){0};
+    }
+    if (cass_happens(cassandra, cassandra->faults.write_silent)) {
+        cass_refuse(outcome, VVCQL_CODE_TRUNCATE_ERROR, "not all replicas answered");
+    }
+}
+
 void cass_change_schema(struct cass_call *call, struct cass_outcome *outcome)
 {
     struct vv_sim_cassandra *cassandra = call->cassandra;
     const struct cass_ast *ast = call->ast;
     if (ast->kind == CASS_ADD_COLUMN) {
         alter(call, outcome);
+    } else if (ast->kind == CASS_TRUNCATE) {
+        truncate(call, outcome);
     } else if (ast->kind == CASS_CREATE_KEYSPACE) {
         note_keyspace(cassandra, ast);
     } else if (!cass_table_find(cassandra, ast->keyspace, ast->table)) {
@@ -313,7 +348,7 @@ static const char *const own_tables[] = {
     "CREATE TABLE system_schema.columns (keyspace_name text, table_name text, column_name text, "
     "type text, kind text, position int, clustering_order text, PRIMARY KEY (keyspace_name, "
     "table_name, column_name))",
-    "CREATE TABLE system.local (key text PRIMARY KEY, schema_version uuid)",
+    "CREATE TABLE system.local (key text PRIMARY KEY, schema_version uuid, partitioner text)",
 };
 
 static const char *const maps[] = {"replication", "compaction", "compression"};
@@ -326,8 +361,9 @@ void cass_tables_init(struct vv_sim_cassandra *cassandra)
         cass_ast_destroy(ast);
     }
     struct vv_buffer cql = {0};
-    vv_buffer_text(&cql, "INSERT INTO system.local (key, schema_version) VALUES ('local', "
-                         "00000000-0000-4000-8000-000000000001)");
+    vv_buffer_text(&cql, "INSERT INTO system.local (key, schema_version, partitioner) VALUES "
+                         "('local', 00000000-0000-4000-8000-000000000001, "
+                         "'org.apache.cassandra.dht.Murmur3Partitioner')");
     note(cassandra, &cql);
     vv_buffer_deinit(&cql);
 }

@@ -78,6 +78,21 @@ static void take_over(struct fleet_world *world, struct fleet_node *node)
     (void)fleet_step(node, VV_TASK_SEAL_ALL);
 }
 
+/* Some steps of what purges there are. */
+static void purge(struct fleet_world *world, struct fleet_node *node)
+{
+    size_t steps = 1 + vv_random_below(&world->random, 12);
+    if (vv_random_below(&world->random, 4) == 0) {
+        fleet_ask_for_purge(node);
+    }
+    for (size_t i = 0; i < steps; i++) {
+        fleet_advance(world, 20 * VV_SECOND);
+        (void)fleet_step(node, VV_TASK_BEAT);
+        (void)fleet_step(node, VV_TASK_LEARN);
+        (void)fleet_step(node, VV_TASK_EXPIRE);
+    }
+}
+
 static void work(struct fleet_world *world, struct fleet_node *node)
 {
     uint64_t dice = vv_random_below(&world->random, 100);
@@ -91,6 +106,8 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         (void)fleet_step(node, VV_TASK_SWEEP);
     } else if (world->keeps_apart && vv_random_below(&world->random, 25) == 0) {
         fleet_set_late(node);
+    } else if (world->purges && vv_random_below(&world->random, 5) == 0) {
+        purge(world, node);
     } else if (world->has_classes && vv_random_below(&world->random, 20) == 0) {
         fleet_set_class(node);
     } else if (dice < 40) {

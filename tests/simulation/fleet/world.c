@@ -59,6 +59,7 @@ static void init_settings(struct fleet_world *world, struct fleet_node *node)
     }
     snprintf(settings->cassandra_classes, sizeof settings->cassandra_classes, "600d,1000d");
     settings->cassandra_slack_ns = FLEET_SLACK;
+    settings->cassandra_purge_every_ns = world->purges ? VV_HOUR : 0;
     settings->journal_segment_bytes = 4096;
     settings->journal_bytes_max = 8 << 20;
     settings->head_flush_bytes = 1 << 20;
@@ -153,6 +154,7 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->truth.base_ns = START;
     world->has_tiers = seed / 4 % 2 == 1;
     world->has_classes = seed / 8 % 4 == 1;
+    world->purges = seed % 3 == 0;
     world->begins_with_tiers = world->has_tiers && vv_random_below(&world->random, 2) == 0;
     fleet_choose_late(world);
     vv_sim_clock_init(&world->time, START);
@@ -348,6 +350,18 @@ void fleet_set_retention(struct fleet_node *node)
 
 /* In one go: a change that is told late, when points behind it were taken elsewhere, is not what a
  * node can avoid. It may die in it. */
+void fleet_ask_for_purge(struct fleet_node *node)
+{
+    struct vv_error error = {0};
+    if (!node->engine || !fleet_is_free(node)) {
+        return;
+    }
+    fleet_enter(node);
+    enum vv_status status = vv_engine_ask_purge(node->engine, &error);
+    fleet_tell(node->world, node, "a purge is asked for: %s", vv_status_name(status));
+    fleet_leave(node);
+}
+
 void fleet_change_plan(struct fleet_node *node)
 {
     static const int64_t buckets[] = {15 * VV_MINUTE, VV_HOUR, 3 * VV_HOUR, VV_DAY};

@@ -73,6 +73,7 @@ struct fleet_world {
     bool keeps_apart;       /* late points, at some time … */
     bool begins_apart;      /* … or from the beginning */
     int64_t fold_every_ns;  /* of these */
+    bool purges;            /* blocks are purged by copying, and have no TTL */
     bool deletes;           /* something is deleted now and then */
     bool has_classes;       /* a field is in measurements of its own: classes.c */
     bool is_calm;           /* Cassandra has no faults any more */
@@ -111,6 +112,8 @@ void fleet_set_retention(struct fleet_node *node);
 void fleet_change_plan(struct fleet_node *node);
 /* Writes some points and commits them. */
 void fleet_write(struct fleet_node *node);
+/* As soon as it may be. */
+void fleet_ask_for_purge(struct fleet_node *node);
 /* Deletes something. */
 void fleet_delete(struct fleet_node *node);
 /* The node's clock is set. */

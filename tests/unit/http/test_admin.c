@@ -190,7 +190,7 @@ static void test_paths_and_methods(void **state)
     struct door *door = *state;
     struct response response = ask(door, "GET", "/api/v1/nothing", "", NULL, 404);
     json_t *root = parsed(&response);
-    assert_int_equal(json_array_size(json_object_get(root, "paths")), 24);
+    assert_int_equal(json_array_size(json_object_get(root, "paths")), 25);
     assert_string_equal(json_string_value(json_object_get(root, "where")), "GET /api/v1/nothing");
     json_decref(root);
     response_free(&response);

@@ -29,6 +29,8 @@ static struct vv_sim_cassandra *model;
 static struct node nodes[NODES_MAX];
 static const char *rows_tenants[NODES_MAX]; /* of each node; NULL: none */
 static int64_t sources_max[NODES_MAX];      /* 0: as by default */
+static int64_t purge_every_ns;              /* 0: blocks have a TTL */
+static int64_t block_bytes_max;             /* 0: as by default */
 static bool has_tiers;                      /* they are on from the beginning */
 static int64_t raw_ns = 40 * VV_DAY;        /* how long raw data is kept with them */
 static long long written;                   /* points, each with its own time and number */
@@ -55,6 +57,8 @@ static inline void set_up_node(struct rig *rig, struct vv_settings *settings,
     settings->sources_max =
         sources_max[node->client] ? sources_max[node->client] : settings->sources_max;
     settings->cassandra_slack_ns = 2 * VV_DAY;
+    settings->cassandra_purge_every_ns = purge_every_ns;
+    settings->block_bytes_max = block_bytes_max ? block_bytes_max : settings->block_bytes_max;
     settings->tiers_default = has_tiers;
     settings->retention_raw_ns = has_tiers ? raw_ns : 0;
     options->take_local = node->local;

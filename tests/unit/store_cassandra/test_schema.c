@@ -240,7 +240,7 @@ static void the_whole_schema_is_printed(void **state)
         "    PRIMARY KEY ((id))\n"
         ") WITH default_time_to_live = 0;\n"
         "\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 5);\n";
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 6);\n";
     assert_memory_equal(text, begin, sizeof begin - 1);
     assert_string_equal(text + strlen(text) - sizeof end + 1, end);
     static const char *const tables[] = {
@@ -253,6 +253,23 @@ static void the_whole_schema_is_printed(void **state)
         at = strstr(at, line);
         assert_non_null(at);
     }
+    free(text);
+}
+
+static void classes_that_are_purged_have_second_tables(void **state)
+{
+    (void)state;
+    struct vv_schema_options options = usual;
+    options.purges = true;
+    char *text = printed(&options);
+    static const char *const tables[] = {"blocks_7d_2", "late_7d_2",        "blocks_30d_2",
+                                         "late_30d_2",  "blocks_forever_2", "late_forever_2"};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        char line[96];
+        snprintf(line, sizeof line, "\nCREATE TABLE IF NOT EXISTS varve.%s (\n", tables[i]);
+        expect_text(text, line);
+    }
+    assert_null(strstr(text, "rows_7d_2"));
     free(text);
 }
 
@@ -352,9 +369,9 @@ static void statements_come_one_by_one(void **state)
                         "table blocks_forever,table rows_7d,table rows_30d,table rows_forever,"
                         "table late_7d,table late_30d,table late_forever,table shared_runs,"
                         "table buckets,table ledger,table ledger_slots,table seals,table plans,"
-                        "table places,"
+                        "table places,table purges,"
                         "table definitions,table changes,table nodes,table varve_schema,"
-                        "version 5,");
+                        "version 6,");
     for (size_t i = 1; i <= 22; i++) {
         walk = (struct walk){.stop_after = i};
         assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_CANCELLED);
@@ -427,6 +444,7 @@ int main(void)
         cmocka_unit_test(options_that_cannot_be_are_refused),
         cmocka_unit_test(a_text_needs_replication),
         cmocka_unit_test(the_whole_schema_is_printed),
+        cmocka_unit_test(classes_that_are_purged_have_second_tables),
         cmocka_unit_test(tables_say_what_they_are),
         cmocka_unit_test(comments_have_plain_signs),
         cmocka_unit_test(without_classes_there_is_one_table),
