@@ -13,13 +13,11 @@
 
 #include <stdlib.h>
 
-#define ROUND_BATCHES_MAX 512
-#define ROUND_BYTES_MAX   (64u << 20)
-#define AHEAD_NS_MAX      VV_HOUR /* that clocks of nodes may differ */
+#define AHEAD_NS_MAX VV_HOUR /* that clocks of nodes may differ */
 
 /* A round: submissions, and the journal records they became. */
 struct round {
-    struct vv_submission *submissions[ROUND_BATCHES_MAX];
+    struct vv_submission *submissions[VV_ROUND_BATCHES_MAX];
     size_t n;
     struct vv_journal_record *records;
     size_t *offsets; /* of the records' bytes in engine->round_bytes, which may move meanwhile */
@@ -52,16 +50,8 @@ bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t 
 
 static void take_waiting(struct vv_engine *engine, struct round *round)
 {
-    size_t bytes = 0;
     pthread_mutex_lock(&engine->lock);
-    while (engine->queue_first && round->n < ROUND_BATCHES_MAX && bytes < ROUND_BYTES_MAX) {
-        struct vv_submission *submission = engine->queue_first;
-        engine->queue_first = submission->next;
-        engine->queue_last = engine->queue_first ? engine->queue_last : NULL;
-        engine->queue_bytes -= submission->batch->bytes;
-        bytes += submission->batch->bytes;
-        round->submissions[round->n++] = submission;
-    }
+    round->n = vv_queue_take(&engine->queue, round->submissions);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -507,7 +497,7 @@ static void wait_for_work(struct vv_engine *engine, bool blocked)
     until.tv_sec += until.tv_nsec / VV_SECOND;
     until.tv_nsec %= VV_SECOND;
     bool idle = !engine->stopping && engine->flush_cut == engine->flush_requested && wait_ns > 0;
-    if (!engine->queue_first && (idle || blocked)) {
+    if (vv_queue_is_empty(&engine->queue) && (idle || blocked)) {
         pthread_cond_timedwait(&engine->committer_wakes, &engine->lock, &until);
     }
     pthread_mutex_unlock(&engine->lock);
@@ -516,12 +506,13 @@ static void wait_for_work(struct vv_engine *engine, bool blocked)
 void *vv_commit_thread(void *context)
 {
     struct vv_engine *engine = context;
+    pthread_setname_np(pthread_self(), "committer");
     for (;;) {
         vv_acks_answer(engine);
         enum vv_status status = vv_commit_round(engine);
         pthread_mutex_lock(&engine->lock);
         bool requested = engine->flush_cut != engine->flush_requested;
-        bool finished = engine->stopping && !engine->queue_first;
+        bool finished = engine->stopping && vv_queue_is_empty(&engine->queue);
         pthread_mutex_unlock(&engine->lock);
         enum vv_status cut = vv_commit_cut(engine, requested || finished);
         if (finished && cut != VV_NO_MEMORY) {

@@ -110,9 +110,8 @@ static void init_locks(struct vv_engine *engine)
 /* Only with manual operation can anything wait still: the committer ends with an empty queue. */
 static void cancel_waiting(struct vv_engine *engine)
 {
-    while (engine->queue_first) {
-        struct vv_submission *submission = engine->queue_first;
-        engine->queue_first = submission->next;
+    struct vv_submission *submission;
+    while ((submission = vv_queue_take_one(&engine->queue)) != NULL) {
         submission->done(submission->context, VV_CANCELLED, "the server is stopping");
         vv_batch_destroy(submission->batch);
         free(submission);

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/folder.h"
 #include "engine/names.h"
+#include "engine/queue.h"
 #include "engine/schema_options.h"
 #include "engine/share.h"
 #include "fleet/fleet.h"
@@ -209,9 +210,7 @@ struct vv_engine {
     pthread_t committer;
     pthread_t storage;
     bool threads_run;
-    struct vv_submission *queue_first;
-    struct vv_submission *queue_last;
-    size_t queue_bytes;
+    struct vv_queue queue;
     struct vv_job *job_first;
     struct vv_job *job_last;
     struct vv_plan_request *plan_request; /* the first */

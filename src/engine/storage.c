@@ -638,6 +638,7 @@ static void background_work(struct vv_engine *engine)
 void *vv_storage_thread(void *context)
 {
     struct vv_engine *engine = context;
+    pthread_setname_np(pthread_self(), "storage");
     bool busy = true;
     bool give_up = false;
     while (!give_up && wait_for_storage_work(engine, busy)) {

@@ -17,7 +17,7 @@ enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
 {
     pthread_mutex_lock(&engine->lock);
     bool stopping = engine->stopping;
-    bool crowded = engine->queue_bytes > (size_t)engine->settings.head_bytes_max / 4;
+    bool crowded = engine->queue.bytes > (size_t)engine->settings.head_bytes_max / 4;
     pthread_mutex_unlock(&engine->lock);
     if (stopping) {
         return vv_error_set(error, VV_CANCELLED, "the server is stopping: send again later");
@@ -139,16 +139,10 @@ static enum vv_status enqueue(struct vv_engine *engine, struct vv_submission *su
     if (engine->stopping) {
         status = VV_CANCELLED;
     } else if (atomic_load(&engine->recovering) ||
-               engine->queue_bytes > (size_t)engine->settings.head_bytes_max / 2) {
+               engine->queue.bytes > (size_t)engine->settings.head_bytes_max / 2) {
         status = VV_OVERLOAD;
     } else {
-        if (engine->queue_last) {
-            engine->queue_last->next = submission;
-        } else {
-            engine->queue_first = submission;
-        }
-        engine->queue_last = submission;
-        engine->queue_bytes += submission->batch->bytes;
+        vv_queue_add(&engine->queue, submission);
         pthread_cond_signal(&engine->committer_wakes);
     }
     pthread_mutex_unlock(&engine->lock);

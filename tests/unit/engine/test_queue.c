@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What waits for the committer: small writes do not wait for all the large ones, and neither kind
+ * waits for ever. */
+#include "base/random.h"
+#include "engine/engine_private.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define LARGE ((size_t)100 << 10)
+#define SMALL ((size_t)1 << 10)
+#define MANY  6000
+
+struct waiting {
+    struct vv_batch batches[MANY];
+    struct vv_submission submissions[MANY];
+    size_t n;
+    struct vv_queue queue;
+    struct vv_submission *round[VV_ROUND_BATCHES_MAX];
+};
+
+static struct waiting waiting;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&waiting, 0, sizeof waiting);
+    return 0;
+}
+
+static void add(size_t bytes, size_t times)
+{
+    for (size_t i = 0; i < times; i++) {
+        size_t at = waiting.n++ % MANY;
+        waiting.batches[at].bytes = bytes;
+        waiting.submissions[at] = (struct vv_submission){.batch = &waiting.batches[at]};
+        vv_queue_add(&waiting.queue, &waiting.submissions[at]);
+    }
+}
+
+/* Takes a round; how many large ones it has, and small ones. */
+static size_t take(size_t *small_out)
+{
+    size_t n = vv_queue_take(&waiting.queue, waiting.round);
+    size_t large = 0;
+    for (size_t i = 0; i < n; i++) {
+        large += waiting.round[i]->batch->bytes > VV_SMALL_BYTES_MAX;
+    }
+    *small_out = n - large;
+    return large;
+}
+
+static void a_small_write_is_in_the_next_round_whatever_waits(void **state)
+{
+    (void)state;
+    size_t small;
+    add(LARGE, 40);
+    (void)take(&small);
+    for (size_t i = 0; i < 10; i++) {
+        add(SMALL, 3);
+        size_t large = take(&small);
+        assert_int_equal(small, 3);
+        assert_true(large * LARGE < VV_ROUND_LARGE_BYTES + LARGE);
+    }
+}
+
+static void a_round_has_few_large_writes_while_small_ones_come(void **state)
+{
+    (void)state;
+    size_t small;
+    add(SMALL, 1);
+    add(LARGE, 40);
+    (void)take(&small);
+    for (size_t i = 0; i < 10; i++) {
+        size_t large = take(&small);
+        assert_true(large >= 1 && (large - 1) * LARGE < VV_ROUND_LARGE_BYTES);
+    }
+}
+
+static void large_writes_share_a_round_when_no_small_ones_come(void **state)
+{
+    (void)state;
+    size_t small;
+    for (size_t i = 0; i < VV_QUEUE_CALM_ROUNDS; i++) {
+        add(LARGE, 1);
+        assert_int_equal(take(&small), 1);
+    }
+    add(LARGE, 40);
+    assert_int_equal(take(&small), 40);
+}
+
+static void one_that_is_larger_than_a_round_is_taken(void **state)
+{
+    (void)state;
+    size_t small;
+    add(2 * VV_ROUND_BYTES_MAX, 2);
+    assert_int_equal(take(&small), 1);
+    assert_int_equal(take(&small), 1);
+    assert_true(vv_queue_is_empty(&waiting.queue));
+}
+
+/* Also when there are more of them than a round takes. */
+static void large_writes_are_not_starved_by_small_ones(void **state)
+{
+    (void)state;
+    size_t small;
+    add(LARGE, 5);
+    size_t taken = 0;
+    for (size_t i = 0; i < 10; i++) {
+        add(SMALL, VV_ROUND_BATCHES_MAX - (waiting.queue.small.first ? 1 : 0));
+        taken += take(&small);
+    }
+    assert_int_equal(taken, 5);
+}
+
+static void each_kind_keeps_its_order_and_all_bytes_are_counted(void **state)
+{
+    (void)state;
+    struct vv_random random = {7};
+    size_t added = 0;
+    size_t taken = 0;
+    size_t next[2] = {0, 0}; /* of a kind, the least index that may come */
+    while (taken < MANY) {
+        for (size_t i = vv_random_below(&random, 20); i > 0 && added < MANY; i--, added++) {
+            add(vv_random_below(&random, 2) ? SMALL : LARGE, 1);
+        }
+        size_t n = vv_queue_take(&waiting.queue, waiting.round);
+        for (size_t i = 0; i < n; i++) {
+            size_t at = (size_t)(waiting.round[i] - waiting.submissions);
+            size_t kind = waiting.batches[at].bytes == LARGE;
+            assert_true(at >= next[kind]);
+            next[kind] = at + 1;
+        }
+        taken += n;
+        assert_int_equal(vv_queue_is_empty(&waiting.queue), taken == added);
+    }
+    assert_int_equal(waiting.queue.bytes, 0);
+    assert_null(vv_queue_take_one(&waiting.queue));
+}
+
+static void what_is_left_can_be_taken_one_by_one(void **state)
+{
+    (void)state;
+    add(LARGE, 2);
+    add(SMALL, 2);
+    for (size_t i = 0; i < 4; i++) {
+        assert_non_null(vv_queue_take_one(&waiting.queue));
+    }
+    assert_null(vv_queue_take_one(&waiting.queue));
+    assert_int_equal(waiting.queue.bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_small_write_is_in_the_next_round_whatever_waits, begin),
+        cmocka_unit_test_setup(a_round_has_few_large_writes_while_small_ones_come, begin),
+        cmocka_unit_test_setup(large_writes_share_a_round_when_no_small_ones_come, begin),
+        cmocka_unit_test_setup(one_that_is_larger_than_a_round_is_taken, begin),
+        cmocka_unit_test_setup(large_writes_are_not_starved_by_small_ones, begin),
+        cmocka_unit_test_setup(each_kind_keeps_its_order_and_all_bytes_are_counted, begin),
+        cmocka_unit_test_setup(what_is_left_can_be_taken_one_by_one, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
