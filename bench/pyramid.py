@@ -10,6 +10,8 @@ its CPU seconds for points that come into hours that were sealed and built befor
 import argparse
 import http.client
 import json
+import shutil
+import signal
 import statistics
 import subprocess
 import threading
@@ -35,9 +37,9 @@ def make_tenant(server, tenant, tiers):
         raise RuntimeError(f"tenants: {status} {answer[:300]}")
 
 
-def load(server, tenant, hosts, start_s, duration_s, interval_s=INTERVAL_S, seed=1):
+def load(server, tenant, hosts, start_s, duration_s, interval_s=INTERVAL_S, seed=1, nice=0):
     """Writes one stretch; returns its points."""
-    command = [str(common.BUILD / "bench" / "tsbs_load"), str(server.port),
+    command = ["nice", "-n", str(nice), str(common.BUILD / "bench" / "tsbs_load"), str(server.port),
                f"/write?db={tenant}", "--hosts", str(hosts), "--interval", str(interval_s),
                "--duration", str(duration_s), "--start", str(start_s), "--seed", str(seed),
                "--batch", "1000", "--connections", "4"]
@@ -250,16 +252,22 @@ def late_rows(server, arguments):
 
 # ---- live data beside history
 
+CLIENT_NICE = 19  # of whoever loads history on this machine: the server is measured, not the client
+
+
 class Live(threading.Thread):
-    """Writes a few reports of now, again and again, until it is told to stop."""
+    """Writes a few reports of now, again and again, until its time is over or it is told to stop."""
 
     def __init__(self, server, seconds):
         super().__init__()
-        self.port, self.end, self.took = server.port, time.monotonic() + seconds, []
+        self.port, self.seconds, self.took = server.port, seconds, []
+        self.stop, self.failure = threading.Event(), None
+        self.start()
 
     def run(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        while time.monotonic() < self.end:
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end and not self.stop.is_set():
             now = time.time_ns()
             body = "\n".join(f"live,host=h{i} value={i} {now}" for i in range(100))
             start = time.perf_counter()
@@ -268,35 +276,120 @@ class Live(threading.Thread):
             answer.read()
             self.took.append((time.perf_counter() - start) * 1000)
             if answer.status != 204:
-                raise RuntimeError(f"live write: {answer.status}")
+                self.failure = f"live write: {answer.status}"
+                break
             time.sleep(0.01)
         connection.close()
 
-    def p99(self):
-        return sorted(self.took)[int(len(self.took) * 0.99)]
+    def result(self):
+        """p50 and p99."""
+        self.join()
+        if self.failure:
+            raise RuntimeError(self.failure)
+        took = sorted(self.took)
+        return took[len(took) // 2], took[int(len(took) * 0.99)]
+
+
+def accepted(server, tenant):
+    body = common.request(server.port, "GET", "/metrics")[1].decode()
+    start = f'varve_points_accepted_total{{tenant="{tenant}"'
+    return sum(float(line.rsplit(" ", 1)[1]) for line in body.splitlines() if line.startswith(start))
+
+
+def live_alone(server, arguments):
+    return (*Live(server, arguments.live_seconds).result(), 0)
+
+
+def live_beside_load(server, arguments, turn):
+    """History by plain requests; p50, p99 and points a second of history."""
+    begin, points, part = time.monotonic(), 0, 0
+    live = Live(server, arguments.live_seconds)
+    while live.is_alive():
+        day = turn * 18 + part  # each is new to the server, but for the quickest of machines
+        points += load(server, "history", arguments.hosts, arguments.start + day * DAY_S,
+                       DAY_S // 4, seed=day + 7, nice=CLIENT_NICE)
+        part += 1
+    took = time.monotonic() - begin
+    return (*live.result(), points / took)
+
+
+def live_beside_backfill(server, arguments, turn, files, folder):
+    """From its first point until the last is sealed, or the time is over."""
+    tenant = f"backfill{turn}"
+    make_tenant(server, tenant, True)
+    command = ["nice", "-n", str(CLIENT_NICE), str(common.BUILD / "varve"), "backfill", "--server",
+               f"http://127.0.0.1:{server.port}", "--tenant", tenant, "--staging",
+               f"{folder}/staging{turn}", files]
+    backfill = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while accepted(server, tenant) == 0:
+        if backfill.poll() is not None:
+            raise RuntimeError(f"backfill: {backfill.returncode}")
+        time.sleep(0.01)
+    begin = time.monotonic()
+    live = Live(server, arguments.live_seconds)
+    while live.is_alive() and backfill.poll() is None:
+        time.sleep(0.05)
+    live.stop.set()
+    took, points = time.monotonic() - begin, accepted(server, tenant)
+    if backfill.poll() is None:
+        backfill.send_signal(signal.SIGINT)
+    backfill.wait()
+    shutil.rmtree(f"{folder}/staging{turn}", ignore_errors=True)
+    return (*live.result(), points / took)
+
+
+def make_archive(server, arguments, folder):
+    """A file of some days, for `varve backfill`."""
+    make_tenant(server, "archive", False)
+    for day in range(arguments.archive_days):
+        load(server, "archive", arguments.hosts, arguments.start + day * DAY_S, DAY_S, seed=day + 3)
+    path = f"{folder}/archive.lp"
+    subprocess.run([str(common.BUILD / "varve"), "export", "--server",
+                    f"http://127.0.0.1:{server.port}", "--tenant", "archive", "--output", path],
+                   check=True, capture_output=True)
+    return path
 
 
 def live_rows(server, arguments):
+    """In turns, as the machine is not the same from one minute to the next; medians of these."""
     make_tenant(server, "live", True)
     make_tenant(server, "history", True)
-    with common.Step("live data alone"):
-        alone = Live(server, arguments.live_seconds)
-        alone.start()
-        alone.join()
-    with common.Step("live data beside history"):
-        beside = Live(server, arguments.live_seconds)
-        beside.start()
-        day = 0
-        while beside.is_alive():
-            load(server, "history", arguments.hosts, arguments.start + day * DAY_S, DAY_S // 4,
-                 seed=day + 7)
-            day += 1
-        beside.join()
-    return [common.row("live writes beside history: acknowledgement p99", "ms", beside.p99(),
-                       "alone", alone.p99(), 2, higher_is_better=False)]
+    turns = {"alone": [], "plain writes": [], "varve backfill": []}
+    with common.Folder() as folder:
+        with common.Step("a file of history"):
+            archive = make_archive(server, arguments, folder)
+            seal(server)
+        for turn in range(arguments.live_turns):
+            with common.Step(f"live data alone, and beside history, {turn + 1}"):
+                turns["alone"].append(live_alone(server, arguments))
+                turns["plain writes"].append(live_beside_load(server, arguments, turn))
+                seal(server)
+                turns["varve backfill"].append(
+                    live_beside_backfill(server, arguments, turn, archive, folder))
+                seal(server)
+    p50, p99, rate = ({way: statistics.median(turn[at] for turn in results)
+                       for way, results in turns.items()} for at in range(3))
+    rows = []
+    for way in ("plain writes", "varve backfill"):
+        text = f"live writes beside history by {way}: acknowledgement"
+        rows.append(common.row(f"{text} p50", "ms", p50[way], "alone", p50["alone"],
+                               higher_is_better=False))
+        rows.append(common.row(f"{text} p99", "ms", p99[way], "alone", p99["alone"], 2,
+                               higher_is_better=False))
+        rows.append(common.row(f"history by {way} meanwhile", "points/s", rate[way]))
+    return rows
 
 
 # ---- all
+
+def run_live(arguments):
+    with common.Folder() as folder:
+        server = common.start_varve(folder)
+        try:
+            return live_rows(server, arguments)
+        finally:
+            server.stop()
+
 
 def run(arguments):
     rows = cost_rows(arguments)
@@ -326,13 +419,20 @@ def main():
                         help="that are written with and without tiers")
     parser.add_argument("--cost-repeats", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--live-seconds", type=int, default=30)
+    parser.add_argument("--live-seconds", type=int, default=20)
+    parser.add_argument("--live-turns", type=int, default=5)
+    parser.add_argument("--archive-days", type=int, default=5)
+    parser.add_argument("--only-live", action="store_true", help="live writes beside history")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.hosts, arguments.days, arguments.cost_hosts = 10, 31, 5
         arguments.cost_repeats, arguments.repeats, arguments.live_seconds = 3, 9, 10
+        arguments.live_turns, arguments.archive_days = 3, 20
     month = 28 * DAY_S
     arguments.start = ((int(time.time()) - arguments.days * DAY_S) // month - 1) * month
+    if arguments.only_live:
+        common.print_rows(run_live(arguments))
+        return
     points, rows = run(arguments)
     print(f"{points:,} points of {arguments.hosts} hosts and {METRICS} metrics, "
           f"{arguments.days} days")

@@ -22,7 +22,7 @@ struct vv_submission;
 #define VV_SMALL_BYTES_MAX   ((size_t)64 << 10) /* a batch of more is large */
 /* Of large ones in a round (or a single one) while small ones come: until so many rounds had none.
  */
-#define VV_ROUND_LARGE_BYTES ((size_t)256 << 10)
+#define VV_ROUND_LARGE_BYTES ((size_t)128 << 10)
 #define VV_QUEUE_CALM_ROUNDS 1024u
 
 struct vv_submission_list {
