@@ -320,19 +320,20 @@ static enum vv_status put_mark(struct flush *flush, const struct vv_span_key *ke
 }
 
 /* Of single values that may have missed a tier: whoever seals the span has learnt of it. At once,
- * since its units may have been built. */
-static enum vv_status mark_values(struct flush *flush, const struct vv_span_key *key,
+ * since its units may have been built. Of the place itself, though they are late by now: they may
+ * have been in time when they were put, before the limit changed. */
+static enum vv_status mark_values(struct flush *flush, struct vv_span_key key, uint32_t place,
                                   int64_t span_ns)
 {
     struct vv_store *store = flush->options->store;
-    uint32_t place = key->partition.tenant;
+    key.partition.tenant = place;
     bool may_miss = !flush->is_heard || store->ops->shared->has_parked(store, place);
     if (!may_miss || !has_values(flush, place)) {
         return VV_OK;
     }
-    struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
+    struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, &key, span_ns, flush->run);
     int64_t run_ns = (int64_t)vv_stamp_clock_us(flush->run) * VV_MICROSECOND;
-    int64_t end = key->span_start + span_ns;
+    int64_t end = key.span_start + span_ns;
     int64_t at = run_ns > end ? run_ns : end;
     mark.due_ns = at < mark.due_ns ? at : mark.due_ns;
     mark.is_of_block = true; /* it stands, though there are no runs */
@@ -449,7 +450,7 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
             end++;
         }
         uint64_t bytes = flush->figures->bytes;
-        status = flush->is_again ? mark_values(flush, &key, bucket.span_ns)
+        status = flush->is_again ? mark_values(flush, key, place, bucket.span_ns)
                                  : write_run(flush, &key, bucket.span_ns, rows, first, end);
         flush->figures->late += late ? end - first : 0;
         if (!late && !flush->is_again) { /* late ones say nothing of what is to come */

@@ -169,7 +169,8 @@ static void live(struct fleet_world *world, int rounds)
 /* Nothing is sealed for a long time: what is only in runs must not expire. */
 static void pass_long_time(struct fleet_world *world)
 {
-    bool is_costly = world->has_tiers && world->keeps_apart; /* units are marked again and again */
+    /* Units above single values are marked again and again. */
+    bool is_costly = world->has_tiers && world->keeps_apart && world->truth.forgets_nodes;
     int rounds = is_costly ? LIVELY_ROUNDS / 4 : LIVELY_ROUNDS;
     fleet_tell(world, NULL, "a long time without sealing");
     vv_sim_cassandra_set_faults(world->cassandra, NULL); /* what can't be written must expire */
