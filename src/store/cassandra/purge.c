@@ -14,7 +14,7 @@
 #define REST_LEADS     10
 #define LOOK_LEADS_NTH 16 /* a purge is looked at so often in a lead */
 /* Who was held up for longer between its turn and truncating leaves it. */
-#define TURN_NS      (10 * VV_SECOND)
+#define TURN_NS      (30 * VV_SECOND)
 #define COPY_NS      VV_SECOND /* then flushes and beats have theirs */
 #define LOG_AGAIN_NS (10 * VV_MINUTE)
 
@@ -66,6 +66,8 @@ struct step {
     int64_t now_ns;
     uint64_t work_bytes;
     bool more;
+    int64_t turn_ns; /* monotonic, and … */
+    int64_t turn_ms; /* … wall time: when its turn to truncate began */
     struct vv_error *error;
 };
 
@@ -255,14 +257,14 @@ static enum vv_status truncate(struct step *step, bool is_late)
     struct vv_cassandra *store = step->store;
     struct vv_purge_row rows[VV_CASSANDRA_CLASSES_MAX + 1];
     const struct vv_purge_row *row = &rows[step->class];
-    int64_t begun_ns = monotonic(store);
     enum vv_status status = vv_purge_read(store, rows, step->error);
     bool is_mine = status == VV_OK && row->number == step->row.number &&
                    row->state == step->row.state && row->since_ms == step->row.since_ms &&
                    row->node == store->shared.node;
-    int64_t age_ms = wall_ms(store) - step->row.since_ms;
-    if (status == VV_OK && (!is_mine || monotonic(store) - begun_ns > TURN_NS || age_ms < 0 ||
-                            age_ms > 3 * TURN_NS / VV_MILLISECOND)) {
+    int64_t age_ms = wall_ms(store) - step->turn_ms;
+    bool is_recent = monotonic(store) - step->turn_ns <= TURN_NS && age_ms >= 0 &&
+                     age_ms <= TURN_NS / VV_MILLISECOND;
+    if (status == VV_OK && !(is_mine && is_recent)) {
         return vv_error_set(step->error, VV_OVERLOAD, "this node's turn to truncate is over");
     }
     return status == VV_OK
@@ -273,6 +275,8 @@ static enum vv_status truncate(struct step *step, bool is_late)
 static enum vv_status drop(struct step *step)
 {
     struct vv_cassandra *store = step->store;
+    step->turn_ns = monotonic(store);
+    step->turn_ms = wall_ms(store);
     enum vv_status status = move(step, VV_PURGE_DROPPING);
     if (status == VV_OK) {
         status = truncate(step, false);
