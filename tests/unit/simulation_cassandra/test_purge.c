@@ -262,7 +262,7 @@ static void all_is_there_wherever_a_node_dies_in_a_purge(void **state)
     (void)state;
     int left = 0;
     int tries = 0;
-    for (int requests = 0; left <= 0; requests += 211, tries++) {
+    for (int requests = 0; left <= 0; requests += 83, tries++) {
         left = die_purging(requests);
     }
     assert_true(tries > 10);
