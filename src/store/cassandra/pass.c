@@ -112,14 +112,17 @@ static int64_t next_seal(const struct vv_cassandra *store, const struct vv_shard
     return least + ((node - least) % STEP_US + STEP_US) % STEP_US;
 }
 
+/* With the numbers of purges unless they are NULL: these stay as they are. */
 static struct vvcql_statement *move_statement(const struct vv_cassandra *store, uint8_t number,
-                                              int64_t seal, int64_t lease_ns)
+                                              int64_t seal, int64_t lease_ns,
+                                              const struct vv_buffer *purges)
 {
     const struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_shard *shard = &shared->shards[number];
     int64_t lease_ms = (wall(store) + lease_ns) / VV_MILLISECOND;
     struct vvcql_statement *statement =
-        vvcql_statement_prepared(shard->exists ? shared->move_seal : shared->make_seal);
+        vvcql_statement_prepared(shard->exists ? (purges ? shared->move_purge : shared->move_seal)
+                                               : (purges ? shared->make_purge : shared->make_seal));
     if (!shard->exists) {
         vv_cassandra_add_str(statement, vv_str_of(shared->region));
         vvcql_add_int(statement, number);
@@ -127,6 +130,9 @@ static struct vvcql_statement *move_statement(const struct vv_cassandra *store, 
     vvcql_add_int(statement, (int32_t)shared->node);
     vvcql_add_timestamp(statement, lease_ms);
     vvcql_add_bigint(statement, seal);
+    if (purges) {
+        vvcql_add_bytes(statement, purges->data, purges->size);
+    }
     if (shard->exists) {
         vv_cassandra_add_str(statement, vv_str_of(shared->region));
         vvcql_add_int(statement, number);
@@ -167,7 +173,7 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n, bo
     int64_t wanted[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
         wanted[i] = next_seal(store, &store->shared.shards[shards[i]]);
-        statements[i] = move_statement(store, shards[i], wanted[i], is_taken ? 0 : LEASE_NS);
+        statements[i] = move_statement(store, shards[i], wanted[i], is_taken ? 0 : LEASE_NS, NULL);
     }
     (void)!vv_cassandra_ask_each(store, VV_DEAD_BY_TRANSACTION, statements, n, results, statuses,
                                  NULL);
@@ -383,30 +389,6 @@ enum vv_status vv_shared_unmoved(struct vv_cassandra *store, int64_t retention_n
     return status;
 }
 
-static struct vvcql_statement *purge_statement(const struct vv_cassandra *store, uint8_t number,
-                                               const struct vv_buffer *purges)
-{
-    const struct vv_cassandra_shared *shared = &store->shared;
-    const struct vv_shard *shard = &shared->shards[number];
-    struct vvcql_statement *statement =
-        vvcql_statement_prepared(shard->exists ? shared->move_purge : shared->make_purge);
-    if (!shard->exists) {
-        vv_cassandra_add_str(statement, vv_str_of(shared->region));
-        vvcql_add_int(statement, number);
-    }
-    vvcql_add_int(statement, (int32_t)shared->node);
-    vvcql_add_timestamp(statement, wall(store) / VV_MILLISECOND);
-    vvcql_add_bigint(statement, next_seal(store, shard));
-    vvcql_add_bytes(statement, purges->data, purges->size);
-    if (shard->exists) {
-        vv_cassandra_add_str(statement, vv_str_of(shared->region));
-        vvcql_add_int(statement, number);
-        vvcql_add_bigint(statement, shard->seal);
-    }
-    vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
-    return statement;
-}
-
 /* The stamp goes up, too: passes that have begun are none any more, and who moves the shard for an
  * older purge, and was held up, comes too late. */
 enum vv_status vv_shared_move_purge(struct vv_cassandra *store,
@@ -426,7 +408,7 @@ enum vv_status vv_shared_move_purge(struct vv_cassandra *store,
         struct vv_purge_numbers purges = shard->purges;
         bool fits = vv_purge_number_set(&purges, retention_ns, number);
         vv_purge_numbers_encode(&purges, &bytes);
-        statements[made] = purge_statement(store, list[made], &bytes);
+        statements[made] = move_statement(store, list[made], next_seal(store, shard), 0, &bytes);
         status = fits ? vv_buffer_status(&bytes) : VV_TOO_LARGE;
         vv_buffer_deinit(&bytes);
         shard->is_known = false;

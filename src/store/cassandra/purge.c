@@ -389,9 +389,11 @@ void vv_purge_go_on(struct vv_cassandra *store, int64_t now_ns, uint64_t work_by
 
 /* ---- what others see of it ---- */
 
-static enum vv_status check_purges(const struct vv_cassandra *store, struct vv_error *error)
+static enum vv_status read_for_others(struct vv_cassandra *store,
+                                      struct vv_purge_row rows_out[VV_CASSANDRA_CLASSES_MAX + 1],
+                                      struct vv_error *error)
 {
-    return store->purges ? VV_OK
+    return store->purges ? vv_purge_read(store, rows_out, error)
                          : vv_error_set(error, VV_INVALID,
                                         "nothing is purged by copying here, what is stored has a "
                                         "TTL: see cassandra.purge_every");
@@ -419,10 +421,7 @@ enum vv_status vv_shared_purges(struct vv_store *base,
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     struct vv_purge_row rows[VV_CASSANDRA_CLASSES_MAX + 1];
-    enum vv_status status = check_purges(store, error);
-    if (status == VV_OK) {
-        status = vv_purge_read(store, rows, error);
-    }
+    enum vv_status status = read_for_others(store, rows, error);
     *n_out = store->n_classes;
     for (size_t i = 0; i < store->n_classes && status == VV_OK; i++) {
         const struct vv_purge_row *row = &rows[i];
@@ -444,10 +443,7 @@ enum vv_status vv_shared_ask_purge(struct vv_store *base, struct vv_error *error
 {
     struct vv_cassandra *store = vv_cassandra_of(base);
     struct vv_purge_row rows[VV_CASSANDRA_CLASSES_MAX + 1];
-    enum vv_status status = check_purges(store, error);
-    if (status == VV_OK) {
-        status = vv_purge_read(store, rows, error);
-    }
+    enum vv_status status = read_for_others(store, rows, error);
     for (size_t i = 0; i < store->n_classes && status == VV_OK; i++) {
         bool made;
         if (!rows[i].exists) { /* whoever makes it */

@@ -148,6 +148,20 @@ static inline void kill_node(struct node *node)
     node->local->ops = &node->local_ops;
 }
 
+/* What kills a node when it has asked for so much: context of the hook. */
+struct killing {
+    struct node *node;
+    int left;
+};
+
+static inline void kill_in_time(void *context, uint32_t client)
+{
+    struct killing *killing = context;
+    if (client == killing->node->client && killing->left-- == 0) {
+        kill_node(killing->node);
+    }
+}
+
 /* Its engine goes; what its store had not confirmed is gone in part. */
 static inline void bury_node(struct node *node, uint64_t seed)
 {

@@ -180,20 +180,6 @@ static void what_lives_is_copied_and_what_is_over_is_gone(void **state)
 
 /* ---- kills ---- */
 
-/* What kills a node when it has asked for so much. */
-struct killing {
-    struct node *node;
-    int left;
-};
-
-static void kill_in_time(void *context, uint32_t client)
-{
-    struct killing *killing = context;
-    if (client == killing->node->client && killing->left-- == 0) {
-        kill_node(killing->node);
-    }
-}
-
 /* Some days of points in blocks, some not sealed yet, and points that come late into blocks. */
 static void fill(uint64_t seed)
 {

@@ -8,20 +8,6 @@
 
 #define SEALS 2
 
-/* What kills the node when it has asked for so much. */
-struct killing {
-    struct node *node;
-    int left;
-};
-
-static void kill_in_time(void *context, uint32_t client)
-{
-    struct killing *killing = context;
-    if (client == killing->node->client && killing->left-- == 0) {
-        kill_node(killing->node);
-    }
-}
-
 static void seal_some(struct node *node)
 {
     for (int i = 0; i < SEALS && !node->is_killed; i++) { /* the ledger is read in parts */
