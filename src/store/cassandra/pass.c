@@ -375,8 +375,9 @@ enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
 
 /* ---- purges ---- */
 
-enum vv_status vv_shared_unmoved(struct vv_cassandra *store, int64_t retention_ns, int64_t number,
-                                 bool unmoved_out[VV_CASSANDRA_SHARDS], struct vv_error *error)
+enum vv_status vv_shared_read_purges(struct vv_cassandra *store, int64_t retention_ns,
+                                     int64_t numbers_out[VV_CASSANDRA_SHARDS],
+                                     struct vv_error *error)
 {
     uint8_t list[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS; i++) {
@@ -384,7 +385,7 @@ enum vv_status vv_shared_unmoved(struct vv_cassandra *store, int64_t retention_n
     }
     enum vv_status status = look(store, list, VV_CASSANDRA_SHARDS, VVCQL_LOCAL_SERIAL, error);
     for (size_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
-        unmoved_out[i] = vv_purge_number_of(&store->shared.shards[i].purges, retention_ns) < number;
+        numbers_out[i] = vv_purge_number_of(&store->shared.shards[i].purges, retention_ns);
     }
     return status;
 }

@@ -28,6 +28,11 @@ static int64_t wall_ms(const struct vv_cassandra *store)
     return store->clock->wall_ns(store->clock) / VV_MILLISECOND;
 }
 
+int64_t vv_purge_rest_ns(const struct vv_cassandra *store)
+{
+    return REST_LEADS * store->lead_ns;
+}
+
 int64_t vv_purge_wait_ns(const struct vv_cassandra *store)
 {
     return WAIT_LEADS * store->lead_ns;
@@ -37,12 +42,6 @@ bool vv_purge_is_too_long(const struct vv_cassandra *store, int64_t read_since_n
 {
     return store->purges && store->lead_ns > 0 &&
            monotonic(store) - read_since_ns > READ_LEADS * store->lead_ns;
-}
-
-/* Until no statement of somebody who was held up can be on its way any more. */
-static int64_t rest_ns(const struct vv_cassandra *store)
-{
-    return REST_LEADS * store->lead_ns;
 }
 
 void vv_purge_deinit(struct vv_cassandra *store)
@@ -63,6 +62,7 @@ struct step {
     struct vv_cassandra *store;
     size_t class;
     struct vv_purge_row row;
+    int64_t number; /* of the purge that goes on, or begins */
     int64_t now_ns;
     uint64_t work_bytes;
     bool more;
@@ -75,9 +75,8 @@ static enum vv_status move(struct step *step, enum vv_purge_state state)
 {
     char class[VV_CLASS_NAME_SIZE];
     bool moved;
-    int64_t number = step->row.number + (step->row.exists && state == VV_PURGE_MOVING);
-    enum vv_status status =
-        vv_purge_move(step->store, step->class, &step->row, state, number, &moved, step->error);
+    enum vv_status status = vv_purge_move(step->store, step->class, &step->row, state, step->number,
+                                          &moved, step->error);
     step->more = moved;
     if (moved) {
         vv_schema_class_name(step->store->classes[step->class].retention_ns, class);
@@ -112,7 +111,7 @@ static int64_t seen_for_ns(struct step *step)
 static bool is_due(struct step *step)
 {
     const struct vv_purge_row *row = &step->row;
-    bool has_rested = seen_for_ns(step) >= rest_ns(step->store) || row->number == 0;
+    bool has_rested = seen_for_ns(step) >= vv_purge_rest_ns(step->store) || row->number == 0;
     bool is_asked = row->asked_ms >= row->since_ms;
     int64_t every_ms = step->store->purge_every_ns / VV_MILLISECOND;
     return has_rested && (is_asked || wall_ms(step->store) >= row->since_ms + every_ms);
@@ -131,6 +130,20 @@ static enum vv_status check_nodes(struct step *step)
     return status;
 }
 
+/* Above that of any shard: where the row was lost, or restored from long ago, they tell which table
+ * is written. */
+static enum vv_status choose_number(struct step *step)
+{
+    int64_t numbers[VV_CASSANDRA_SHARDS];
+    int64_t retention_ns = step->store->classes[step->class].retention_ns;
+    enum vv_status status = vv_shared_read_purges(step->store, retention_ns, numbers, step->error);
+    for (uint32_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        step->number = numbers[i] > step->number ? numbers[i] : step->number;
+    }
+    step->number += status == VV_OK;
+    return status;
+}
+
 static enum vv_status begin(struct step *step)
 {
     struct vv_cassandra *store = step->store;
@@ -146,6 +159,7 @@ static enum vv_status begin(struct step *step)
     }
     enum vv_status status = vv_purge_check_partitioner(store, step->error);
     status = status == VV_OK ? check_nodes(step) : status;
+    status = status == VV_OK ? choose_number(step) : status;
     return status == VV_OK ? move(step, VV_PURGE_MOVING) : status;
 }
 
@@ -156,16 +170,23 @@ static enum vv_status move_shards(struct step *step)
     struct vv_cassandra *store = step->store;
     int64_t retention_ns = store->classes[step->class].retention_ns;
     bool shards[VV_CASSANDRA_SHARDS];
+    int64_t numbers[VV_CASSANDRA_SHARDS];
     enum vv_status status = check_nodes(step); /* once more: some may have started since */
     if (status != VV_OK) {
         return status;
     }
-    status = vv_shared_unmoved(store, retention_ns, step->row.number, shards, step->error);
+    status = vv_shared_read_purges(store, retention_ns, numbers, step->error);
     bool all = true;
     bool some = false;
     for (uint32_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
-        all &= !shards[i];
-        shards[i] = shards[i] && owns(store, i);
+        if (numbers[i] > step->row.number) {
+            return vv_error_set(step->error, VV_INVALID,
+                                "a shard is in purge %lld, which has not begun: is the table "
+                                "`purges` an older one?",
+                                (long long)numbers[i]);
+        }
+        all &= numbers[i] == step->row.number;
+        shards[i] = numbers[i] < step->row.number && owns(store, i);
         some |= shards[i];
     }
     if (status == VV_OK && all) {
@@ -303,7 +324,7 @@ static enum vv_status wait_and_drop(struct step *step)
 static enum vv_status drop_again(struct step *step)
 {
     struct vv_cassandra *store = step->store;
-    bool is_over = seen_for_ns(step) >= rest_ns(store);
+    bool is_over = seen_for_ns(step) >= vv_purge_rest_ns(store);
     return owns(store, 0) && (step->row.node == store->shared.node || is_over) ? drop(step) : VV_OK;
 }
 
@@ -311,6 +332,7 @@ static enum vv_status drop_again(struct step *step)
 
 static enum vv_status take_step(struct step *step)
 {
+    step->number = step->row.number;
     switch (step->row.state) {
     case VV_PURGE_IDLE:
         return begin(step);

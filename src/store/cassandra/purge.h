@@ -172,6 +172,8 @@ VV_MUST_CHECK enum vv_status vv_shared_purges(struct vv_store *base,
                                               size_t *n_out, struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_shared_ask_purge(struct vv_store *base, struct vv_error *error);
 
+/* Until no statement of somebody who was held up can be on its way any more. */
+int64_t vv_purge_rest_ns(const struct vv_cassandra *store);
 /* How long readers and writers may be behind, and then some. */
 int64_t vv_purge_wait_ns(const struct vv_cassandra *store);
 

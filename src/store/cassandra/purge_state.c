@@ -220,13 +220,12 @@ static enum vv_status put(struct vv_cassandra *store, struct vvcql_statement *ta
     return status;
 }
 
-/* Behind the state that it is to end, whatever this node's clock says. */
+/* Of the state that it is to end, whatever this node's clock says: each asks for one. */
 enum vv_status vv_purge_put_asked(struct vv_cassandra *store, size_t class,
                                   const struct vv_purge_row *row, struct vv_error *error)
 {
-    int64_t now_ms = store->clock->wall_ns(store->clock) / VV_MILLISECOND;
     struct vvcql_statement *statement = vvcql_statement_prepared(store->purge.statements.ask_class);
-    vvcql_add_timestamp(statement, now_ms > row->since_ms ? now_ms : row->since_ms);
+    vvcql_add_timestamp(statement, row->since_ms);
     add_key(store, statement, class, PART_OF_CLASS);
     return put(store, statement, error);
 }
@@ -270,13 +269,16 @@ enum vv_status vv_purge_put_range(struct vv_cassandra *store, size_t class, int6
 
 /* ---- nodes ---- */
 
+/* Until it has been silent for long: one that pauses goes on as it was. */
 static bool is_alive(struct vv_cassandra *store, uint32_t number)
 {
     const struct vv_region_view *view = &store->views[0];
+    int64_t now = store->clock->monotonic_ns(store->clock);
     bool is_gone = false;
     pthread_mutex_lock(&store->shared.lock);
     for (size_t i = 0; i < view->n_nodes; i++) {
-        is_gone |= view->nodes[i].node == number && vv_shared_is_gone(store, &view->nodes[i]);
+        is_gone |= view->nodes[i].node == number &&
+                   now - view->nodes[i].heard_ns > vv_purge_rest_ns(store);
     }
     pthread_mutex_unlock(&store->shared.lock);
     return !is_gone;

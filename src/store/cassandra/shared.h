@@ -236,11 +236,10 @@ VV_MUST_CHECK enum vv_status vv_shared_check_passes(struct vv_cassandra *store,
                                                     bool current_out[VV_CASSANDRA_SHARDS],
                                                     struct vv_error *error);
 
-/* Which shards the purge of a class with this number has not moved yet. */
-VV_MUST_CHECK enum vv_status vv_shared_unmoved(struct vv_cassandra *store, int64_t retention_ns,
-                                               int64_t number,
-                                               bool unmoved_out[VV_CASSANDRA_SHARDS],
-                                               struct vv_error *error);
+/* The newest purge of a class that has moved each shard. */
+VV_MUST_CHECK enum vv_status vv_shared_read_purges(struct vv_cassandra *store, int64_t retention_ns,
+                                                   int64_t numbers_out[VV_CASSANDRA_SHARDS],
+                                                   struct vv_error *error);
 /* Moves these shards, whose stamps were just looked at, to that number: their next passes write
  * into the table that it fills. Those that others have moved meanwhile stay as they are. */
 VV_MUST_CHECK enum vv_status vv_shared_move_purge(struct vv_cassandra *store,

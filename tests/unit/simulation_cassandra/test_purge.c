@@ -477,6 +477,25 @@ static void a_purge_ends_though_a_tenant_changes_its_class_meanwhile(void **stat
     end();
 }
 
+/* Shards tell which table is written, whatever became of the rows of purges. */
+static void what_lives_is_not_truncated_though_the_rows_of_purges_are_lost(void **state)
+{
+    (void)state;
+    fill(1);
+    purge_until(1, 0);
+    struct vvcql_session *session = open_session();
+    vvcql_result_destroy(ask_cassandra(
+        session, "DELETE FROM varve.purges WHERE region = 'default' AND class = '" CLASS "'"));
+    vvcql_session_close(session);
+    ask_for_purge(&nodes[0]);
+    purge_until(2, 0);
+    assert_int_equal(count_rows("blocks_" CLASS "_2"), 0);
+    assert_true(count_rows("blocks_" CLASS) > 0);
+    wait_for_runs();
+    assert_all_points("purged again", 2);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +506,7 @@ int main(void)
         cmocka_unit_test(a_block_that_is_copied_part_by_part_is_answered_whole),
         cmocka_unit_test(what_is_kept_for_longer_is_found_when_its_first_retention_is_over),
         cmocka_unit_test(a_purge_ends_though_a_tenant_changes_its_class_meanwhile),
+        cmocka_unit_test(what_lives_is_not_truncated_though_the_rows_of_purges_are_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
