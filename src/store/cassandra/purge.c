@@ -15,7 +15,7 @@
 #define LOOK_LEADS_NTH 16 /* a purge is looked at so often in a lead */
 /* Who was held up for longer between its turn and truncating leaves it. */
 #define TURN_NS      (30 * VV_SECOND)
-#define COPY_NS      VV_SECOND /* then flushes and beats have theirs */
+#define COPY_NS      (200 * VV_MILLISECOND) /* then flushes and beats have theirs */
 #define LOG_AGAIN_NS (10 * VV_MINUTE)
 
 static int64_t monotonic(const struct vv_cassandra *store)
@@ -214,7 +214,7 @@ static enum vv_status copy_range(struct step *step, uint32_t number, struct vv_p
     }
     enum vv_status status = vv_purge_copy(store, range, turn, &done, step->error);
     if (status == VV_OK && done) {
-        status = vv_purge_put_range(store, step->class, step->row.number, number, step->error);
+        status = vv_purge_put_range(store, step->class, &step->row, number, step->error);
     }
     if (done || status != VV_OK) { /* what has failed begins anew */
         vv_purge_range_end(range);

@@ -59,8 +59,7 @@ struct vv_purge_row {
 #define VV_PURGE_RANGES 256
 
 struct vv_purge_statements {
-    const struct vvcql_prepared *read_class, *make_class, *move_class, *ask_class, *read_ranges,
-        *put_range;
+    const struct vvcql_prepared *read_class, *move_class, *ask_class, *read_ranges, *put_range;
 };
 
 /* Of a class's table of blocks (0, 1) or of late points (2, 3). */
@@ -86,7 +85,7 @@ VV_MUST_CHECK enum vv_status vv_purge_read_ranges(struct vv_cassandra *store, si
                                                   int64_t number, bool done_out[VV_PURGE_RANGES],
                                                   struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_purge_put_range(struct vv_cassandra *store, size_t class,
-                                                int64_t number, uint32_t range,
+                                                const struct vv_purge_row *row, uint32_t range,
                                                 struct vv_error *error);
 /* How many tables of blocks this node reads. */
 int32_t vv_purge_tables(const struct vv_cassandra *store);

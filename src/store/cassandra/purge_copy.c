@@ -45,7 +45,7 @@ static bool prepare_table(struct vv_cassandra *store, const char *name, struct v
                                      name),
         .read_rows = vv_cassandra_prepare(store,
                                           "SELECT measurement, span, seal, part, parts, metrics, "
-                                          "data FROM @ WHERE " VV_PARTITION_IS,
+                                          "data, TTL(data) FROM @ WHERE " VV_PARTITION_IS,
                                           name),
         .read_seals = vv_cassandra_prepare(
             store, "SELECT measurement, span, seal, part FROM @ WHERE " VV_PARTITION_IS, name),
@@ -195,6 +195,7 @@ static enum vv_status put_row(const struct pages *pages, const struct vvcql_prep
     int64_t seal;
     int64_t part;
     int32_t parts;
+    int32_t ttl; /* of what was written before its table was purged: all parts end together */
     struct vvcql_bytes metrics = {0};
     struct vvcql_bytes data = {0};
     if (!vvcql_get_bigint(row, 1, &span_ms) || !vvcql_get_bigint(row, 2, &seal) ||
@@ -216,7 +217,7 @@ static enum vv_status put_row(const struct pages *pages, const struct vvcql_prep
     }
     vvcql_add_bytes(statement, metrics.size > 0 ? metrics.data : (const uint8_t *)"", metrics.size);
     vvcql_add_bytes(statement, data.size > 0 ? data.data : (const uint8_t *)"", data.size);
-    vvcql_add_int(statement, 0);
+    vvcql_add_int(statement, vvcql_get_int(row, 7, &ttl) ? ttl : 0);
     vvcql_add_bigint(statement, seal);
     vvcql_set_idempotent(statement, true);
     *bytes += data.size + metrics.size;

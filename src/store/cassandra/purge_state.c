@@ -66,11 +66,6 @@ bool vv_purge_prepare(struct vv_cassandra *store)
                                            "WRITETIME(state) FROM @ "
                                            "WHERE region = ? AND class = ? AND part = ?",
                                            "purges"),
-        .make_class = vv_cassandra_prepare(store,
-                                           "INSERT INTO @ (region, class, part, number, state, "
-                                           "since, node) VALUES (?, ?, ?, ?, ?, ?, ?) "
-                                           "IF NOT EXISTS",
-                                           "purges"),
         .move_class = vv_cassandra_prepare(store,
                                            "UPDATE @ SET number = ?, state = ?, since = ?, "
                                            "node = ? WHERE region = ? AND class = ? AND part = ? "
@@ -89,8 +84,8 @@ bool vv_purge_prepare(struct vv_cassandra *store)
                                           "VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ?",
                                           "purges"),
     };
-    return statements->read_class && statements->make_class && statements->move_class &&
-           statements->ask_class && statements->read_ranges && statements->put_range;
+    return statements->read_class && statements->move_class && statements->ask_class &&
+           statements->read_ranges && statements->put_range;
 }
 
 static void add_key(const struct vv_cassandra *store, struct vvcql_statement *statement,
@@ -149,19 +144,6 @@ enum vv_status vv_purge_read(struct vv_cassandra *store, struct vv_purge_row *ro
     return status;
 }
 
-static struct vvcql_statement *make_statement(const struct vv_cassandra *store, size_t class,
-                                              const struct vv_purge_row *wanted)
-{
-    struct vvcql_statement *statement =
-        vvcql_statement_prepared(store->purge.statements.make_class);
-    add_key(store, statement, class, PART_OF_CLASS);
-    vvcql_add_bigint(statement, wanted->number);
-    vvcql_add_int(statement, (int32_t)wanted->state);
-    vvcql_add_timestamp(statement, wanted->since_ms);
-    vvcql_add_int(statement, (int32_t)wanted->node);
-    return statement;
-}
-
 static struct vvcql_statement *move_statement(const struct vv_cassandra *store, size_t class,
                                               const struct vv_purge_row *row,
                                               const struct vv_purge_row *wanted)
@@ -173,9 +155,15 @@ static struct vvcql_statement *move_statement(const struct vv_cassandra *store, 
     vvcql_add_timestamp(statement, wanted->since_ms);
     vvcql_add_int(statement, (int32_t)wanted->node);
     add_key(store, statement, class, PART_OF_CLASS);
-    vvcql_add_bigint(statement, row->number);
-    vvcql_add_int(statement, (int32_t)row->state);
-    vvcql_add_timestamp(statement, row->since_ms);
+    if (row->exists) {
+        vvcql_add_bigint(statement, row->number);
+        vvcql_add_int(statement, (int32_t)row->state);
+        vvcql_add_timestamp(statement, row->since_ms);
+    } else { /* where there is nothing, all is null */
+        vvcql_add_null(statement);
+        vvcql_add_null(statement);
+        vvcql_add_null(statement);
+    }
     return statement;
 }
 
@@ -191,8 +179,7 @@ enum vv_status vv_purge_move(struct vv_cassandra *store, size_t class, struct vv
     wanted.node = store->shared.node;
     /* It tells one turn from the next of the same state. */
     wanted.since_ms = now_ms > row->since_ms ? now_ms : row->since_ms + 1;
-    struct vvcql_statement *statement = row->exists ? move_statement(store, class, row, &wanted)
-                                                    : make_statement(store, class, &wanted);
+    struct vvcql_statement *statement = move_statement(store, class, row, &wanted);
     struct vvcql_result *result;
     *moved_out = false;
     vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
@@ -255,15 +242,17 @@ enum vv_status vv_purge_read_ranges(struct vv_cassandra *store, size_t class, in
     return status;
 }
 
-/* With the purge's number as timestamp: a later one wins, whoever's clock is wrong. */
-enum vv_status vv_purge_put_range(struct vv_cassandra *store, size_t class, int64_t number,
-                                  uint32_t range, struct vv_error *error)
+/* With the time that Cassandra has given to the state as timestamp: what a later purge says wins,
+ * whoever's clock is wrong. */
+enum vv_status vv_purge_put_range(struct vv_cassandra *store, size_t class,
+                                  const struct vv_purge_row *row, uint32_t range,
+                                  struct vv_error *error)
 {
     struct vvcql_statement *statement = vvcql_statement_prepared(store->purge.statements.put_range);
     add_key(store, statement, class, (int32_t)range);
-    vvcql_add_bigint(statement, number);
+    vvcql_add_bigint(statement, row->number);
     vvcql_add_int(statement, (int32_t)store->shared.node);
-    vvcql_add_bigint(statement, number);
+    vvcql_add_bigint(statement, row->set_us);
     return put(store, statement, error);
 }
 
