@@ -123,8 +123,10 @@ static enum vv_status check_nodes(struct step *step)
     enum vv_status status = vv_purge_check_nodes(step->store, &node, step->error);
     if (status == VV_OK && node != 0) {
         return vv_error_set(step->error, VV_INVALID,
-                            "node %u reads other tables than this one: cassandra.purge_every and "
-                            "cassandra.classes must be the same on all nodes",
+                            "node %u reads other tables than this one, or for longer: "
+                            "cassandra.classes, query.time_max, cassandra.request_timeout and "
+                            "fleet.poll must be the same on all nodes, and cassandra.purge_every "
+                            "be set",
                             node);
     }
     return status;
@@ -314,10 +316,35 @@ static enum vv_status drop(struct step *step)
     return status;
 }
 
+/* All shards are in this purge still, and all nodes read what it fills: also after a restore of
+ * some tables. */
+static enum vv_status check_all(struct step *step)
+{
+    int64_t numbers[VV_CASSANDRA_SHARDS];
+    int64_t retention_ns = step->store->classes[step->class].retention_ns;
+    enum vv_status status = check_nodes(step);
+    if (status == VV_OK) {
+        status = vv_shared_read_purges(step->store, retention_ns, numbers, step->error);
+    }
+    for (uint32_t i = 0; i < VV_CASSANDRA_SHARDS && status == VV_OK; i++) {
+        if (numbers[i] != step->row.number) {
+            status = vv_error_set(step->error, VV_INVALID,
+                                  "a shard is in purge %lld, not in %lld: are `seals` and "
+                                  "`purges` of the same time?",
+                                  (long long)numbers[i], (long long)step->row.number);
+        }
+    }
+    return status;
+}
+
 static enum vv_status wait_and_drop(struct step *step)
 {
     bool is_over = seen_for_ns(step) >= vv_purge_wait_ns(step->store);
-    return owns(step->store, 0) && is_over ? drop(step) : VV_OK;
+    if (!owns(step->store, 0) || !is_over) {
+        return VV_OK;
+    }
+    enum vv_status status = check_all(step);
+    return status == VV_OK ? drop(step) : status;
 }
 
 /* Its own turn is taken anew, another node's when that is over for long. */
@@ -325,7 +352,11 @@ static enum vv_status drop_again(struct step *step)
 {
     struct vv_cassandra *store = step->store;
     bool is_over = seen_for_ns(step) >= vv_purge_rest_ns(store);
-    return owns(store, 0) && (step->row.node == store->shared.node || is_over) ? drop(step) : VV_OK;
+    if (!owns(store, 0) || (step->row.node != store->shared.node && !is_over)) {
+        return VV_OK;
+    }
+    enum vv_status status = check_all(step);
+    return status == VV_OK ? drop(step) : status;
 }
 
 /* ---- all classes ---- */
@@ -348,6 +379,18 @@ static enum vv_status take_step(struct step *step)
     return vv_error_set(step->error, VV_NEWER, "a purge is in a state that is not known here");
 }
 
+/* That has been at rest for longest, so that none comes never. */
+static size_t oldest(const struct vv_purge_row *rows, const bool *had_its_turn, size_t n)
+{
+    size_t found = n;
+    for (size_t i = 0; i < n; i++) {
+        if (!had_its_turn[i] && (found == n || rows[i].since_ms < rows[found].since_ms)) {
+            found = i;
+        }
+    }
+    return found;
+}
+
 /* The one that is under way, or else those that may begin, one after the other. */
 static enum vv_status go_on(struct step *step)
 {
@@ -363,9 +406,11 @@ static enum vv_status go_on(struct step *step)
             status = take_step(step);
         }
     }
+    bool had_its_turn[VV_CASSANDRA_CLASSES_MAX + 1] = {false};
     for (size_t i = 0; i < store->n_classes && status == VV_OK && !is_under_way; i++) {
-        step->class = i;
-        step->row = rows[i];
+        step->class = oldest(rows, had_its_turn, store->n_classes);
+        step->row = rows[step->class];
+        had_its_turn[step->class] = true;
         status = take_step(step);
         is_under_way = step->row.state != VV_PURGE_IDLE;
     }

@@ -87,9 +87,9 @@ VV_MUST_CHECK enum vv_status vv_purge_read_ranges(struct vv_cassandra *store, si
 VV_MUST_CHECK enum vv_status vv_purge_put_range(struct vv_cassandra *store, size_t class,
                                                 const struct vv_purge_row *row, uint32_t range,
                                                 struct vv_error *error);
-/* How many tables of blocks this node reads. */
+/* A number that is the same where nodes read the same tables, for as long. */
 int32_t vv_purge_tables(const struct vv_cassandra *store);
-/* Whether all nodes that live read as many; the first that does not otherwise. */
+/* Whether all nodes that live have the same; the first that does not otherwise. */
 VV_MUST_CHECK enum vv_status vv_purge_check_nodes(struct vv_cassandra *store, uint32_t *node_out,
                                                   struct vv_error *error);
 /* VV_INVALID where tokens are not those of Murmur3. */

@@ -258,12 +258,16 @@ enum vv_status vv_purge_put_range(struct vv_cassandra *store, size_t class,
 
 /* ---- nodes ---- */
 
-/* Until it has been silent for long: one that pauses goes on as it was. */
-static bool is_alive(struct vv_cassandra *store, uint32_t number)
+/* Until it has been silent for a day: one that pauses goes on as it was. One that has never had a
+ * beat has just joined, or never will. */
+static bool is_alive(struct vv_cassandra *store, uint32_t number, int64_t beat_us)
 {
     const struct vv_region_view *view = &store->views[0];
     int64_t now = store->clock->monotonic_ns(store->clock);
     bool is_gone = false;
+    if (beat_us > 0) {
+        return beat_us > (store->clock->wall_ns(store->clock) - VV_DAY) / 1000;
+    }
     pthread_mutex_lock(&store->shared.lock);
     for (size_t i = 0; i < view->n_nodes; i++) {
         is_gone |= view->nodes[i].node == number &&
@@ -273,9 +277,23 @@ static bool is_alive(struct vv_cassandra *store, uint32_t number)
     return !is_gone;
 }
 
+/* FNV-1a, as http://www.isthe.com/chongo/tech/comp/fnv/ has it. */
+static uint32_t hash_with(uint32_t hash, int64_t value)
+{
+    for (int i = 0; i < 8; i++) {
+        hash = (hash ^ (uint32_t)(value >> 8 * i & 0xff)) * 16777619U;
+    }
+    return hash;
+}
+
 int32_t vv_purge_tables(const struct vv_cassandra *store)
 {
-    return (int32_t)(vv_cassandra_tables(store) * store->n_classes);
+    uint32_t hash = hash_with(2166136261U, vv_cassandra_tables(store));
+    hash = hash_with(hash, store->lead_ns);
+    for (size_t i = 0; i < store->n_classes; i++) {
+        hash = hash_with(hash, store->classes[i].retention_ns);
+    }
+    return (int32_t)(hash & INT32_MAX);
 }
 
 enum vv_status vv_purge_check_nodes(struct vv_cassandra *store, uint32_t *node_out,
@@ -290,9 +308,11 @@ enum vv_status vv_purge_check_nodes(struct vv_cassandra *store, uint32_t *node_o
     while (status == VV_OK && *node_out == 0 && vvcql_next_row(result)) {
         int32_t node = 0;
         int32_t tables = 0;
+        int64_t beat_us = 0;
         (void)vvcql_get_int(result, 0, &node);
+        (void)vvcql_get_bigint(result, 2, &beat_us);
         (void)vvcql_get_int(result, 6, &tables);
-        *node_out = tables != vv_purge_tables(store) && is_alive(store, (uint32_t)node)
+        *node_out = tables != vv_purge_tables(store) && is_alive(store, (uint32_t)node, beat_us)
                         ? (uint32_t)node
                         : 0;
     }

@@ -182,7 +182,7 @@ static const struct vv_schema_column nodes[] = {
     REGULAR("slot", "bigint", "of its newest changes"),
     REGULAR("partial", "int",
             "1: it could not take all that others told, and leaves sealing to them"),
-    REGULAR("tables", "int", "of blocks that it reads: 2 for each class where they are purged"),
+    REGULAR("tables", "int", "a hash: same where nodes read the same tables, for as long"),
 };
 
 static const struct vv_schema_column versions[] = {
