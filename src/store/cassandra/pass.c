@@ -398,7 +398,7 @@ enum vv_status vv_shared_move_purge(struct vv_cassandra *store,
 {
     uint8_t list[VV_CASSANDRA_SHARDS];
     size_t n = list_shards(shards, list);
-    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS];
+    struct vvcql_statement *statements[VV_CASSANDRA_SHARDS] = {NULL};
     struct vvcql_result *results[VV_CASSANDRA_SHARDS];
     enum vv_status statuses[VV_CASSANDRA_SHARDS];
     enum vv_status status = VV_OK;
