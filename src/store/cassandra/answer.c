@@ -205,6 +205,7 @@ enum vv_status vv_cassandra_begin_read(struct vv_store *base, const struct vv_st
     struct vv_cassandra *store = vv_cassandra_of(base);
     struct vv_store_answer *answer = calloc(1, sizeof *answer);
     enum vv_status status = vv_cassandra_see_own(store, error);
+    status = status == VV_OK ? vv_purge_check_read(store, error) : status;
     if (!answer || status != VV_OK) {
         free(answer);
         return status != VV_OK ? vv_cassandra_put_off(status)

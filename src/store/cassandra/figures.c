@@ -77,5 +77,11 @@ void vv_cassandra_write_metrics(struct vv_store *base, struct vv_buffer *out)
         line(out, "purge_bytes_total", "counter", "Bytes copied.", atomic_load(&purge->bytes));
         line(out, "purge_truncated_total", "counter", "Tables truncated.",
              atomic_load(&purge->tables));
+        line(out, "purge_state_since_seconds", "gauge",
+             "Unix time since which a purge under way is in its state; 0: none is.",
+             (uint64_t)(atomic_load(&purge->since_ms) / 1000));
+        line(out, "purge_ended_seconds", "gauge",
+             "Unix time when this node last ended a purge; 0: not since its start.",
+             (uint64_t)(atomic_load(&purge->last_end_ns) / VV_SECOND));
     }
 }

@@ -17,6 +17,8 @@
 #define TURN_NS      (30 * VV_SECOND)
 #define COPY_NS      (200 * VV_MILLISECOND) /* then flushes and beats have theirs */
 #define LOG_AGAIN_NS (10 * VV_MINUTE)
+/* No purge begins before a node that reads other tables has been away for a day. */
+#define LOOK_NS_MAX (12 * VV_HOUR)
 
 static int64_t monotonic(const struct vv_cassandra *store)
 {
@@ -398,6 +400,13 @@ static enum vv_status go_on(struct step *step)
     struct vv_purge_row rows[VV_CASSANDRA_CLASSES_MAX + 1];
     enum vv_status status = vv_purge_read(store, rows, step->error);
     bool is_under_way = false;
+    int64_t since_ms = 0;
+    for (size_t i = 0; i < store->n_classes && status == VV_OK; i++) {
+        since_ms = rows[i].state != VV_PURGE_IDLE ? rows[i].since_ms : since_ms;
+    }
+    if (status == VV_OK) {
+        atomic_store(&store->purge.figures.since_ms, since_ms);
+    }
     for (size_t i = 0; i < store->n_classes && status == VV_OK && !is_under_way; i++) {
         if (rows[i].state != VV_PURGE_IDLE) {
             is_under_way = true;
@@ -431,13 +440,61 @@ static void note(struct vv_cassandra *store, enum vv_status status, const struct
     }
 }
 
+/* ---- of a node that does not purge ---- */
+
+void vv_purge_note_look(struct vv_cassandra *store)
+{
+    int64_t now = monotonic(store);
+    atomic_store(&store->purge.looked_ns, store->purges ? 0 : now > 0 ? now : 1);
+}
+
+/* The others may have begun to purge while it was away. */
+static enum vv_status look_at_others(struct vv_cassandra *store, struct vv_error *error)
+{
+    struct vv_purge_row rows[VV_CASSANDRA_CLASSES_MAX + 1];
+    bool purged = false;
+    enum vv_status status = vv_purge_read(store, rows, error);
+    for (size_t i = 0; i < store->n_classes && status == VV_OK; i++) {
+        purged |= rows[i].number > 0;
+    }
+    if (status == VV_OK) {
+        vv_purge_note_look(store);
+    }
+    if (purged && !atomic_exchange(&store->purge.is_elsewhere, true)) {
+        vv_log(VV_LOG_ERROR, "purged_elsewhere",
+               "message=\"other nodes purge by copying: set cassandra.purge_every as there, and "
+               "start this one again; until then it answers no questions\"");
+    }
+    return status;
+}
+
+enum vv_status vv_purge_check_read(struct vv_cassandra *store, struct vv_error *error)
+{
+    int64_t looked_ns = atomic_load(&store->purge.looked_ns);
+    bool is_old = looked_ns != 0 && monotonic(store) - looked_ns > LOOK_NS_MAX;
+    enum vv_status status = is_old ? look_at_others(store, error) : VV_OK;
+    if (status == VV_OK && atomic_load(&store->purge.is_elsewhere)) {
+        return vv_error_set(error, VV_IO,
+                            "other nodes purge by copying, into tables that this one does not "
+                            "read: set cassandra.purge_every as there, and start it again");
+    }
+    return status;
+}
+
+/* ---- a turn ---- */
+
 void vv_purge_go_on(struct vv_cassandra *store, int64_t now_ns, uint64_t work_bytes, bool *more_out)
 {
     struct vv_error error = {0};
     struct step step = {
         .store = store, .now_ns = now_ns, .work_bytes = work_bytes, .error = &error};
     *more_out = false;
-    if (!store->purges || !store->has_joined || monotonic(store) < store->purge.look_at_ns) {
+    if (!store->has_joined || monotonic(store) < store->purge.look_at_ns) {
+        return;
+    }
+    if (!store->purges) { /* what fails is tried again, by whoever reads in the end */
+        store->purge.look_at_ns = monotonic(store) + store->lead_ns;
+        (void)look_at_others(store, &error);
         return;
     }
     if (!store->purge.seen) {

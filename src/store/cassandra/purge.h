@@ -95,7 +95,7 @@ VV_MUST_CHECK enum vv_status vv_purge_check_nodes(struct vv_cassandra *store, ui
 /* VV_INVALID where tokens are not those of Murmur3. */
 VV_MUST_CHECK enum vv_status vv_purge_check_partitioner(struct vv_cassandra *store,
                                                         struct vv_error *error);
-/* join(): says how many tables this node reads, and then that nothing is purged that it would not
+/* join(): says which tables this node reads, and then that nothing is purged that it would not
  * read. VV_INVALID. */
 VV_MUST_CHECK enum vv_status vv_purge_join(struct vv_cassandra *store, struct vv_error *error);
 
@@ -116,6 +116,7 @@ struct vv_purge_figures {
     _Atomic uint64_t left;       /* … that were not, since they are over */
     _Atomic uint64_t bytes;      /* copied, as Cassandra gives them */
     _Atomic uint64_t tables;     /* truncated */
+    _Atomic int64_t since_ms;    /* wall time: when what is under way came to its state; or 0 */
     _Atomic int64_t last_end_ns; /* wall time: the last purge that this node has ended */
 };
 
@@ -155,6 +156,9 @@ struct vv_purge {
     struct vv_purge_seen *seen; /* by class */
     int64_t log_at_ns;          /* monotonic: when a failure is logged again */
     struct vv_purge_figures figures;
+    /* Of a node that does not purge, and reads one table of a class only: */
+    _Atomic bool is_elsewhere; /* the others purge by now */
+    _Atomic int64_t looked_ns; /* monotonic: when it saw the rows of `purges`; 0: it need not */
 };
 
 void vv_purge_deinit(struct vv_cassandra *store);
@@ -163,6 +167,12 @@ void vv_purge_deinit(struct vv_cassandra *store);
 void vv_purge_go_on(struct vv_cassandra *store, int64_t now_ns, uint64_t work_bytes,
                     bool *more_out);
 
+/* Notes that a node that does not purge has seen that others do not, either. */
+void vv_purge_note_look(struct vv_cassandra *store);
+/* Fails where what is asked for may be in tables that this node does not read. Any thread. VV_IO.
+ */
+VV_MUST_CHECK enum vv_status vv_purge_check_read(struct vv_cassandra *store,
+                                                 struct vv_error *error);
 /* Whether a read that began then may have seen tables of different times. Any thread. */
 bool vv_purge_is_too_long(const struct vv_cassandra *store, int64_t read_since_ns);
 /* vv_shared_ops.purges and ask_purge. */

@@ -363,5 +363,6 @@ enum vv_status vv_purge_join(struct vv_cassandra *store, struct vv_error *error)
                                   store->keyspace);
         }
     }
+    vv_purge_note_look(store);
     return status;
 }

@@ -497,9 +497,46 @@ static void what_lives_is_not_truncated_though_the_rows_of_purges_are_lost(void 
     end();
 }
 
+/* A node that was away for so long that the others purge without it, and was not restarted. */
+static void a_node_that_reads_too_few_tables_says_so(void **state)
+{
+    (void)state;
+    struct vv_error error = {0};
+    int64_t set = 10 * VV_DAY;
+    begin(1, 0);
+    purge_every_ns = 0;
+    (void)make_node(1);
+    purge_every_ns = set;
+    (void)make_node(0);
+    write_at(&nodes[0], now_ns());
+    work_all();
+    keep_for(&nodes[0], KEPT);
+    write_days(&nodes[0], 3);
+    ask_for_purge(&nodes[0]);
+    for (int i = 0; i < 50; i++) {
+        purge_for_a_while();
+    }
+    assert_int_equal(look_at_purge().number, 0); /* it lives: none begins */
+    long long points = count_points(&nodes[0]);
+    assert_true(points >= 3);
+    assert_int_equal(count_points(&nodes[1]), points);
+    nodes[1].is_killed = true; /* it does nothing, but has not ended */
+    advance(VV_DAY + VV_HOUR);
+    ask_for_purge(&nodes[0]);
+    purge_until(1, 0);
+    struct vv_store *store = nodes[1].rig.engine->store;
+    const struct vv_store_read read = {.span_from = 0, .span_to = VV_DAY};
+    struct vv_store_answer *answer;
+    assert_int_equal(store->ops->begin_read(store, &read, &answer, &error), VV_OVERLOAD);
+    assert_non_null(strstr(error.message, "cassandra.purge_every"));
+    assert_int_equal(count_points(&nodes[0]), points);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_reads_too_few_tables_says_so),
         cmocka_unit_test(what_lives_is_copied_and_what_is_over_is_gone),
         cmocka_unit_test(all_is_there_wherever_a_node_dies_in_a_purge),
         cmocka_unit_test(a_seal_that_was_held_up_by_a_whole_purge_loses_nothing),
