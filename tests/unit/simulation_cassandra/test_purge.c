@@ -306,9 +306,9 @@ static bool pause_sealing(size_t number, int requests, int32_t until)
 static void pause_everywhere(int32_t until)
 {
     for (size_t number = 0; number < 2; number++) {
-        int requests = 0;
+        int requests = until; /* other ones for each state */
         while (pause_sealing(number, requests, until)) {
-            requests += 7;
+            requests += 13;
         }
         assert_true(requests > 100);
     }
