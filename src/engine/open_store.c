@@ -82,6 +82,7 @@ static enum vv_status open_cassandra(struct vv_engine *engine, struct vv_store *
         .fold_ns = settings->late_fold_every_ns,
         .purge_every_ns = settings->cassandra_purge_every_ns,
         .lead_ns = vv_settings_lead_ns(settings),
+        .gone_ns = settings->fleet_gone_ns,
         .requests_max = (uint32_t)settings->cassandra_requests_max,
         .bytes_max = (size_t)settings->cassandra_bytes_max,
         .parked_max = (uint64_t)settings->cassandra_parked_max,

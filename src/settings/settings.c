@@ -141,6 +141,7 @@ enum vv_status vv_settings_check(const struct vv_settings *settings, struct vv_e
          settings->line_bytes_max},
         {"head.bytes_max", settings->head_bytes_max, 4, "ingest.batch_bytes_max",
          settings->batch_bytes_max},
+        {"fleet.gone_after", settings->fleet_gone_ns, 2, "fleet.beat", settings->fleet_beat_ns},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         if (pairs[i].larger_value / pairs[i].times < pairs[i].smaller_value) {

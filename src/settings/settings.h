@@ -121,6 +121,7 @@ struct vv_settings {
     /* fleet: with a store that several nodes share */
     int64_t fleet_beat_ns; /* fleet.beat */
     int64_t fleet_poll_ns; /* fleet.poll */
+    int64_t fleet_gone_ns; /* fleet.gone_after */
 };
 
 /* All defaults. */

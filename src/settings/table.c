@@ -325,6 +325,10 @@ const struct vv_setting vv_setting_table[] = {
         "fleet.poll", fleet_poll_ns, "1s", 50 * VV_MILLISECOND, VV_MINUTE, NULL,
         "With a store that several nodes share: how often this one learns what the others told "
         "of names, tags and settings"),
+    DURATION(
+        "fleet.gone_after", fleet_gone_ns, "30s", VV_SECOND, VV_HOUR, NULL,
+        "With a store that several nodes share: a node that has not been heard of for so long is "
+        "gone. Answers name it, and others seal what was its to seal. The same on all nodes"),
 };
 
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];

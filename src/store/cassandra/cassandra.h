@@ -169,6 +169,7 @@ struct vv_cassandra {
     struct vv_clock *clock;
     int64_t slack_ns;
     int64_t lead_ns;
+    int64_t gone_ns;   /* others are gone when they are silent for longer */
     int64_t fold_ns;   /* late points wait so long to be sealed, at most */
     char keyspace[64]; /* this region's */
     struct vv_region_view views[VV_REGIONS_MAX]; /* this region's first */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define CLOCK_REACH_US 60000000 /* how far ahead the write clock is kept */
+#define GONE_NS        (30 * VV_SECOND)
 
 /* ---- statements ---- */
 
@@ -345,6 +346,7 @@ static struct vv_cassandra *create(const struct vv_cassandra_options *options,
     store->schema = options->schema;
     store->slack_ns = options->slack_ns;
     store->lead_ns = options->lead_ns;
+    store->gone_ns = options->gone_ns > 0 ? options->gone_ns : GONE_NS;
     store->purge_every_ns = options->purge_every_ns;
     store->purges = options->purge_every_ns > 0;
     store->fold_ns = options->fold_ns;

@@ -64,6 +64,7 @@ struct vv_cassandra_options {
     /* How long it takes, at most, until all nodes know what one has told, and have ended what they
      * did without it: before that no node writes where others might not look. 0: at once. */
     int64_t lead_ns;
+    int64_t gone_ns;        /* a node is gone when it is silent for longer; 0: for 30 s */
     int64_t purge_every_ns; /* blocks are purged by copying so often; 0: they have a TTL */
     int64_t slack_ns;       /* kept longer than must be: for runs not sealed yet */
     int64_t fold_ns;        /* late points that are kept apart wait so long at most */

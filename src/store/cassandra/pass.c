@@ -6,18 +6,23 @@
  * that check reads all that this one has read.
  *
  * The stamp is in µs and of the same remainder as the node's number, so no two nodes have one. With
- * it goes a lease: others leave the shard alone until it ends, or until the node is gone for them.
- * That saves work; clocks that go wrong cost work only.
+ * it goes a lease: others leave the shard alone until it ends, by when a node that is silent is
+ * gone for them. That saves work; clocks that go wrong cost work only.
  */
 #include "store/cassandra/cassandra.h"
 
-#define LEASE_NS  (30 * VV_SECOND)
-#define STEP_US   (VV_STAMP_NODE_MAX + 1) /* stamps of a node are so far apart */
-#define TRIES_MAX 3
+#define LEASE_NS_MAX (30 * VV_SECOND)
+#define STEP_US      (VV_STAMP_NODE_MAX + 1) /* stamps of a node are so far apart */
+#define TRIES_MAX    3
 
 static int64_t wall(const struct vv_cassandra *store)
 {
     return store->clock->wall_ns(store->clock);
+}
+
+static int64_t lease_ns(const struct vv_cassandra *store)
+{
+    return store->gone_ns < LEASE_NS_MAX ? store->gone_ns : LEASE_NS_MAX;
 }
 
 /* ---- questions about several shards at once ---- */
@@ -114,12 +119,12 @@ static int64_t next_seal(const struct vv_cassandra *store, const struct vv_shard
 
 /* With the numbers of purges unless they are NULL: these stay as they are. */
 static struct vvcql_statement *move_statement(const struct vv_cassandra *store, uint8_t number,
-                                              int64_t seal, int64_t lease_ns,
+                                              int64_t seal, int64_t leased_ns,
                                               const struct vv_buffer *purges)
 {
     const struct vv_cassandra_shared *shared = &store->shared;
     const struct vv_shard *shard = &shared->shards[number];
-    int64_t lease_ms = (wall(store) + lease_ns) / VV_MILLISECOND;
+    int64_t lease_ms = (wall(store) + leased_ns) / VV_MILLISECOND;
     struct vvcql_statement *statement =
         vvcql_statement_prepared(shard->exists ? (purges ? shared->move_purge : shared->move_seal)
                                                : (purges ? shared->make_purge : shared->make_seal));
@@ -146,7 +151,7 @@ static struct vvcql_statement *move_statement(const struct vv_cassandra *store, 
 static bool is_leased(struct vv_cassandra *store, struct vv_shard *shard)
 {
     bool is = shard->exists && shard->sealer != store->shared.node &&
-              shard->lease_ns > wall(store) && shard->lease_ns <= wall(store) + 2 * LEASE_NS;
+              shard->lease_ns > wall(store) && shard->lease_ns <= wall(store) + 2 * LEASE_NS_MAX;
     shard->leave_until_ns = is ? shard->lease_ns : 0;
     return is;
 }
@@ -173,7 +178,8 @@ static void move(struct vv_cassandra *store, const uint8_t *shards, size_t n, bo
     int64_t wanted[VV_CASSANDRA_SHARDS];
     for (size_t i = 0; i < n; i++) {
         wanted[i] = next_seal(store, &store->shared.shards[shards[i]]);
-        statements[i] = move_statement(store, shards[i], wanted[i], is_taken ? 0 : LEASE_NS, NULL);
+        statements[i] =
+            move_statement(store, shards[i], wanted[i], is_taken ? 0 : lease_ns(store), NULL);
     }
     (void)!vv_cassandra_ask_each(store, VV_DEAD_BY_TRANSACTION, statements, n, results, statuses,
                                  NULL);

@@ -4,11 +4,9 @@
 
 #include "base/random.h"
 
-#define GONE_NS (30 * VV_SECOND)
-
 bool vv_shared_is_gone(const struct vv_cassandra *store, const struct vv_node_seen *node)
 {
-    return store->clock->monotonic_ns(store->clock) - node->heard_ns > GONE_NS;
+    return store->clock->monotonic_ns(store->clock) - node->heard_ns > store->gone_ns;
 }
 
 /* ---- peers ---- */

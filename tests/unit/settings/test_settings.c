@@ -158,6 +158,7 @@ static void pairs_are_checked(void **state)
         {"journal.bytes_max", "16MiB", "4 times journal.segment_bytes"},
         {"partition.span", "1h", "set both or none"},
         {"head.flush_bytes", "16GiB", "2 times"},
+        {"fleet.gone_after", "3s", "2 times fleet.beat (2s)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct vv_settings settings;

@@ -94,6 +94,19 @@ static void all_is_read_again_when_a_region_comes_back(void **state)
     assert_int_equal(again, 1);
 }
 
+static void who_is_silent_is_gone_after_as_long_as_is_set(void **state)
+{
+    (void)state;
+    assert_int_equal(vv_cassandra_of(two)->gone_ns, 30 * VV_SECOND);
+    vv_cassandra_of(two)->gone_ns = 5 * VV_SECOND;
+    beat(one);
+    assert_string_equal(learn(two), "");
+    wait_ns(4 * VV_SECOND);
+    assert_string_equal(peers_text(two), "1/1");
+    wait_ns(2 * VV_SECOND);
+    assert_string_equal(peers_text(two), "1/1 gone");
+}
+
 static void missing_names_are_looked_for(void **state)
 {
     (void)state;
@@ -192,6 +205,7 @@ int main(void)
         CASE_TWO(what_is_told_is_learnt_with_its_region),
         CASE_TWO(what_comes_late_from_another_region_is_learnt),
         CASE_TWO(all_is_read_again_when_a_region_comes_back),
+        CASE_TWO(who_is_silent_is_gone_after_as_long_as_is_set),
         CASE_TWO(missing_names_are_looked_for),
         CASE_TWO(what_comes_again_is_put_aside_once),
         CASE_TWO(much_is_learnt_in_steps),
