@@ -78,6 +78,8 @@ def main():
 class ClusterTest(VarveTest):
     """One cluster for all tests of a class, as CLUSTER has it; a keyspace for each server."""
 
+    KILLS_HOSTS = False
+
     CLUSTER = {"nodes": 3, "options": SYNCED}
     REPLICATION = "dc1:3"
     STORE = {"cassandra.classes": "30d"}
@@ -85,7 +87,7 @@ class ClusterTest(VarveTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(**cls.CLUSTER)
+        cls.cluster = Cluster(**cls.CLUSTER, quick_schema=True)
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
 
@@ -105,8 +107,15 @@ class ClusterTest(VarveTest):
                 "cassandra.contact_points": ",".join(cls.cluster.contact_points),
                 "cassandra.replication": cls.REPLICATION, **cls.STORE}
 
+    @classmethod
+    def make_tables(cls, settings):
+        """Of a server's keyspace."""
+        apply_schema(settings)
+        if cls.KILLS_HOSTS:
+            cls.cluster.keep_schema()
+
     def server(self, name="server", settings=None, faults=None):
         """As of every test, with a keyspace of its own that has its tables."""
         settings = {**self.store(), **self.SETTINGS, **(settings or {})}
-        apply_schema(settings)
+        self.make_tables(settings)
         return super().server(name, settings, faults)

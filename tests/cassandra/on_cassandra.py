@@ -13,14 +13,12 @@ os.environ["VARVE_E2E_STORE"] = "cassandra"
 # pylint: disable=wrong-import-position # varve_process looks at it when it is imported
 from cassandra_process import Cluster, skip_without_cassandra
 
-# Every data folder makes a keyspace. This node is never killed: its tables may be in memory only.
-QUICK_SCHEMA = ["-Dcassandra.test.flush_local_schema_changes=false"]
 HEAP_MB = 768  # some 20 tables of each of some 50 keyspaces
 
 
 def main():
     skip_without_cassandra()
-    with Cluster(nodes=1, heap_mb=HEAP_MB, java_options=QUICK_SCHEMA) as cluster:
+    with Cluster(nodes=1, heap_mb=HEAP_MB, quick_schema=True) as cluster:
         os.environ["VARVE_CASSANDRA"] = ",".join(cluster.contact_points)
         program = unittest.main(module=None, argv=[sys.argv[0], "-v", *sys.argv[1:]], exit=False)
     return 0 if program.result.wasSuccessful() else 1

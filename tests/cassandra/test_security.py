@@ -4,14 +4,15 @@ serve` and `varve schema` with a message that says what to do."""
 import subprocess
 
 from cassandra_process import ClusterTest, main
-from varve_process import (PATIENCE_S, PROGRAM, SANITIZER_REPORT, VarveTest, apply_schema,
-                           as_arguments, wait_until)
+from varve_process import (PATIENCE_S, PROGRAM, SANITIZER_REPORT, VarveTest, as_arguments,
+                           wait_until)
 
 FAILED, USAGE = 1, 2
 
 
 class Security(ClusterTest):
     CLUSTER = {"nodes": 1, "authentication": True, "tls": "mutual"}
+    KILLS_HOSTS = True
     REPLICATION = "dc1:1"
 
     @classmethod
@@ -20,7 +21,7 @@ class Security(ClusterTest):
         cls.shared = {**cls.store(), "cassandra.user": "cassandra",
                       "cassandra.password": "cassandra", "cassandra.tls": "true",
                       "cassandra.tls_ca": cls.certificate("ca.pem"), **cls.client("client")}
-        apply_schema(cls.shared)
+        cls.make_tables(cls.shared)
 
     @classmethod
     def certificate(cls, name):
@@ -46,7 +47,7 @@ class Security(ClusterTest):
     def own(self):
         """A keyspace for one data folder."""
         settings = {**self.shared, "cassandra.keyspace": self.store()["cassandra.keyspace"]}
-        apply_schema(settings)
+        self.make_tables(settings)
         return {"cassandra.keyspace": settings["cassandra.keyspace"]}
 
     def run_with(self, settings, *command):

@@ -88,7 +88,7 @@ class TestSchema(Program, CassandraTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.one = Cluster(nodes=1)
+        cls.one = Cluster(nodes=1, quick_schema=True)
         cls.addClassCleanup(cls.one.close)
         cls.one.start()
 

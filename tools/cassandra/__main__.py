@@ -50,6 +50,8 @@ def arguments():
                           help="clients must use TLS; mutual: and show a certificate")
         verb.add_argument("--all-compilers", action="store_true",
                           help="Java's usual compilers, for benchmarks: slower start, fast later")
+    run.add_argument("--quick-schema", action="store_true",
+                     help="make tables quickly, for commands that kill no node")
     run.add_argument("command", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -67,7 +69,8 @@ def say(text):
 
 def make_cluster(options):
     return Cluster(options.nodes, options.datacenters, options.heap_mb, options.auth, options.tls,
-                   java_options=["-XX:TieredStopAtLevel=4"] if options.all_compilers else [])
+                   java_options=["-XX:TieredStopAtLevel=4"] if options.all_compilers else [],
+                   quick_schema=getattr(options, "quick_schema", False))
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@
         use(cluster.contact_points)
         cluster.nodes[1].kill()
 """
+import concurrent.futures
+
 import cql
 import fetch
 import processes
@@ -44,6 +46,8 @@ CONFIGURATION = {
     "block_for_peers_timeout_in_secs": 3,  # a node that starts while others are down
 }
 
+QUICK_SCHEMA = ["-Dcassandra.test.flush_local_schema_changes=false"]
+
 PASSWORDS = {
     "authenticator": {"class_name": "PasswordAuthenticator"},
     "authorizer": {"class_name": "CassandraAuthorizer"},
@@ -58,11 +62,13 @@ class Cluster:
     tls             "server": clients must use TLS; "mutual": and show a certificate
     server_certificate  which of certificates.py the nodes show
     options         more content for cassandra.yaml
+    quick_schema    tables are made in a quarter of the time, as what says that they are there is
+                    not written to disk for each; who kills a node calls keep_schema() before
     java_options    later options win, so "-XX:TieredStopAtLevel=4" brings Java's usual compilers
     """
 
     def __init__(self, nodes=3, datacenters=None, heap_mb=384, authentication=False, tls=None,
-                 server_certificate="server", options=None, java_options=()):
+                 server_certificate="server", options=None, java_options=(), quick_schema=False):
         if tls not in (None, "server", "mutual"):
             raise ValueError(f"tls is None, 'server' or 'mutual', not {tls!r}")
         self.datacenters = datacenters or {"dc1": nodes}
@@ -71,7 +77,7 @@ class Cluster:
         self.tls = tls
         self.server_certificate = server_certificate
         self.options = dict(options or {})
-        self.java_options = list(java_options)
+        self.java_options = [*(QUICK_SCHEMA if quick_schema else ()), *java_options]
         self.nodes = []
         self.folder = None         # temporary, of this cluster
         self.certificates = None   # folder with certificates, when there is TLS
@@ -185,6 +191,13 @@ class Cluster:
             processes.wait_until(
                 lambda: any("Created default superuser role" in node.log() for node in self.nodes),
                 "the role cassandra is made", PATIENCE_S)
+
+    def keep_schema(self):
+        """What tables there are survives that nodes are killed, also with quick_schema."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for done in [pool.submit(node.nodetool, "flush", "system_schema")
+                         for node in self.nodes]:
+                done.result()
 
     # ---- who sees whom
 
