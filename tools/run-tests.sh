@@ -10,6 +10,7 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
 jobs=$(nproc)
+tests=$((jobs + 1)) # those with a cluster wait more than they work
 builds=${VARVE_TEST_BUILDS:-clang asan tsan}
 filter=${VARVE_TEST_FILTER:-.}
 passed=0
@@ -49,7 +50,7 @@ run_build() {
     return
   fi
   echo "== $build: testing"
-  ctest --test-dir "build/$build" --output-on-failure -j "$jobs" -R "$filter" 2>&1 |
+  ctest --test-dir "build/$build" --output-on-failure -j "$tests" -R "$filter" 2>&1 |
     tee "build/$build.test.log"
   count "build/$build.test.log"
 }
