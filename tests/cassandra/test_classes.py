@@ -18,6 +18,7 @@ SETTINGS = {
     "seal.interval": "200ms",
     "fleet.beat": "300ms",
     "fleet.poll": "200ms",
+    "fleet.gone_after": "5s",
 }
 
 

@@ -10,7 +10,7 @@ import time
 
 from cassandra_process import SYNCED, ClusterTest, export, exported_values, main, rows_of
 from expectation import HOUR, SECOND, Book, Check, Writer, fill, outcome_of
-from varve_process import Threads, memory_factor, seed_of_this_run, wait_until
+from varve_process import Threads, in_threads, memory_factor, seed_of_this_run, wait_until
 
 BUSY = {
     "head.flush_bytes": "1MiB",
@@ -22,7 +22,7 @@ BUSY = {
     "seal.quiet": "0s",
     "seal.spread": "1s",
     "seal.interval": "100ms",
-    "cassandra.request_timeout": "5s",
+    "cassandra.request_timeout": "3s",
     "cassandra.rows_tenants": "t1",
     "cassandra.speculative_delay": "0s",
 }
@@ -237,6 +237,8 @@ def tells_outage(server):
 class NodesComeAndGo(ClusterTest):
     """One long run; each test holds one guarantee against it."""
 
+    KILLS_HOSTS = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -285,6 +287,7 @@ class Away(ClusterTest):
     """The whole cluster is away: its only node has crashed, or hangs."""
 
     CLUSTER = {"nodes": 1, "options": SYNCED}
+    KILLS_HOSTS = True
     REPLICATION = "dc1:1"
     SETTINGS = {"cassandra.request_timeout": "2s"}
     HEAD_BYTES_MAX = 8 * MIB
@@ -293,6 +296,11 @@ class Away(ClusterTest):
         super().setUp()
         self.node, = self.cluster.nodes
         self.addCleanup(self.bring_back)
+
+    @staticmethod
+    def flush(server, seal=False):
+        """Requests may be over by cassandra.request_timeout: a flush that fails is repeated."""
+        wait_until(lambda: server.flush(seal=seal).status == 204, "it is flushed")
 
     def bring_back(self):
         if self.node.paused:
@@ -315,16 +323,18 @@ class Away(ClusterTest):
         for way in ("kill", "pause"):
             with self.subTest(way=way):
                 self.bring_back()
-                self.check_starts(self.server(f"{way}_new"), [], way)
-                server = self.server(f"{way}_used").start()
-                self.assertStatus(server.write(f"a v={SECOND} {SECOND}"), 204)
-                self.assertStatus(server.flush(seal=True), 204)
-                server.stop()
-                self.check_starts(server, [SECOND], way)
+                new, used = self.server(f"{way}_new"), self.server(f"{way}_used").start()
+                self.assertStatus(used.write(f"a v={SECOND} {SECOND}"), 204)
+                self.flush(used, seal=True)
+                used.stop()
+                both = [(new, []), (used, [SECOND])]
+                getattr(self.node, way)()
+                in_threads([lambda each=each: self.start_while_away(*each) for each in both])
+                self.bring_back()
+                in_threads([lambda each=each: self.check_delivered(*each) for each in both])
 
-    def check_starts(self, server, times, way):
-        """Starts it several times while Cassandra is away, writes each time."""
-        getattr(self.node, way)()
+    def start_while_away(self, server, times):
+        """Several times, and writes each time."""
         stored = len(times)
         for _ in range(3):
             server.start()
@@ -338,7 +348,8 @@ class Away(ClusterTest):
                 self.assertHolds(server, times)
             server.kill()
         server.start()
-        self.bring_back()
+
+    def check_delivered(self, server, times):
         self.wait_delivered(server)
         self.assertHolds(server, times)
         server.kill().start()
@@ -359,7 +370,7 @@ class Away(ClusterTest):
     def test_it_stops_while_cassandra_hangs_and_delivers_later(self):
         server = self.server().start()
         self.assertStatus(server.write(f"a v={SECOND} {SECOND}"), 204)
-        self.assertStatus(server.flush(), 204)
+        self.flush(server)
         self.node.pause()
         self.assertStatus(server.write(f"a v={2 * SECOND} {2 * SECOND}"), 204)
         self.assertGreaterEqual(server.flush().status, 500)
@@ -374,16 +385,16 @@ class Away(ClusterTest):
     def test_a_folder_that_is_lost_takes_only_what_was_not_flushed(self):
         server = self.server().start()
         self.assertStatus(server.write(f"a v={SECOND} {SECOND}"), 204)
-        self.assertStatus(server.flush(seal=True), 204)
+        self.flush(server, seal=True)
         self.assertStatus(server.write(f"a v={2 * SECOND} {2 * SECOND}"), 204)
-        self.assertStatus(server.flush(), 204)
+        self.flush(server)
         self.assertStatus(server.write(f"a v={3 * SECOND} {3 * SECOND}"), 204)
         server.kill()
         shutil.rmtree(server.data)
         server.start()
         self.assertHolds(server, [SECOND, 2 * SECOND])
         self.assertStatus(server.write(f"a v={4 * SECOND} {4 * SECOND}"), 204)
-        self.assertStatus(server.flush(seal=True), 204)
+        self.flush(server, seal=True)
         server.kill().start()
         self.assertHolds(server, [SECOND, 2 * SECOND, 4 * SECOND])
         server.stop()

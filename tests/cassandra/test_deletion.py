@@ -19,6 +19,7 @@ SETTINGS = {
     "head.flush_age": "1h",
     "fleet.beat": "300ms",
     "fleet.poll": "200ms",
+    "fleet.gone_after": "5s",
     "deletion.takeover": "2s",
     "cassandra.rows_tenants": "rows",
 }

@@ -20,6 +20,7 @@ SETTINGS = {
     "head.flush_age": "1h",
     "fleet.beat": "300ms",
     "fleet.poll": "200ms",
+    "fleet.gone_after": "5s",
     "late.fold_at": "0s",
 }
 

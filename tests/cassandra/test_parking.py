@@ -10,12 +10,14 @@ import test_cluster
 from cassandra_process import SYNCED, ClusterTest, main
 from expectation import SECOND, Book, Check, Writer, outcome_of
 from test_two_varves import export, until_of
-from varve_process import Threads, seed_of_this_run, wait_until
+from varve_process import Threads, in_threads, seed_of_this_run, wait_until
 
 BUSY = {
     **test_cluster.BUSY,
+    "cassandra.request_timeout": "5s",
     "fleet.beat": "500ms",
     "fleet.poll": "200ms",
+    "fleet.gone_after": "5s",
     "cassandra.rows_tenants": "t1",
     "ack.timeout": "3s",
 }
@@ -47,7 +49,8 @@ class Outage:
             server.start()
         self.calm_at = time.time_ns()
         for tenant in CALM:
-            self.expect(self.written(tenant, self.calm_at).status == 204, "ack=store is answered")
+            wait_until(lambda each=tenant: self.written(each, self.calm_at).status == 204,
+                       "ack=store is answered")
         self.add_sources()
         with self.load() as threads:
             self.wait_for(threads, 60)
@@ -183,18 +186,18 @@ class Outage:
         """Both tenants have something parked. Each of the others has one source, of which nothing is
         new. A write needs several partitions, each of which is there with 2 to 1: which of these
         tenants have all of theirs is chance, but not that some have."""
-        now = time.time_ns()
+        times = dict.fromkeys(TENANTS, time.time_ns()) | dict.fromkeys(CALM, self.calm_at + 1)
+        statuses = {}
+
+        def write(tenant):
+            statuses[tenant] = self.written(tenant, times[tenant]).status
+        in_threads([lambda each=each: write(each) for each in times])
         for tenant in TENANTS:
-            self.expect(self.written(tenant, now).status == 500,
+            self.expect(statuses[tenant] == 500,
                         f"ack=store of {tenant}, which has something parked, was answered OK")
-        statuses = []
-        for tenant in CALM:
-            statuses.append(self.written(tenant, self.calm_at + 1).status)
-            if statuses[-1] == 204:
-                break
-        self.notes["calm"] = statuses
-        self.expect(204 in statuses,
-                    f"ack=store of tenants that have nothing parked was not answered OK: {statuses}")
+        self.notes["calm"] = [statuses[tenant] for tenant in CALM]
+        self.expect(204 in self.notes["calm"], "ack=store of tenants that have nothing parked was "
+                                               f"not answered OK: {statuses}")
 
     def written(self, tenant, at):
         """The answer to a point with ack=store."""
@@ -252,7 +255,7 @@ class Outage:
             self.check.rows(server, f"when all is sealed, {server.folder.name}",
                             tenants=[each for each in TENANTS])
         self.notes["exports"] = [export(each, "t0") for each in (self.first, self.second)]
-        self.expect(self.written("t0", now).status == 204, "ack=store is not answered OK")
+        wait_until(lambda: self.written("t0", now).status == 204, "ack=store is answered")
         print({name: note for name, note in self.notes.items() if name != "exports"}, flush=True)
         for server in (self.first, self.second):
             server.stop()
@@ -266,6 +269,7 @@ class OneReplicaIsAway(ClusterTest):
     """One long run; each test holds one guarantee against it."""
 
     CLUSTER = {"nodes": 3, "options": SYNCED}
+    KILLS_HOSTS = True
     REPLICATION = "dc1:1"
 
     @classmethod

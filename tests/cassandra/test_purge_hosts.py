@@ -14,10 +14,11 @@ POINTS = 60  # of a source at a time
 
 class PurgeWithoutAHost(ClusterTest):
     CLUSTER = {"nodes": 3}
+    KILLS_HOSTS = True
     REPLICATION = "dc1:3"
     STORE = {"cassandra.classes": "", "cassandra.purge_every": "30d",
              "cassandra.request_timeout": "2s", "query.time_max": "3s", "fleet.poll": "200ms",
-             "fleet.beat": "200ms"}
+             "fleet.beat": "200ms", "fleet.gone_after": "5s"}
     SETTINGS = {"partition.bucket": "5m", "partition.span": "5m", "seal.lateness": "1s",
                 "seal.quiet": "0s", "seal.spread": "1s", "seal.interval": "200ms",
                 "retention.interval": "1s"}

@@ -5,7 +5,7 @@ import time
 
 from cassandra_process import SYNCED, ClusterTest, main
 from expectation import SECOND
-from varve_process import apply_schema, wait_until
+from varve_process import in_time, wait_until
 
 START = 1767225600 * SECOND  # 2026-01-01
 MINUTE = 60 * SECOND
@@ -16,12 +16,11 @@ DATACENTER = {"one": "dc1", "two": "dc2", "three": "dc1"}
 
 
 class Regions(ClusterTest):
-    # Its hosts are paused, never killed: their tables may be in memory only.
-    CLUSTER = {"datacenters": {"dc1": 1, "dc2": 1}, "options": SYNCED,
-               "java_options": ["-Dcassandra.test.flush_local_schema_changes=false"]}
+    CLUSTER = {"datacenters": {"dc1": 1, "dc2": 1}, "options": SYNCED}
     SETTINGS = {"head.flush_age": "1s", "partition.bucket": "1h", "partition.span": "10m",
                 "seal.lateness": "1s", "seal.quiet": "0s", "seal.spread": "1s",
                 "seal.interval": "200ms", "fleet.beat": "500ms", "fleet.poll": "200ms",
+                "fleet.gone_after": "10s",
                 "query.time_max": "5s"}
 
     def setUp(self):
@@ -86,7 +85,7 @@ class Regions(ClusterTest):
         return nodes, {each["region"]: each["state"] for each in answer["regions"]}
 
     def facts(self, server):
-        answer = server.get("/api/v1/query", tenant="t", metric="*", limit=1)
+        answer = in_time(lambda: server.get("/api/v1/query", tenant="t", metric="*", limit=1))
         return answer.json()["facts"]
 
     def regions_in_answer(self, server):
@@ -97,7 +96,7 @@ class Regions(ClusterTest):
     def test_a_region_cut_off_goes_on_and_both_have_all_in_the_end(self):
         began = time.monotonic()
         for region in REPLICATION:
-            apply_schema(self.settings_of(region))
+            self.make_tables(self.settings_of(region))
         print(f"tables: {time.monotonic() - began:.0f} s", flush=True)
         one, two = self.start("one", "one"), self.start("two", "two")
         self.together(one, two)

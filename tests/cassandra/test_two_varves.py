@@ -14,8 +14,10 @@ from varve_process import Threads, seed_of_this_run, wait_until, with_parameters
 
 BUSY = {
     **test_cluster.BUSY,
+    "cassandra.request_timeout": "5s",
     "fleet.beat": "500ms",
     "fleet.poll": "200ms",
+    "fleet.gone_after": "5s",
     "cassandra.rows_tenants": "t1",
 }
 
@@ -205,6 +207,7 @@ class TwoVarves(ClusterTest):
     """One long run; each test holds one guarantee against it."""
 
     CLUSTER = {"nodes": 3, "options": SYNCED}
+    KILLS_HOSTS = True
 
     @classmethod
     def setUpClass(cls):

@@ -29,8 +29,9 @@ class BackfillTest(Commands, VarveTest):
         super().setUp()
         self.staging = self.folder / "staging"
 
-    def start(self, name="server", settings=None):
-        server = self.server(name, settings).start()
+    def start(self, name="server", settings=None, stays=False):
+        server = self.server(name, settings)
+        server = (server.stay() if stays else server).start()
         if not ON_CASSANDRA:
             tiers = {"tenant": "default", "tiers": {"minute": "forever", "hour": "forever",
                                                     "day": "forever"}}
@@ -211,12 +212,8 @@ class Interrupted(BackfillTest):
     def test_the_server_may_be_killed_meanwhile(self):
         path = self.history("h.lp", 5, points=30000)
         expected = self.reference(path)
-        server = self.start()
-        listen = "%s:%d" % server.address
-        process = self.backfill(server, path, "--batch-lines", "200", "--rate", "60000")
-        server.command = lambda: [PROGRAM, "serve", "--data", str(server.data), "--listen", listen,
-                                  *[part for name, value in server.settings.items()
-                                    for part in ("--set", f"{name}={value}")]]
+        server = self.start(stays=True)
+        process = self.backfill(server, path, "--batch-lines", "200", "--rate", "30000")
         for accepted in (1000, 20000):
             wait_until(lambda: process.poll() is not None or
                        server.metrics().get("varve_points_accepted_total") > accepted,

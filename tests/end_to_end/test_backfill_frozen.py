@@ -38,7 +38,7 @@ class FrozenTest(Commands, VarveTest):
         self.start = days_ago(60)
 
     def launch(self, name="server", tiers=None):
-        server = self.server(name).start()
+        server = self.server(name).stay().start()
         self.assertStatus(server.set_tenant("default", tiers=tiers or FOREVER), 200)
         return server
 
@@ -327,10 +327,6 @@ class Interrupted(FrozenTest):
         path = self.file("new.lp", new)
         arguments = (path, "--memory", "64KiB", "--batch-bytes", "1KiB", "--rate", "4000",
                      "--retry", "60s")
-        listen = "%s:%d" % server.address
-        server.command = lambda: [PROGRAM, "serve", "--data", str(server.data), "--listen", listen,
-                                  *[part for name, value in server.settings.items()
-                                    for part in ("--set", f"{name}={value}")]]
         phases = []
         for turn in range(40):
             before = self.state()

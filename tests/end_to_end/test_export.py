@@ -9,7 +9,8 @@ import subprocess
 import unittest
 
 from test_cli import DATA, FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, run
-from varve_process import (PATIENCE_S, PROGRAM, VarveTest, wait_until, with_parameters)
+from varve_process import (PATIENCE_S, PROGRAM, VarveTest, environment_with, wait_until,
+                           with_parameters)
 
 START = 1_767_225_600_000_000_000
 
@@ -163,9 +164,10 @@ class Broken(ExportTest):
             self.assertEqual(server.write(lines).status, 204)
         return server
 
-    def begin(self, server, *arguments, stdout=subprocess.DEVNULL):
+    def begin(self, server, *arguments, stdout=subprocess.DEVNULL, faults=None):
         process = subprocess.Popen([PROGRAM, "export", "--server", address_of(server), *arguments],
-                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                                   env=environment_with(faults))
         self.addCleanup(process.kill)
         return process
 
@@ -188,20 +190,21 @@ class Broken(ExportTest):
         self.assertLess(read, 40_000_000)
 
     def begin_to_file(self, server, path):
-        """Stopped, with a part of the file written."""
-        process = self.begin(server, "--output", str(path))
-        while not list(self.folder.glob("out.lp.partial-*")):
-            self.assertIsNone(process.poll())
-        process.send_signal(signal.SIGSTOP)
-        return process
+        """Waits in the middle of the file for the end of a fault, which is returned too."""
+        faults = self.faults()
+        writing = faults.rule("write", "out.lp.partial-", waits=True, skip=1)
+        process = self.begin(server, "--output", str(path), faults=faults)
+        wait_until(lambda: writing.waiting or process.poll() is not None, "it writes")
+        self.assertEqual(len(list(self.folder.glob("out.lp.partial-*"))), 1)
+        return process, writing
 
     def test_a_file_that_is_cut_short_does_not_get_its_name(self):
         server = self.start_full()
         path = self.folder / "out.lp"
         path.write_text("what was there before")
-        process = self.begin_to_file(server, path)
+        process, writing = self.begin_to_file(server, path)
         server.kill()
-        process.send_signal(signal.SIGCONT)
+        writing.off()
         code, text = self.end(process)
         self.assertEqual(code, FAILED if "broke" in text else UNREACHABLE, text)
         self.assertEqual(path.read_text(), "what was there before")
@@ -209,9 +212,9 @@ class Broken(ExportTest):
 
     def test_an_interrupted_one_leaves_nothing(self):
         server = self.start_full()
-        process = self.begin_to_file(server, self.folder / "out.lp")
+        process, writing = self.begin_to_file(server, self.folder / "out.lp")
         process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGCONT)
+        writing.off()
         code, text = self.end(process)
         self.assertEqual(code, INTERRUPTED, text)
         self.assertEqual(list(self.folder.glob("out*")), [])

@@ -112,8 +112,13 @@ class FailingJournal(FaultsTest):
               f"acknowledged, {book.batches_refused} refused, {book.batches_open} unknown")
         server.stop()
 
+    def start_lazy(self):
+        """Nothing but writes meets the fault."""
+        self.varve.settings["head.flush_age"] = "1h"
+        return self.varve.start()
+
     def test_refused_is_never_there(self):
-        server = self.varve.start()
+        server = self.start_lazy()
         self.assertStatus(server.write("a v=1 1000000000"), 204)
         with self.disk.rule("sync", "/journal/", error=errno.EIO, count=1) as rule:
             answer = server.write("a v=2 2000000000")
@@ -130,7 +135,7 @@ class FailingJournal(FaultsTest):
 
     def test_an_unknown_outcome_is_answered_as_unknown(self):
         """The sync fails, and so does the cut of what was written."""
-        server = self.varve.start()
+        server = self.start_lazy()
         self.assertStatus(server.write("a v=1 1000000000"), 204)
         for restarted in (False, True):
             with self.disk.rule("sync", ".seg", error=errno.EIO, count=2) as rule:
@@ -207,10 +212,14 @@ class FailingStore(FaultsTest):
         server = self.varve.start()
         book = Book()
         check = Check(book)
+        client = server.client()
+        self.addCleanup(client.close)
+        pending = Writer(book, 1000, random.Random(1), "t0")
         for number, (operations, fault) in enumerate(self.FAULTS):
             with load(server, book, number, first=number * 10) as threads:
                 wait_for_batches(threads, book, 20)
                 with self.disk.rule(operations, "/store/", **fault) as rule:
+                    pending.send(client)  # so that there is something to flush
                     flushed = server.flush()
                     self.assertGreaterEqual(flushed.status, 500, flushed)
                     wait_until(lambda: server.get("/ready").status == 503, "it is not ready")

@@ -5,6 +5,7 @@ Environment:
   VARVE_CLIENTS  a folder for the virtual environment with the libraries; kept for the next run;
                  beside the program if it is not given
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import unittest
 
-from varve_process import PROGRAM, VarveTest
+from varve_process import PATIENCE_S, PROGRAM, VarveTest
 
 PACKAGES = ["influxdb-client==1.50.0", "influxdb==5.3.2"]
 
@@ -64,9 +65,16 @@ print(json.dumps(told))
 
 
 def environment_with_libraries():
-    """The virtual environment's interpreter; SkipTest when the libraries cannot be had."""
+    """The virtual environment's interpreter; SkipTest when the libraries cannot be had. One process
+    makes it, others wait."""
     default = pathlib.Path(PROGRAM).resolve().parent / "influx-clients"
     folder = pathlib.Path(os.environ.get("VARVE_CLIENTS", default))
+    with open(f"{folder}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return make_environment(folder)
+
+
+def make_environment(folder):
     python = folder / "bin" / "python"
     check = [str(python), "-c", "import influxdb, influxdb_client"]
     if python.exists() and subprocess.run(check, capture_output=True, check=False).returncode == 0:
@@ -92,7 +100,7 @@ class InfluxClientsTest(VarveTest):
     def run_client(self, program, server, packing):
         done = subprocess.run([self.python, "-c", program, server.address[0],
                                str(server.address[1]), packing],
-                              capture_output=True, timeout=120, check=False)
+                              capture_output=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return json.loads(done.stdout)
 

@@ -31,6 +31,11 @@ import time
 import unittest
 import urllib.parse
 
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "cassandra"
+sys.path.append(str(TOOLS))
+
+import processes  # pylint: disable=wrong-import-position # it is found only now
+
 PROGRAM = os.environ.get("VARVE", "varve")
 FAULTS_LIBRARY = os.environ.get("VARVE_FAULTS", "")
 ON_CASSANDRA = os.environ.get("VARVE_E2E_STORE") == "cassandra"
@@ -39,7 +44,7 @@ SEALS = not (ON_CASSANDRA and ROWS_TENANTS)  # rows are not sealed
 SECONDS = float(os.environ.get("VARVE_E2E_SECONDS", "30"))
 
 # A condition that has not come by then never will; generous, for sanitizers on a busy machine.
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 SANITIZER_REPORT = re.compile(
     r"(ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error:"
@@ -70,6 +75,13 @@ def memory_factor():
     with open(PROGRAM, "rb") as file:
         program = file.read()
     return 8 if b"__asan_init" in program or b"__tsan_init" in program else 1
+
+
+def in_time(ask):
+    """What ask() answers as soon as that takes no longer than query.time_max. For tests that lower it,
+    since other times follow from it, and may meet a busy machine."""
+    return wait_until(lambda: None if "query.time_max" in (answer := ask()).text else answer,
+                      "a query ends in time")
 
 
 class Answer:
@@ -149,7 +161,7 @@ class Client:
     def rows(self, tenant="default", **parameters):
         """Points as (source, metric, time in ns, value as text); the answer must be complete."""
         parameters = {"tenant": tenant, "format": "csv", "time_format": "ns", **parameters}
-        answer = self.get("/api/v1/query", **parameters)
+        answer = in_time(lambda: self.get("/api/v1/query", **parameters))
         if answer.status != 200:
             raise AssertionError(f"query {parameters}: {answer}")
         if re.search(r"^# error", answer.text, re.MULTILINE):
@@ -222,6 +234,17 @@ def embedded_only(reason):
     return unittest.skipIf(ON_CASSANDRA, reason)
 
 
+def environment_with(faults):
+    """Of a process that meets these faults, if any."""
+    environment = dict(os.environ)
+    if faults:
+        environment["LD_PRELOAD"] = FAULTS_LIBRARY
+        environment["VARVE_FAULTS_FILE"] = str(faults.path)
+        options = environment.get("ASAN_OPTIONS", "detect_leaks=1")
+        environment["ASAN_OPTIONS"] = options + ":verify_asan_link_order=0"
+    return environment
+
+
 class Varve:
     """One server: a data folder that stays, and a process that comes and goes."""
 
@@ -232,6 +255,8 @@ class Varve:
         self.faults = faults
         self.process = None
         self.address = None
+        self.listen = "127.0.0.1:0"
+        self.stays = False
         self.log_path = None
         self.starts = 0
 
@@ -239,17 +264,16 @@ class Varve:
 
     def command(self):
         store = KEYSPACES.settings(self.data) if ON_CASSANDRA else {}
-        return [PROGRAM, "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
+        return [PROGRAM, "serve", "--data", str(self.data), "--listen", self.listen,
                 *as_arguments({**store, **self.settings})]
 
-    def environment(self):
-        environment = dict(os.environ)
-        if self.faults:
-            environment["LD_PRELOAD"] = FAULTS_LIBRARY
-            environment["VARVE_FAULTS_FILE"] = str(self.faults.path)
-            options = environment.get("ASAN_OPTIONS", "detect_leaks=1")
-            environment["ASAN_OPTIONS"] = options + ":verify_asan_link_order=0"
-        return environment
+    def stay(self):
+        """Before the first start: later ones listen at the same address, which is of loopback and this
+        process's own, so that nobody takes its port in between."""
+        pid = os.getpid()
+        self.listen = f"127.{128 + (pid >> 16)}.{pid >> 8 & 255}.{pid & 255}:0"
+        self.stays = True
+        return self
 
     def launch(self):
         """Starts the process and waits for nothing."""
@@ -258,8 +282,9 @@ class Varve:
         self.address = None
         self.log_path = self.folder / f"log.{self.starts}"
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=self.environment())
+            # Servers that outlive a test would meddle with the next one on Cassandra.
+            self.process = processes.start(self.command(), stdout=log, stderr=log,
+                                           env=environment_with(self.faults))
         return self
 
     def start(self):
@@ -272,6 +297,8 @@ class Varve:
     def wait_listening(self):
         match = self.wait_for_log(r"^\S+ info listening address=([\d.]+):(\d+)")
         self.address = (match.group(1), int(match.group(2)))
+        if self.stays:
+            self.listen = f"{match.group(1)}:{match.group(2)}"
         return self
 
     def wait_for_log(self, pattern, seconds=PATIENCE_S):
