@@ -129,7 +129,9 @@ static enum vv_status add_block(struct vv_build *build, struct vv_str bytes)
 
 static enum vv_status visit_raw(void *context, const struct vv_piece *piece)
 {
-    return add_block(context, piece->bytes);
+    struct vv_build *build = context;
+    build->found = true;
+    return add_block(build, piece->bytes);
 }
 
 /* What a place, or the space of its late points, has of a bucket. */
@@ -168,13 +170,50 @@ static enum vv_status read_bucket(struct vv_build *build, const struct vv_bucket
     return status == VV_OK ? add_merged(build) : status;
 }
 
+/* Lowers *next to where a place, or the space of its late points, has something of the source. */
+static enum vv_status find_next(struct vv_build *build, uint32_t number,
+                                const struct vv_bucket *after, int64_t *next)
+{
+    struct vv_store *store = build->pyramid->options.store;
+    int64_t found;
+    enum vv_status status = store->ops->nearest(store, 0, number, build->source, after->start, true,
+                                                &found, build->error);
+    *next = status == VV_OK && found < *next ? found : *next;
+    return status == VV_DONE ? VV_OK : status;
+}
+
+/* Behind a bucket that has nothing, and as many after it, up to `to` or the next plan: buckets of
+ * other plans need not be aligned to these. */
+static enum vv_status pass_empty(struct vv_build *build, const struct vv_bucket *bucket, int64_t to,
+                                 int64_t *end_out)
+{
+    int64_t next = to;
+    enum vv_status status = VV_OK;
+    *end_out = bucket->end;
+    for (size_t i = build->plans.n; i-- > 0 && build->plans.plans[i].from_ns >= bucket->end;) {
+        next = build->plans.plans[i].from_ns < next ? build->plans.plans[i].from_ns : next;
+    }
+    if (next > bucket->end && !build->pyramid->options.store->ops->shared) {
+        status = find_next(build, build->place, bucket, &next);
+        if (status == VV_OK && build->late != VV_REGISTRY_NONE) {
+            status = find_next(build, build->late, bucket, &next);
+        }
+        *end_out = next > bucket->end ? next : bucket->end;
+    }
+    return status;
+}
+
 static enum vv_status read_raw(struct vv_build *build, int64_t from, int64_t to)
 {
     enum vv_status status = VV_OK;
     while (from < to && status == VV_OK) {
         struct vv_bucket bucket = vv_bucket_of(build->plans.plans, build->plans.n, from);
+        build->found = false;
         status = read_bucket(build, &bucket, from, to);
         from = bucket.end;
+        if (status == VV_OK && !build->found) {
+            status = pass_empty(build, &bucket, to, &from);
+        }
     }
     return status;
 }

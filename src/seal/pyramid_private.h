@@ -47,6 +47,7 @@ struct vv_build {
     struct vv_span_key unit; /* where it begins */
     int64_t unit_to;
     bool keeps; /* its record stays, but for what is deleted */
+    bool found; /* the raw bucket that was read last has something of the measurement */
     struct vv_error *error;
 };
 

@@ -285,6 +285,50 @@ static void what_is_deleted_is_in_no_step_before_its_span_is_sealed_again(void *
     world_deinit(&world);
 }
 
+/* ---- what lies far apart ---- */
+
+static size_t n_reads;
+static const struct vv_store_ops *read_ops;
+
+static enum vv_status count_read(struct vv_store *store, const struct vv_store_read *read,
+                                 vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    n_reads++;
+    return read_ops->read(store, read, visit, context, error);
+}
+
+/* Two plans whose buckets are not aligned to each other, and a day or an hour with points at either
+ * side of where the second one begins. */
+static void a_unit_is_the_function_of_points_that_lie_far_apart(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world);
+    struct pipeline *p = &world.p;
+    (void)pipeline_tier(p, VV_SPACE_DAY);
+    uint32_t source = pipeline_source(p, "a");
+    int64_t change = midnight + 10 * VV_DAY + 7 * VV_HOUR;
+    const struct vv_plan plans[] = {
+        {.from_ns = VV_TIME_MIN, .bucket_ns = 3 * VV_HOUR, .span_ns = VV_HOUR, .splits = 1},
+        {.from_ns = change, .bucket_ns = 16 * VV_DAY, .span_ns = VV_DAY, .splits = 1},
+        {.from_ns = change + 10 * VV_DAY, .bucket_ns = VV_HOUR, .span_ns = VV_HOUR, .splits = 1}};
+    assert_int_equal(vv_registry_source_set_plans(p->registry, source, plans, 3), VV_OK);
+    fill(&world, source, midnight, midnight + VV_HOUR, VV_MINUTE);
+    fill(&world, source, change + VV_HOUR, change + 2 * VV_HOUR, VV_MINUTE);
+    fill(&world, source, midnight + 24 * VV_DAY, midnight + 24 * VV_DAY + VV_HOUR, VV_MINUTE);
+    advance_to(&world, midnight + 60 * VV_DAY);
+    struct vv_store_ops ops = *p->store->ops;
+    read_ops = p->store->ops;
+    ops.read = count_read;
+    p->store->ops = &ops;
+    n_reads = 0;
+    seal_all(&world);
+    p->store->ops = read_ops;
+    assert_complete(&world, 1);
+    assert_in_range(n_reads, 1, 40); /* of some two hundred buckets */
+    world_deinit(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +340,7 @@ int main(void)
         cmocka_unit_test(nothing_is_built_of_a_stale_record_that_has_expired),
         cmocka_unit_test(what_is_deleted_is_in_no_step),
         cmocka_unit_test(what_is_deleted_is_in_no_step_before_its_span_is_sealed_again),
+        cmocka_unit_test(a_unit_is_the_function_of_points_that_lie_far_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
