@@ -13,7 +13,8 @@
 #include "sketch_private.h"
 
 #define PART           256
-#define LANES          4 /* numbers whose bins are found at once */
+#define NEAR           128 /* integers that are counted in an array */
+#define LANES          4   /* numbers whose bins are found at once */
 #define MANTISSA_BITS  52
 #define EXPONENT_ZERO  1024 /* added to exponents, which stay above zero so */
 #define EXPONENT_BIAS  ((uint64_t)EXPONENT_ZERO << MANTISSA_BITS)
@@ -23,7 +24,8 @@
 #define INTEGER_BITS   UINT64_C(0x4330000000000000)
 #define INTEGER        0x1p52
 #define SIGNED_INTEGER 0x1.8p52
-#define ALMOST_HALF    (0.5 - 0x1p-32) /* rounding what is that much more rounds up */
+#define INTEGER_MAX    (INT64_C(1) << 53) /* up to here each is a double */
+#define ALMOST_HALF    (0.5 - 0x1p-32)    /* rounding what is that much more rounds up */
 
 typedef double reals __attribute__((vector_size(LANES * sizeof(double))));
 typedef uint64_t words __attribute__((vector_size(LANES * sizeof(uint64_t))));
@@ -175,5 +177,69 @@ bool vv_sketch_add_within(struct vv_sketch *sketch, const double *values, size_t
             add_magnitudes(sketch, &sketch->positive, values + at, n - at < PART ? n - at : PART);
     }
     vv_sketch_extend_range(sketch, min, max);
+    return added;
+}
+
+/* ---- integers ---- */
+
+/* n_distinct integers from `first` on, with how often each occurs. */
+static bool add_counted(struct vv_sketch *sketch, int64_t first, const uint64_t *counts,
+                        size_t n_distinct)
+{
+    double magnitudes[NEAR];
+    uint64_t kept[NEAR];
+    int32_t indexes[NEAR];
+    size_t n = 0;
+    for (size_t i = 0; i < n_distinct; i++) {
+        magnitudes[n] = (double)(first + (int64_t)i);
+        kept[n] = counts[i];
+        n += counts[i] > 0;
+    }
+    size_t n_zero = n > 0 && magnitudes[0] == 0.0;
+    sketch->n_zero += n_zero ? kept[0] : 0;
+    find_indexes(sketch, magnitudes + n_zero, n - n_zero, indexes);
+    return vv_sketch_store_add_counted(&sketch->positive, indexes, kept + n_zero, n - n_zero);
+}
+
+/* Of integers that are not below zero and near to each other; the total does not overflow. */
+static bool add_near(struct vv_sketch *sketch, const int64_t *values, size_t n, int64_t min,
+                     int64_t max)
+{
+    uint64_t even[NEAR]; /* two arrays: the same number often comes again, and need not wait */
+    uint64_t odd[NEAR];
+    size_t n_distinct = (size_t)(max - min) + 1;
+    size_t i = 0;
+    memset(even, 0, n_distinct * sizeof *even);
+    memset(odd, 0, n_distinct * sizeof *odd);
+    for (; i + 2 <= n; i += 2) {
+        even[values[i] - min]++;
+        odd[values[i + 1] - min]++;
+    }
+    if (i < n) {
+        even[values[i] - min]++;
+    }
+    for (i = 0; i < n_distinct; i++) {
+        even[i] += odd[i];
+    }
+    vv_sketch_extend_range(sketch, (double)min, (double)max);
+    return add_counted(sketch, min, even, n_distinct);
+}
+
+bool vv_sketch_add_integers(struct vv_sketch *sketch, const int64_t *values, size_t n, int64_t min,
+                            int64_t max)
+{
+    bool added = n <= UINT64_MAX - vv_sketch_count(sketch);
+    if (added && min >= 0 && max <= INTEGER_MAX && max - min < NEAR &&
+        (size_t)(max - min) < 4 * n) {
+        return add_near(sketch, values, n, min, max);
+    }
+    for (size_t at = 0; at < n && added; at += PART) {
+        size_t length = n - at < PART ? n - at : PART;
+        double doubles[PART];
+        for (size_t i = 0; i < length; i++) {
+            doubles[i] = (double)values[at + i];
+        }
+        added = vv_sketch_add_within(sketch, doubles, length, (double)min, (double)max);
+    }
     return added;
 }

@@ -92,6 +92,13 @@ VV_SKETCH_MUST_CHECK bool vv_sketch_add_within(struct vv_sketch *sketch, const d
                                                size_t n, double min, double max);
 
 /*
+ * The same of integers, each as the double that is nearest to it. Where they are near to each
+ * other, as most are, each that occurs is looked at once.
+ */
+VV_SKETCH_MUST_CHECK bool vv_sketch_add_integers(struct vv_sketch *sketch, const int64_t *values,
+                                                 size_t n, int64_t min, int64_t max);
+
+/*
  * Adds all of from, as if its values had been added one by one. False leaves into as it was:
  * out of memory, another alpha, or the total count would pass 2^64 - 1.
  */

@@ -181,7 +181,7 @@ static bool fill(struct vv_sketch_store *store, const struct counted *counted, s
 }
 
 /* All at once, which moves each bin that is there once at most. */
-static bool add_counted(struct vv_sketch_store *store, struct counted *counted, size_t total)
+static bool add_merging(struct vv_sketch_store *store, struct counted *counted, size_t total)
 {
     const struct vv_sketch_store from = {.counts = counted->counts,
                                          .indexes = counted->indexes,
@@ -224,6 +224,22 @@ static void find_bounds(const int32_t *indexes, size_t n, int32_t *low_out, int3
     *high_out = high[0];
 }
 
+/* Distinct bins, of which the counts' sum is `total`. */
+static bool add_distinct(struct vv_sketch_store *store, struct counted *counted, size_t total)
+{
+    bool added = true;
+    if (store->n_bins == 0) {
+        return fill(store, counted, total);
+    }
+    if (store->n_bins <= SPARSE * counted->n) {
+        return add_merging(store, counted, total);
+    }
+    for (uint32_t i = 0; i < counted->n && added; i++) {
+        added = vv_sketch_store_add(store, counted->indexes[i], counted->counts[i]);
+    }
+    return added;
+}
+
 bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *indexes, size_t n)
 {
     bool added = true;
@@ -240,16 +256,23 @@ bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *inde
     }
     struct counted counted;
     count_window(indexes, n, low, high, &counted);
-    if (store->n_bins == 0) {
-        return fill(store, &counted, n);
+    return add_distinct(store, &counted, n);
+}
+
+bool vv_sketch_store_add_counted(struct vv_sketch_store *store, const int32_t *indexes,
+                                 const uint64_t *counts, size_t n)
+{
+    struct counted counted;
+    uint64_t total = 0;
+    counted.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_next = i == 0 || indexes[i] != indexes[i - 1];
+        counted.n += is_next;
+        counted.indexes[counted.n - 1] = indexes[i];
+        counted.counts[counted.n - 1] = (is_next ? 0 : counted.counts[counted.n - 1]) + counts[i];
+        total += counts[i];
     }
-    if (store->n_bins <= SPARSE * counted.n) {
-        return add_counted(store, &counted, n);
-    }
-    for (uint32_t i = 0; i < counted.n && added; i++) {
-        added = vv_sketch_store_add(store, counted.indexes[i], counted.counts[i]);
-    }
-    return added;
+    return n == 0 || add_distinct(store, &counted, total);
 }
 
 /* ---- merging ---- */

@@ -6,6 +6,7 @@
 #include "base/compare.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SLICE 256 /* values that are gathered at a time */
 
@@ -38,21 +39,18 @@ static bool fit_sketch(const struct vv_rollup *rollup, struct vv_rolled_metric *
 
 /* ---- points ---- */
 
-static double real_of(enum vv_value_type type, uint64_t value)
-{
-    return type == VV_INT64 ? (double)(int64_t)value : vv_bits_double(value);
-}
-
 /* The step has the values already, so its bounds are the sketch's. */
 static bool sketch_values(struct vv_sketch *sketch, enum vv_value_type type,
                           const struct vv_step *step, const uint64_t *values, size_t n)
 {
-    double reals[SLICE];
-    for (size_t i = 0; i < n; i++) {
-        reals[i] = real_of(type, values[i]);
+    if (type == VV_INT64) {
+        return vv_sketch_add_integers(sketch, (const int64_t *)values, n, (int64_t)step->min,
+                                      (int64_t)step->max);
     }
-    return vv_sketch_add_within(sketch, reals, n, real_of(type, step->min),
-                                real_of(type, step->max));
+    double reals[SLICE];
+    memcpy(reals, values, n * sizeof *reals);
+    return vv_sketch_add_within(sketch, reals, n, vv_bits_double(step->min),
+                                vv_bits_double(step->max));
 }
 
 /* n ≤ SLICE values of one step, of the metric's type. */

@@ -149,6 +149,45 @@ static void adding_many_equals_adding_one_by_one(void **state)
     }
 }
 
+static void adding_integers_equals_adding_one_by_one(void **state)
+{
+    (void)state;
+    static const int64_t firsts[] = {0,         1,       -3,  60, 1000000, (INT64_C(1) << 53) - 60,
+                                     INT64_MIN, -100000, 127, 2};
+    static const uint64_t ranges[] = {1, 2, 12, 127, 128, 129, 100000, UINT64_C(1) << 62};
+    static const size_t counts[] = {1, 3, 60, 257, 2000};
+    struct vv_random random = {213};
+    int64_t values[2000];
+    for (size_t round = 0; round < 10 * 8 * 5; round++) {
+        size_t count = counts[round % 5];
+        struct vv_sketch single;
+        struct vv_sketch many;
+        assert_true(vv_sketch_init(&single, round % 3 ? 0.01 : 0.001));
+        assert_true(vv_sketch_init(&many, round % 3 ? 0.01 : 0.001));
+        for (int part = 0; part < 3; part++) { /* the bounds are those of all, or wider */
+            int64_t min = firsts[round / 40];
+            int64_t max = min + (int64_t)(ranges[round / 5 % 8] - 1);
+            for (size_t i = 0; i < count; i++) {
+                values[i] = min + (int64_t)vv_random_below(&random, (uint64_t)(max - min) + 1);
+            }
+            if (part == 0) {
+                values[0] = min;
+                values[count - 1] = max;
+            }
+            if (count == 1) {
+                min = max = values[0];
+            }
+            for (size_t i = 0; i < count; i++) {
+                add_one(&single, (double)values[i]);
+            }
+            assert_true(vv_sketch_add_integers(&many, values, count, min, max));
+        }
+        assert_sketch_equal(&single, &many);
+        vv_sketch_deinit(&single);
+        vv_sketch_deinit(&many);
+    }
+}
+
 /* Each bin holds what is within alpha of it, at all magnitudes and at the bounds of powers of 2. */
 static void a_single_value_is_within_the_error(void **state)
 {
@@ -409,6 +448,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_within_the_error),
         cmocka_unit_test(merging_equals_adding_everything),
         cmocka_unit_test(adding_many_equals_adding_one_by_one),
+        cmocka_unit_test(adding_integers_equals_adding_one_by_one),
         cmocka_unit_test(a_single_value_is_within_the_error),
         cmocka_unit_test(collapsing_does_not_depend_on_the_order),
         cmocka_unit_test(merging_with_itself_doubles),
