@@ -18,16 +18,22 @@ static void reset_values(struct vv_sketch *sketch)
     sketch->max = -INFINITY;
 }
 
-bool vv_sketch_init(struct vv_sketch *sketch, double alpha)
+bool vv_sketch_set_alpha(struct vv_sketch *sketch, double alpha)
 {
     bool valid = alpha >= VV_SKETCH_ALPHA_MIN && alpha <= VV_SKETCH_ALPHA_MAX;
-    *sketch = (struct vv_sketch){.alpha = valid ? alpha : VV_SKETCH_ALPHA_DEFAULT};
+    sketch->alpha = valid ? alpha : VV_SKETCH_ALPHA_DEFAULT;
     /* gamma - 1 = 2 alpha / (1 - alpha) */
     sketch->log_gamma = sketch->alpha == VV_SKETCH_ALPHA_DEFAULT
                             ? LOG_GAMMA_DEFAULT
                             : log1p(2.0 * sketch->alpha / (1.0 - sketch->alpha));
-    reset_values(sketch);
     return valid || alpha == 0.0;
+}
+
+bool vv_sketch_init(struct vv_sketch *sketch, double alpha)
+{
+    *sketch = (struct vv_sketch){0};
+    reset_values(sketch);
+    return vv_sketch_set_alpha(sketch, alpha);
 }
 
 void vv_sketch_deinit(struct vv_sketch *sketch)

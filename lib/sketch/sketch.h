@@ -147,4 +147,11 @@ size_t vv_sketch_encode(const struct vv_sketch *sketch, uint8_t *out, size_t cap
 VV_SKETCH_MUST_CHECK enum vv_sketch_status vv_sketch_decode(const uint8_t *bytes, size_t size,
                                                             struct vv_sketch *sketch_out);
 
+/*
+ * The same into a sketch that is initialised, whose memory serves again; it stays the caller's to
+ * deinitialise. On failure it is empty.
+ */
+VV_SKETCH_MUST_CHECK enum vv_sketch_status vv_sketch_decode_again(const uint8_t *bytes, size_t size,
+                                                                  struct vv_sketch *sketch);
+
 #endif

@@ -24,8 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sketch.h"
-#include "store.h"
+#include "sketch_private.h"
 
 #define VERSION             1u
 #define FLAG_ALPHA          0x01u
@@ -274,6 +273,32 @@ static void take_bin(struct input *input, const struct vv_sketch *sketch, int64_
     store->n_bins++;
 }
 
+/* Bins of one byte, as most are, up to one that is not, or n_bins in all; returns the index of the
+ * last one, which is to be checked: those before it are below. */
+static int64_t take_short_bins(struct input *input, int64_t index, uint32_t n_bins,
+                               struct vv_sketch_store *store)
+{
+    const uint8_t *at = input->at;
+    uint32_t n = store->n_bins;
+    uint64_t total = 0;
+    for (; n < n_bins && at < input->end; at++, n++) {
+        unsigned distance = *at & DISTANCE_ESCAPE;
+        unsigned count = *at >> DISTANCE_BITS;
+        if (distance == DISTANCE_ESCAPE || count == COUNT_ESCAPE) {
+            break;
+        }
+        index += 1 + distance;
+        store->indexes[n] = (int32_t)index;
+        store->counts[n] = count + 1;
+        total += count + 1;
+    }
+    input->failed = total > UINT64_MAX - store->total;
+    input->at = at;
+    store->n_bins = n;
+    store->total += total;
+    return index;
+}
+
 static enum vv_sketch_status take_store(struct input *input, const struct vv_sketch *sketch,
                                         bool collapsed, struct vv_sketch_store *store)
 {
@@ -290,11 +315,14 @@ static enum vv_sketch_status take_store(struct input *input, const struct vv_ske
     }
     index--;
     while (store->n_bins < n_bins && !input->failed) {
-        take_bin(input, sketch, index, store);
-        index = input->failed ? 0 : store->indexes[store->n_bins - 1];
+        index = take_short_bins(input, index, (uint32_t)n_bins, store);
+        if (store->n_bins < n_bins) {
+            take_bin(input, sketch, index, store);
+            index = input->failed ? 0 : store->indexes[store->n_bins - 1];
+        }
     }
     store->collapsed = collapsed;
-    return input->failed ? VV_SKETCH_CORRUPT : VV_SKETCH_OK;
+    return input->failed || !is_index(sketch, index) ? VV_SKETCH_CORRUPT : VV_SKETCH_OK;
 }
 
 static bool is_number(double value)
@@ -305,7 +333,7 @@ static bool is_number(double value)
 /* What stands before the stores; false when the bytes are not those of a sketch. */
 static bool take_values(struct input *input, unsigned flags, struct vv_sketch *sketch)
 {
-    if ((flags & FLAG_ALPHA) && !vv_sketch_init(sketch, take_double(input))) {
+    if ((flags & FLAG_ALPHA) && !vv_sketch_set_alpha(sketch, take_double(input))) {
         return false;
     }
     if (flags & FLAGS_FINITE) {
@@ -351,26 +379,38 @@ static bool is_sound(const struct vv_sketch *sketch, unsigned flags)
     return flags_of(sketch) == flags;
 }
 
-enum vv_sketch_status vv_sketch_decode(const uint8_t *bytes, size_t size,
-                                       struct vv_sketch *sketch_out)
+enum vv_sketch_status vv_sketch_decode_again(const uint8_t *bytes, size_t size,
+                                             struct vv_sketch *sketch)
 {
     struct input input = {bytes, bytes + size, false};
     enum vv_sketch_status status = VV_SKETCH_CORRUPT;
-    (void)vv_sketch_init(sketch_out, 0.0);
+    vv_sketch_clear(sketch);
+    (void)vv_sketch_set_alpha(sketch, 0.0);
     unsigned version = take_byte(&input);
     if (version > VERSION) {
         return VV_SKETCH_NEWER;
     }
     unsigned flags = take_byte(&input);
-    if (version == VERSION && take_values(&input, flags, sketch_out)) {
-        status = take_stores(&input, flags, sketch_out);
+    if (version == VERSION && take_values(&input, flags, sketch)) {
+        status = take_stores(&input, flags, sketch);
     }
-    if (status == VV_SKETCH_OK && (input.at != input.end || !is_sound(sketch_out, flags))) {
+    if (status == VV_SKETCH_OK && (input.at != input.end || !is_sound(sketch, flags))) {
         status = VV_SKETCH_CORRUPT;
     }
     if (status != VV_SKETCH_OK) {
+        vv_sketch_clear(sketch);
+        (void)vv_sketch_set_alpha(sketch, 0.0);
+    }
+    return status;
+}
+
+enum vv_sketch_status vv_sketch_decode(const uint8_t *bytes, size_t size,
+                                       struct vv_sketch *sketch_out)
+{
+    (void)vv_sketch_init(sketch_out, 0.0);
+    enum vv_sketch_status status = vv_sketch_decode_again(bytes, size, sketch_out);
+    if (status != VV_SKETCH_OK) {
         vv_sketch_deinit(sketch_out);
-        (void)vv_sketch_init(sketch_out, 0.0);
     }
     return status;
 }

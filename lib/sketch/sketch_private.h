@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sketch.c and add.c share. Private to lib/sketch. */
+/* What the files of a sketch share. Private to lib/sketch. */
 #ifndef VV_SKETCH_SKETCH_PRIVATE_H
 #define VV_SKETCH_SKETCH_PRIVATE_H
 
@@ -10,5 +10,8 @@ static inline void vv_sketch_extend_range(struct vv_sketch *sketch, double min, 
     sketch->min = min < sketch->min ? min : sketch->min;
     sketch->max = max > sketch->max ? max : sketch->max;
 }
+
+/* Of a sketch without values; as of vv_sketch_init(). */
+bool vv_sketch_set_alpha(struct vv_sketch *sketch, double alpha);
 
 #endif

@@ -111,6 +111,15 @@ VV_MUST_CHECK enum vv_status vv_chunk_sketches(const struct vv_chunk *chunk, uin
                                                struct vv_sketch *sketches_out,
                                                struct vv_error *error);
 
+/* Shows the same to `visit`, in the order of the steps that have values, each only until it
+ * returns; what it returns but VV_OK ends that. */
+typedef enum vv_status (*vv_sketch_visit)(void *context, uint32_t step,
+                                          const struct vv_sketch *sketch);
+VV_MUST_CHECK enum vv_status vv_chunk_visit_sketches(const struct vv_chunk *chunk, uint32_t index,
+                                                     const struct vv_step *steps,
+                                                     vv_sketch_visit visit, void *context,
+                                                     struct vv_error *error);
+
 /* Appends the chunk with other numbers for its n_metrics metrics, in their order; nothing else
  * changes, and no step is decoded. VV_CORRUPT, VV_NEWER, VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_chunk_renumber(struct vv_str bytes, const uint32_t *metrics,

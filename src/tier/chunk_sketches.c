@@ -40,24 +40,38 @@ static enum vv_status unpack(struct vv_str packed, struct vv_buffer *room, struc
     return VV_OK;
 }
 
+/* The next one, into an initialised sketch. */
 static enum vv_status read_sketch(struct vv_reader *reader, const struct vv_step *step,
-                                  struct vv_sketch *out, struct vv_error *error)
+                                  struct vv_sketch *sketch, struct vv_error *error)
 {
-    (void)vv_sketch_init(out, 0);
-    if (step->count == 0) {
-        return VV_OK;
-    }
     struct vv_str bytes = vv_reader_sized(reader);
-    enum vv_sketch_status status = vv_sketch_decode((const uint8_t *)bytes.data, bytes.size, out);
-    if (status == VV_SKETCH_OK && vv_sketch_count(out) == step->count) {
+    enum vv_sketch_status status =
+        vv_sketch_decode_again((const uint8_t *)bytes.data, bytes.size, sketch);
+    if (status == VV_SKETCH_OK && vv_sketch_count(sketch) == step->count) {
         return VV_OK;
     }
-    vv_sketch_deinit(out);
     return status == VV_SKETCH_NO_MEMORY
                ? vv_error_set(error, VV_NO_MEMORY, "out of memory while reading sketches")
            : status == VV_SKETCH_NEWER
                ? vv_error_set(error, VV_NEWER, "a sketch is of a newer version of Varve")
                : vv_chunk_corrupt(error);
+}
+
+static enum vv_status visit_all(const struct vv_chunk *chunk, struct vv_reader *reader,
+                                const struct vv_step *steps, vv_sketch_visit visit, void *context,
+                                struct vv_error *error)
+{
+    struct vv_sketch sketch;
+    enum vv_status status = VV_OK;
+    (void)vv_sketch_init(&sketch, 0);
+    for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
+        if (steps[i].count > 0) {
+            status = read_sketch(reader, &steps[i], &sketch, error);
+            status = status == VV_OK ? visit(context, i, &sketch) : status;
+        }
+    }
+    vv_sketch_deinit(&sketch);
+    return status == VV_OK && vv_reader_left(reader) > 0 ? vv_chunk_corrupt(error) : status;
 }
 
 static enum vv_status read_sketches(const struct vv_chunk *chunk, struct vv_reader *reader,
@@ -66,9 +80,10 @@ static enum vv_status read_sketches(const struct vv_chunk *chunk, struct vv_read
 {
     enum vv_status status = VV_OK;
     uint32_t n = 0;
-    while (n < chunk->n_steps && status == VV_OK) {
-        status = read_sketch(reader, &steps[n], &sketches_out[n], error);
-        n += status == VV_OK;
+    for (; n < chunk->n_steps && status == VV_OK; n++) {
+        (void)vv_sketch_init(&sketches_out[n], 0);
+        status =
+            steps[n].count > 0 ? read_sketch(reader, &steps[n], &sketches_out[n], error) : VV_OK;
     }
     if (status == VV_OK && vv_reader_left(reader) > 0) {
         status = vv_chunk_corrupt(error);
@@ -79,26 +94,45 @@ static enum vv_status read_sketches(const struct vv_chunk *chunk, struct vv_read
     return status;
 }
 
-enum vv_status vv_chunk_sketches(const struct vv_chunk *chunk, uint32_t index,
-                                 const struct vv_step *steps, struct vv_sketch *sketches_out,
-                                 struct vv_error *error)
+/* The metric's sketches, which are not decoded yet; `room` keeps them, and is the caller's. */
+static enum vv_status find_sketches(const struct vv_chunk *chunk, uint32_t index,
+                                    struct vv_buffer *room, struct vv_reader *out,
+                                    struct vv_error *error)
 {
     struct vv_reader all = chunk->sketches_;
     struct vv_str packed = {0};
-    struct vv_buffer room = {0};
-    struct vv_reader reader;
     if (!chunk->has_sketches) {
         return vv_error_set(error, VV_INVALID, "these steps were kept without sketches");
     }
     for (uint32_t i = 0; i <= index; i++) {
         packed = vv_reader_sized(&all);
     }
-    if (all.failed) {
-        return vv_chunk_corrupt(error);
-    }
-    enum vv_status status = unpack(packed, &room, &reader, error);
+    return all.failed ? vv_chunk_corrupt(error) : unpack(packed, room, out, error);
+}
+
+enum vv_status vv_chunk_sketches(const struct vv_chunk *chunk, uint32_t index,
+                                 const struct vv_step *steps, struct vv_sketch *sketches_out,
+                                 struct vv_error *error)
+{
+    struct vv_buffer room = {0};
+    struct vv_reader reader;
+    enum vv_status status = find_sketches(chunk, index, &room, &reader, error);
     if (status == VV_OK) {
         status = read_sketches(chunk, &reader, steps, sketches_out, error);
+    }
+    vv_buffer_deinit(&room);
+    return status;
+}
+
+enum vv_status vv_chunk_visit_sketches(const struct vv_chunk *chunk, uint32_t index,
+                                       const struct vv_step *steps, vv_sketch_visit visit,
+                                       void *context, struct vv_error *error)
+{
+    struct vv_buffer room = {0};
+    struct vv_reader reader;
+    enum vv_status status = find_sketches(chunk, index, &room, &reader, error);
+    if (status == VV_OK) {
+        status = visit_all(chunk, &reader, steps, visit, context, error);
     }
     vv_buffer_deinit(&room);
     return status;

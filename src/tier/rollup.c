@@ -194,70 +194,74 @@ enum vv_status vv_rollup_add_rows(struct vv_rollup *rollup, const struct vv_rows
 
 /* ---- steps of a finer tier ---- */
 
+#define NOWHERE SIZE_MAX
+
 struct finer {
+    struct vv_rollup *rollup;
+    struct vv_rolled_metric *metric; /* what it is merged into; NULL until it is needed */
     int64_t *starts;
     struct vv_step *steps;
-    struct vv_sketch *sketches;
-    bool has_sketches; /* they are to be deinitialised */
+    size_t *into; /* by step: the one that it is merged into; NOWHERE */
+    struct vv_error *error;
 };
 
-static void deinit_sketches(struct finer *finer, size_t n)
+static enum vv_status merge_step(struct finer *finer, size_t i)
 {
-    for (size_t i = 0; i < n && finer->has_sketches; i++) {
-        vv_sketch_deinit(&finer->sketches[i]);
-    }
-    finer->has_sketches = false;
-}
-
-static enum vv_status merge_step(struct vv_rollup *rollup, struct vv_rolled_metric *metric,
-                                 struct finer *finer, size_t i, struct vv_error *error)
-{
+    struct vv_rollup *rollup = finer->rollup;
+    struct vv_rolled_metric *metric = finer->metric;
     size_t step;
-    enum vv_status status =
-        vv_rollup_step(rollup, vv_time_floor(finer->starts[i], rollup->step_ns), &step, error);
+    enum vv_status status = vv_rollup_step(rollup, vv_time_floor(finer->starts[i], rollup->step_ns),
+                                           &step, finer->error);
     if (status != VV_OK) {
         return status;
     }
     if (!fit_sketch(rollup, metric, step)) {
-        return vv_rollup_no_memory(error);
+        return vv_rollup_no_memory(finer->error);
     }
     vv_step_merge(metric->type, VV_STEP_ALL, &metric->steps[step], &finer->steps[i]);
     rollup->n_values += finer->steps[i].count;
-    bool merged =
-        rollup->alpha == 0 || vv_sketch_absorb(&metric->sketches[step], &finer->sketches[i]);
-    return merged ? VV_OK : vv_rollup_no_memory(error);
+    finer->into[i] = step;
+    return VV_OK;
 }
 
-static enum vv_status add_metric(struct vv_rollup *rollup, const struct vv_chunk *chunk,
-                                 uint32_t index, struct finer *finer, struct vv_error *error)
+static enum vv_status merge_sketch(void *context, uint32_t i, const struct vv_sketch *sketch)
 {
+    const struct finer *finer = context;
+    size_t step = finer->into[i];
+    bool merged = step == NOWHERE || vv_sketch_absorb(&finer->metric->sketches[step], sketch);
+    return merged ? VV_OK : vv_rollup_no_memory(finer->error);
+}
+
+static enum vv_status add_metric(struct finer *finer, const struct vv_chunk *chunk, uint32_t index)
+{
+    struct vv_rollup *rollup = finer->rollup;
     uint32_t number;
     enum vv_value_type type;
-    struct vv_rolled_metric *metric = NULL;
-    enum vv_status status = vv_chunk_metric(chunk, index, &number, &type, error);
+    enum vv_status status = vv_chunk_metric(chunk, index, &number, &type, finer->error);
     if (status == VV_OK) {
-        status = vv_chunk_steps(chunk, index, finer->starts, finer->steps, error);
+        status = vv_chunk_steps(chunk, index, finer->starts, finer->steps, finer->error);
     }
-    if (status == VV_OK && rollup->alpha > 0) {
-        status = vv_chunk_sketches(chunk, index, finer->steps, finer->sketches, error);
-        finer->has_sketches = status == VV_OK;
-    }
+    finer->metric = NULL;
     for (size_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
         int64_t start = vv_time_floor(finer->starts[i], rollup->step_ns);
+        finer->into[i] = NOWHERE;
         if (finer->steps[i].count == 0 || !is_taken(rollup, number, start)) {
             continue;
         }
-        if (!metric) {
-            status = vv_rollup_metric(rollup, number, type, &metric, error);
+        if (!finer->metric) {
+            status = vv_rollup_metric(rollup, number, type, &finer->metric, finer->error);
         }
         if (status == VV_OK) {
-            if (metric->type != type) {
+            if (finer->metric->type != type) {
                 vv_step_widen(&finer->steps[i]);
             }
-            status = merge_step(rollup, metric, finer, i, error);
+            status = merge_step(finer, i);
         }
     }
-    deinit_sketches(finer, chunk->n_steps);
+    if (status == VV_OK && rollup->alpha > 0) {
+        status =
+            vv_chunk_visit_sketches(chunk, index, finer->steps, merge_sketch, finer, finer->error);
+    }
     return status;
 }
 
@@ -270,18 +274,20 @@ enum vv_status vv_rollup_add_chunk(struct vv_rollup *rollup, const struct vv_chu
                             (long long)chunk->step_ns, chunk->has_sketches ? "" : " (no sketches)",
                             (long long)rollup->step_ns);
     }
-    struct finer finer = {.starts = malloc(chunk->n_steps * sizeof *finer.starts),
+    struct finer finer = {.rollup = rollup,
+                          .starts = malloc(chunk->n_steps * sizeof *finer.starts),
                           .steps = calloc(chunk->n_steps, sizeof *finer.steps),
-                          .sketches = malloc(chunk->n_steps * sizeof *finer.sketches)};
-    bool has_room = finer.starts && finer.steps && finer.sketches;
+                          .into = malloc(chunk->n_steps * sizeof *finer.into),
+                          .error = error};
+    bool has_room = finer.starts && finer.steps && finer.into;
     enum vv_status status =
         has_room ? vv_chunk_starts(chunk, finer.starts, error) : vv_rollup_no_memory(error);
     for (uint32_t i = 0; i < chunk->n_metrics && status == VV_OK; i++) {
-        status = add_metric(rollup, chunk, i, &finer, error);
+        status = add_metric(&finer, chunk, i);
     }
     free(finer.starts);
     free(finer.steps);
-    free(finer.sketches);
+    free(finer.into);
     return status;
 }
 

@@ -119,8 +119,15 @@ static void try_decode(const uint8_t *bytes, size_t size)
 {
     struct vv_sketch sketch;
     struct vv_sketch sum;
+    struct vv_sketch again; /* has been something else before */
     enum vv_sketch_status status = vv_sketch_decode(bytes, size, &sketch);
+    (void)vv_sketch_init(&again, 0.3);
+    add_one(&again, -5.0);
+    add_one(&again, 7.0);
+    assert_int_equal(vv_sketch_decode_again(bytes, size, &again), status);
+    assert_int_equal(vv_sketch_count(&again), vv_sketch_count(&sketch));
     if (status == VV_SKETCH_OK) {
+        assert_sketch_equal(&again, &sketch);
         (void)vv_sketch_init(&sum, vv_sketch_error(&sketch));
         assert_true(vv_sketch_merge(&sum, &sketch));
         assert_sketch_equal(&sum, &sketch);
@@ -132,6 +139,7 @@ static void try_decode(const uint8_t *bytes, size_t size)
         assert_int_equal(vv_sketch_count(&sketch), 0);
         assert_int_equal(vv_sketch_memory_bytes(&sketch), sizeof sketch);
     }
+    vv_sketch_deinit(&again);
 }
 
 static void flipped_bits_do_no_harm(void **state)
@@ -180,6 +188,16 @@ static void hostile_claims_are_refused(void **state)
     const uint8_t too_many[] = {1,    0x8a, 0,    2,    0xff, 0xff, 0xff, 0xff, 0xff,
                                 0xff, 0xff, 0xff, 0xff, 0x01, 0,    0,    0};
     assert_int_equal(vv_sketch_decode(too_many, sizeof too_many, &sketch), VV_SKETCH_CORRUPT);
+    const uint8_t more_than_all[] = {1,    0x82, 0,    2,    1,    0,    0xfc, 0xbf, 0xff,
+                                     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0};
+    assert_int_equal(vv_sketch_decode(more_than_all, sizeof more_than_all, &sketch),
+                     VV_SKETCH_CORRUPT);
+    const uint8_t far_bins[] = {1, 0x82, 0, 2, 5, 0xa8, 0xab, 0x04, 0, 2, 2, 2, 2, 2};
+    assert_int_equal(vv_sketch_decode(far_bins, sizeof far_bins, &sketch), VV_SKETCH_CORRUPT);
+    const uint8_t near_bins[] = {1, 0x82, 0, 2, 2, 0xa8, 0xab, 0x04, 0, 2, 2};
+    assert_int_equal(vv_sketch_decode(near_bins, sizeof near_bins, &sketch), VV_SKETCH_OK);
+    assert_int_equal(vv_sketch_count(&sketch), 3);
+    vv_sketch_deinit(&sketch);
     const uint8_t good[] = {1, 0x82, 0, 2, 0, 0, 0};
     assert_int_equal(vv_sketch_decode(good, sizeof good, &sketch), VV_SKETCH_OK);
     assert_true(vv_sketch_quantile(&sketch, 0.5) == 1.0);

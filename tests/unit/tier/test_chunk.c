@@ -184,6 +184,49 @@ static void assert_found(const struct vv_chunk *chunk, uint32_t m, uint32_t metr
     assert_false(vv_chunk_find(chunk, 10 + chunk->n_metrics, &index, &found));
 }
 
+struct visiting {
+    const struct vv_chunk_metric *wanted;
+    uint32_t next; /* step that may come */
+    uint64_t values;
+};
+
+static enum vv_status visit_sketch(void *context, uint32_t step, const struct vv_sketch *sketch)
+{
+    struct visiting *visiting = context;
+    assert_true(step >= visiting->next);
+    assert_sketch(sketch, &visiting->wanted->sketches[step]);
+    visiting->next = step + 1;
+    visiting->values += vv_sketch_count(sketch);
+    return VV_OK;
+}
+
+static enum vv_status refuse_sketch(void *context, uint32_t step, const struct vv_sketch *sketch)
+{
+    (void)sketch;
+    (void)step;
+    (*(uint32_t *)context)++;
+    return VV_OVERLOAD;
+}
+
+static void assert_visited(const struct vv_chunk *chunk, uint32_t m, const struct vv_step *steps,
+                           const struct vv_chunk_metric *wanted)
+{
+    struct visiting visiting = {.wanted = wanted};
+    uint32_t n_refused = 0;
+    uint64_t values = 0;
+    enum vv_status status = vv_chunk_visit_sketches(chunk, m, steps, visit_sketch, &visiting, NULL);
+    assert_int_equal(status, chunk->has_sketches ? VV_OK : VV_INVALID);
+    for (uint32_t i = 0; i < chunk->n_steps && chunk->has_sketches; i++) {
+        values += steps[i].count;
+    }
+    assert_int_equal(visiting.values, values);
+    if (values > 0) {
+        status = vv_chunk_visit_sketches(chunk, m, steps, refuse_sketch, &n_refused, NULL);
+        assert_int_equal(status, VV_OVERLOAD);
+        assert_int_equal(n_refused, 1);
+    }
+}
+
 static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct world *world)
 {
     struct vv_step steps[STEPS];
@@ -210,6 +253,7 @@ static void assert_metric(const struct vv_chunk *chunk, uint32_t m, const struct
         assert_sketch(&sketches[i], &wanted->sketches[i]);
         vv_sketch_deinit(&sketches[i]);
     }
+    assert_visited(chunk, m, steps, wanted);
 }
 
 static void what_is_put_in_comes_out(void **state)
@@ -386,9 +430,9 @@ static void memory_that_runs_out_is_told(void **state)
     struct vv_buffer buffer = {0};
     assert_int_equal(vv_chunk_encode(&world->content, 1, &buffer, NULL), VV_OK);
     assert_int_equal(vv_chunk_open(bytes_of(&buffer), &chunk, NULL), VV_OK);
+    struct vv_step steps[STEPS];
     failed = true;
     for (uint64_t k = 1; failed; k++) {
-        struct vv_step steps[STEPS];
         struct vv_sketch sketches[STEPS];
         vv_sim_memory_fail(k);
         enum vv_status status = vv_chunk_steps(&chunk, 0, world->starts, steps, NULL);
@@ -401,6 +445,17 @@ static void memory_that_runs_out_is_told(void **state)
         for (uint32_t i = 0; i < chunk.n_steps && status == VV_OK; i++) {
             vv_sketch_deinit(&sketches[i]);
         }
+    }
+    assert_int_equal(vv_chunk_steps(&chunk, 0, world->starts, steps, NULL), VV_OK);
+    failed = true;
+    for (uint64_t k = 1; failed; k++) {
+        struct visiting visiting = {.wanted = &world->metrics[0]};
+        vv_sim_memory_fail(k);
+        enum vv_status status =
+            vv_chunk_visit_sketches(&chunk, 0, steps, visit_sketch, &visiting, NULL);
+        failed = vv_sim_memory_failed();
+        vv_sim_memory_fail(0);
+        assert_int_equal(status, failed ? VV_NO_MEMORY : VV_OK);
     }
     vv_buffer_deinit(&buffer);
     free_world(world);
