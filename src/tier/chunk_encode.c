@@ -6,7 +6,10 @@
 #include "codec/frame.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
+
+#define SIZE_BYTES_MAX 10u /* of what says how large something is */
 
 struct encoder {
     const struct vv_chunk_content *content;
@@ -200,17 +203,24 @@ static enum vv_status make_block(struct encoder *encoder, struct vv_buffer *out)
 
 /* ---- sketches ---- */
 
+/* Sized, in place: most sizes are one byte before it, and where one is more it moves. */
 static void add_sketch(struct vv_buffer *buffer, const struct vv_sketch *sketch)
 {
     size_t bound = vv_sketch_encoded_bound(sketch);
-    uint8_t *bytes = malloc(bound);
+    uint8_t *bytes = vv_buffer_reserve(buffer, SIZE_BYTES_MAX + bound);
     if (!bytes) {
-        buffer->failed = true;
         return;
     }
-    size_t size = vv_sketch_encode(sketch, bytes, bound);
-    vv_buffer_sized(buffer, (struct vv_str){(char *)bytes, size});
-    free(bytes);
+    size_t size = vv_sketch_encode(sketch, bytes + 1, bound);
+    size_t before = 1;
+    for (size_t rest = size >> 7; rest > 0; rest >>= 7) {
+        before++;
+    }
+    if (before > 1) {
+        memmove(bytes + before, bytes + 1, size);
+    }
+    vv_buffer_varint(buffer, size);
+    buffer->size += size;
 }
 
 /* Compressed where that is smaller. */
