@@ -112,6 +112,26 @@ VV_SKETCH_MUST_CHECK bool vv_sketch_merge(struct vv_sketch *into, const struct v
 VV_SKETCH_MUST_CHECK bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from);
 
 /*
+ * Adding many sketches to one, as vv_sketch_absorb() does one after the other, but faster: the bins
+ * of most are counted in an array first. Zero-initialise it once; then begin, add and end for each
+ * sketch that is added to, which is whole again after the end. False as of absorb, after which
+ * nothing may follow, and a part may have been added.
+ */
+#define VV_SKETCH_SUM_BINS 512u
+struct vv_sketch_sum {
+    struct vv_sketch *into;
+    int32_t first; /* the index of counts[0] */
+    uint32_t low;  /* counts of [low, end) may not be 0 */
+    uint32_t end;
+    uint64_t total; /* of these */
+    uint64_t counts[VV_SKETCH_SUM_BINS];
+};
+void vv_sketch_sum_begin(struct vv_sketch_sum *sum, struct vv_sketch *into);
+VV_SKETCH_MUST_CHECK bool vv_sketch_sum_add(struct vv_sketch_sum *sum,
+                                            const struct vv_sketch *from);
+VV_SKETCH_MUST_CHECK bool vv_sketch_sum_end(struct vv_sketch_sum *sum);
+
+/*
  * The value at rank floor(q * (count - 1)) of the sorted values, within the relative error and
  * between the least and the greatest value, which q = 0 and q = 1 give exactly. q is clamped to
  * [0, 1]. NaN when the sketch is empty or q is NaN.

@@ -29,7 +29,7 @@ bool vv_sketch_store_add(struct vv_sketch_store *store, int32_t index, uint64_t 
  * out of memory: a part may have been added. */
 bool vv_sketch_store_add_many(struct vv_sketch_store *store, const int32_t *indexes, size_t n);
 
-/* The same of n bins with their counts (1 or more); the indexes do not descend, fewer than 512 of
+/* The same of n bins with their counts (1 or more); the indexes do not descend, at most 512 of
  * them differ. */
 bool vv_sketch_store_add_counted(struct vv_sketch_store *store, const int32_t *indexes,
                                  const uint64_t *counts, size_t n);

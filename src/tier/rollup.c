@@ -201,7 +201,9 @@ struct finer {
     struct vv_rolled_metric *metric; /* what it is merged into; NULL until it is needed */
     int64_t *starts;
     struct vv_step *steps;
-    size_t *into; /* by step: the one that it is merged into; NOWHERE */
+    size_t *into;  /* by step: the one that it is merged into; NOWHERE */
+    size_t summed; /* the one whose sketch is being added to; NOWHERE */
+    struct vv_sketch_sum sum;
     struct vv_error *error;
 };
 
@@ -224,12 +226,38 @@ static enum vv_status merge_step(struct finer *finer, size_t i)
     return VV_OK;
 }
 
+/* What is added from now on goes to the sketch of another step; NOWHERE: of none. */
+static enum vv_status sum_into(struct finer *finer, size_t step)
+{
+    bool ended = finer->summed == NOWHERE || vv_sketch_sum_end(&finer->sum);
+    finer->summed = step;
+    if (step != NOWHERE) {
+        vv_sketch_sum_begin(&finer->sum, &finer->metric->sketches[step]);
+    }
+    return ended ? VV_OK : vv_rollup_no_memory(finer->error);
+}
+
 static enum vv_status merge_sketch(void *context, uint32_t i, const struct vv_sketch *sketch)
 {
-    const struct finer *finer = context;
+    struct finer *finer = context;
     size_t step = finer->into[i];
-    bool merged = step == NOWHERE || vv_sketch_absorb(&finer->metric->sketches[step], sketch);
-    return merged ? VV_OK : vv_rollup_no_memory(finer->error);
+    if (step == NOWHERE) {
+        return VV_OK;
+    }
+    enum vv_status status = step == finer->summed ? VV_OK : sum_into(finer, step);
+    if (status != VV_OK) {
+        return status;
+    }
+    return vv_sketch_sum_add(&finer->sum, sketch) ? VV_OK : vv_rollup_no_memory(finer->error);
+}
+
+static enum vv_status merge_sketches(struct finer *finer, const struct vv_chunk *chunk,
+                                     uint32_t index)
+{
+    finer->summed = NOWHERE;
+    enum vv_status status =
+        vv_chunk_visit_sketches(chunk, index, finer->steps, merge_sketch, finer, finer->error);
+    return status == VV_OK ? sum_into(finer, NOWHERE) : status;
 }
 
 static enum vv_status add_metric(struct finer *finer, const struct vv_chunk *chunk, uint32_t index)
@@ -258,11 +286,7 @@ static enum vv_status add_metric(struct finer *finer, const struct vv_chunk *chu
             status = merge_step(finer, i);
         }
     }
-    if (status == VV_OK && rollup->alpha > 0) {
-        status =
-            vv_chunk_visit_sketches(chunk, index, finer->steps, merge_sketch, finer, finer->error);
-    }
-    return status;
+    return status == VV_OK && rollup->alpha > 0 ? merge_sketches(finer, chunk, index) : status;
 }
 
 enum vv_status vv_rollup_add_chunk(struct vv_rollup *rollup, const struct vv_chunk *chunk,

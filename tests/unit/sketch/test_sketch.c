@@ -188,6 +188,66 @@ static void adding_integers_equals_adding_one_by_one(void **state)
     }
 }
 
+/* The k-th of some that differ in where their values are, how many there are, and in kind. */
+static void make_part(struct vv_random *random, size_t k, enum distribution distribution,
+                      struct vv_sketch *part)
+{
+    size_t count = vv_random_below(random, k % 7 == 0 ? 2000 : 60);
+    (void)vv_sketch_init(part, k % 11 == 5 ? 0.02 : 0.01);
+    for (size_t i = 0; i < count; i++) {
+        double value = sample(distribution, random);
+        add_one(part, k % 3 == 0 ? value : 50 + fmod(fabs(value), 20));
+    }
+    if (k % 5 == 0) {
+        assert_true(vv_sketch_add(part, k % 2 ? INFINITY : -(double)INFINITY, 2));
+        add_one(part, 0.0);
+    }
+}
+
+static void summing_equals_absorbing(void **state)
+{
+    (void)state;
+    struct vv_random random = {214};
+    struct vv_sketch_sum sum = {0};
+    for (int round = 0; round < 20 * DISTRIBUTION_END; round++) {
+        struct vv_sketch one_by_one;
+        struct vv_sketch summed;
+        (void)vv_sketch_init(&one_by_one, 0.01);
+        (void)vv_sketch_init(&summed, 0.01);
+        for (int turn = 0; turn < 2; turn++) {
+            vv_sketch_sum_begin(&sum, &summed);
+            for (size_t k = 0; k < (size_t)(round % 20); k++) {
+                struct vv_sketch part;
+                make_part(&random, k, (enum distribution)(round / 20), &part);
+                assert_true(vv_sketch_absorb(&one_by_one, &part));
+                assert_true(vv_sketch_sum_add(&sum, &part));
+                vv_sketch_deinit(&part);
+            }
+            assert_true(vv_sketch_sum_end(&sum));
+        }
+        assert_sketch_equal(&one_by_one, &summed);
+        vv_sketch_deinit(&one_by_one);
+        vv_sketch_deinit(&summed);
+    }
+}
+
+static void a_sum_that_would_overflow_is_refused(void **state)
+{
+    (void)state;
+    struct vv_sketch_sum sum = {0};
+    struct vv_sketch part;
+    struct vv_sketch summed;
+    (void)vv_sketch_init(&part, 0.0);
+    (void)vv_sketch_init(&summed, 0.0);
+    assert_true(vv_sketch_add(&part, 3.0, UINT64_MAX / 2));
+    vv_sketch_sum_begin(&sum, &summed);
+    assert_true(vv_sketch_sum_add(&sum, &part));
+    assert_true(vv_sketch_sum_add(&sum, &part));
+    assert_false(vv_sketch_sum_add(&sum, &part));
+    vv_sketch_deinit(&part);
+    vv_sketch_deinit(&summed);
+}
+
 /* Each bin holds what is within alpha of it, at all magnitudes and at the bounds of powers of 2. */
 static void a_single_value_is_within_the_error(void **state)
 {
@@ -449,6 +509,8 @@ int main(void)
         cmocka_unit_test(merging_equals_adding_everything),
         cmocka_unit_test(adding_many_equals_adding_one_by_one),
         cmocka_unit_test(adding_integers_equals_adding_one_by_one),
+        cmocka_unit_test(summing_equals_absorbing),
+        cmocka_unit_test(a_sum_that_would_overflow_is_refused),
         cmocka_unit_test(a_single_value_is_within_the_error),
         cmocka_unit_test(collapsing_does_not_depend_on_the_order),
         cmocka_unit_test(merging_with_itself_doubles),
