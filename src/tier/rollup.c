@@ -30,13 +30,6 @@ static bool is_taken(const struct vv_rollup *rollup, uint32_t metric, int64_t st
     return is_in == (rollup->takes == VV_TAKES_ONLY);
 }
 
-/* The sketch of a step that is about to get values. */
-static bool fit_sketch(const struct vv_rollup *rollup, struct vv_rolled_metric *metric, size_t step)
-{
-    return rollup->alpha == 0 || metric->steps[step].count > 0 ||
-           vv_sketch_init(&metric->sketches[step], rollup->alpha);
-}
-
 /* ---- points ---- */
 
 /* The step has the values already, so its bounds are the sketch's. */
@@ -58,10 +51,7 @@ static enum vv_status add_values(struct vv_rollup *rollup, struct vv_rolled_metr
                                  size_t step, const int64_t *times, const uint64_t *values,
                                  size_t n, struct vv_error *error)
 {
-    bool added = fit_sketch(rollup, metric, step);
-    if (!added) {
-        return vv_rollup_no_memory(error);
-    }
+    bool added = true;
     vv_step_add(metric->type, VV_STEP_ALL, &metric->steps[step], times, values, n);
     if (rollup->alpha > 0) {
         added =
@@ -216,9 +206,6 @@ static enum vv_status merge_step(struct finer *finer, size_t i)
                                            &step, finer->error);
     if (status != VV_OK) {
         return status;
-    }
-    if (!fit_sketch(rollup, metric, step)) {
-        return vv_rollup_no_memory(finer->error);
     }
     vv_step_merge(metric->type, VV_STEP_ALL, &metric->steps[step], &finer->steps[i]);
     rollup->n_values += finer->steps[i].count;

@@ -8,8 +8,9 @@
 struct vv_rolled_metric {
     uint32_t metric;
     enum vv_value_type type;
-    struct vv_step *steps;      /* steps_capacity of the roll-up */
-    struct vv_sketch *sketches; /* the same; not initialised where the step has no values */
+    struct vv_step *steps; /* steps_capacity of the roll-up */
+    struct vv_sketch
+        *sketches; /* the same; empty where the step has no values; NULL: none are kept */
 };
 
 struct vv_rollup {

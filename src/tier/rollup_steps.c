@@ -11,8 +11,9 @@
 
 #define CELLS_MAX                                                                                  \
     (1u << 20) /* steps of metrics, each of some 350 bytes: what memory may be taken */
-#define CELLS_KEPT  (1u << 16) /* from one roll-up to the next */
-#define STEPS_FIRST 64         /* room for so many is made at first, then twice as many */
+#define CELLS_KEPT  (1u << 16)                       /* from one roll-up to the next */
+#define SKETCH_KEPT (sizeof(struct vv_sketch) + 256) /* the same, with the memory of few bins */
+#define STEPS_FIRST 64 /* room for so many is made at first, then twice as many */
 
 enum vv_status vv_rollup_no_memory(struct vv_error *error)
 {
@@ -37,11 +38,21 @@ enum vv_status vv_rollup_create(double alpha, struct vv_rollup **rollup_out)
     return VV_OK;
 }
 
+/* Most have few bins, and the next one as many. */
+static void clear_sketch(struct vv_sketch *sketch)
+{
+    if (vv_sketch_memory_bytes(sketch) > SKETCH_KEPT) {
+        vv_sketch_deinit(sketch);
+    } else {
+        vv_sketch_clear(sketch);
+    }
+}
+
 static void clear_metric(const struct vv_rollup *rollup, struct vv_rolled_metric *metric)
 {
     for (size_t i = 0; i < rollup->n_steps && rollup->alpha > 0; i++) {
         if (metric->steps[i].count > 0) {
-            vv_sketch_deinit(&metric->sketches[i]);
+            clear_sketch(&metric->sketches[i]);
         }
     }
     if (rollup->n_steps > 0) {
@@ -49,10 +60,20 @@ static void clear_metric(const struct vv_rollup *rollup, struct vv_rolled_metric
     }
 }
 
+/* Of empty sketches from the first one on: what memory they keep. */
+static void drop_sketches(const struct vv_rollup *rollup, struct vv_rolled_metric *metric,
+                          size_t first)
+{
+    for (size_t i = first; i < rollup->steps_capacity && rollup->alpha > 0; i++) {
+        vv_sketch_deinit(&metric->sketches[i]);
+    }
+}
+
 /* Frees the arrays of metrics from the first one on that are not in use. */
 static void drop_metrics(struct vv_rollup *rollup, size_t first)
 {
     for (size_t i = first; i < rollup->metrics_made; i++) {
+        drop_sketches(rollup, &rollup->metrics[i], 0);
         free(rollup->metrics[i].steps);
         free(rollup->metrics[i].sketches);
     }
@@ -133,15 +154,19 @@ static void *grow(void *array, size_t size, size_t n, bool *done)
 }
 
 /* Arrays of a metric for `capacity` steps, those from `used` on empty. */
-static bool fit_metric(struct vv_rolled_metric *metric, size_t used, size_t capacity, bool sketches)
+static bool fit_metric(const struct vv_rollup *rollup, struct vv_rolled_metric *metric, size_t used,
+                       size_t capacity)
 {
     bool done = true;
     metric->steps = grow(metric->steps, sizeof *metric->steps, capacity, &done);
-    if (sketches) {
+    if (rollup->alpha > 0) {
         metric->sketches = grow(metric->sketches, sizeof *metric->sketches, capacity, &done);
     }
     if (done) {
         memset(metric->steps + used, 0, (capacity - used) * sizeof *metric->steps);
+    }
+    for (size_t i = used; i < capacity && done && rollup->alpha > 0; i++) {
+        (void)vv_sketch_init(&metric->sketches[i], rollup->alpha);
     }
     return done;
 }
@@ -165,23 +190,19 @@ static size_t capacity_of(size_t n_steps)
 }
 
 /* Gives back the room of an earlier roll-up that had more steps: what fits must not depend on what
- * was rolled up before. */
-static enum vv_status shrink_steps(struct vv_rollup *rollup, struct vv_error *error)
+ * was rolled up before. An array that can't be made smaller may stay. */
+static void shrink_steps(struct vv_rollup *rollup)
 {
     size_t capacity = capacity_of(rollup->n_steps);
-    bool done = true;
     if (capacity >= rollup->steps_capacity) {
-        return VV_OK;
+        return;
     }
     drop_metrics(rollup, rollup->n_metrics);
-    for (size_t i = 0; i < rollup->metrics_made && done; i++) {
-        done = fit_metric(&rollup->metrics[i], capacity, capacity, rollup->alpha > 0);
-    }
-    if (!done) {
-        return vv_rollup_no_memory(error);
+    for (size_t i = 0; i < rollup->metrics_made; i++) {
+        drop_sketches(rollup, &rollup->metrics[i], capacity);
+        (void)fit_metric(rollup, &rollup->metrics[i], capacity, capacity);
     }
     rollup->steps_capacity = capacity;
-    return VV_OK;
 }
 
 static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error)
@@ -203,7 +224,7 @@ static enum vv_status fit_steps(struct vv_rollup *rollup, struct vv_error *error
     rollup->starts = grow(rollup->starts, sizeof *rollup->starts, capacity, &done);
     rollup->order = grow(rollup->order, sizeof *rollup->order, capacity, &done);
     for (size_t i = 0; i < rollup->metrics_made && done; i++) {
-        done = fit_metric(&rollup->metrics[i], rollup->steps_capacity, capacity, rollup->alpha > 0);
+        done = fit_metric(rollup, &rollup->metrics[i], rollup->steps_capacity, capacity);
     }
     if (!done) {
         return vv_rollup_no_memory(error);
@@ -222,13 +243,10 @@ static enum vv_status make_metric(struct vv_rollup *rollup, struct vv_error *err
     if (rollup->n_metrics < rollup->metrics_made) {
         return VV_OK;
     }
-    enum vv_status status = VV_OK;
     if ((rollup->n_metrics + 1) * rollup->steps_capacity > CELLS_MAX) {
-        status = shrink_steps(rollup, error);
+        shrink_steps(rollup);
     }
-    if (status == VV_OK) {
-        status = check_cells(rollup->n_metrics + 1, rollup->steps_capacity, error);
-    }
+    enum vv_status status = check_cells(rollup->n_metrics + 1, rollup->steps_capacity, error);
     if (status != VV_OK) {
         return status;
     }
@@ -242,8 +260,7 @@ static enum vv_status make_metric(struct vv_rollup *rollup, struct vv_error *err
         rollup->metrics_capacity = capacity;
     }
     struct vv_rolled_metric made = {0};
-    if (rollup->steps_capacity > 0 &&
-        !fit_metric(&made, 0, rollup->steps_capacity, rollup->alpha > 0)) {
+    if (rollup->steps_capacity > 0 && !fit_metric(rollup, &made, 0, rollup->steps_capacity)) {
         free(made.steps);
         free(made.sketches);
         return vv_rollup_no_memory(error);
