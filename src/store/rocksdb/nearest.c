@@ -91,6 +91,26 @@ static enum vv_status look_in_class(struct search *search, uint32_t tenant, uint
     return status;
 }
 
+/* The oldest class first, since what moves goes to a later one; and again where that may be one that
+ * was not known. */
+static enum vv_status look_in_classes(struct search *search, uint32_t tenant, uint32_t source,
+                                      struct vv_error *error)
+{
+    struct vv_rocksdb *rocksdb = search->rocksdb;
+    struct vv_rocksdb_tenant where;
+    enum vv_status status = VV_OK;
+    pthread_mutex_lock(&rocksdb->lock);
+    int64_t bucket_ns_max = rocksdb->bucket_ns_max;
+    pthread_mutex_unlock(&rocksdb->lock);
+    do {
+        vv_rocksdb_tenants_get(rocksdb, tenant, &where);
+        for (uint32_t i = 0; i < where.n && status == VV_OK; i++) {
+            status = look_in_class(search, tenant, source, &where.classes[i], bucket_ns_max, error);
+        }
+    } while (status == VV_OK && vv_rocksdb_tenants_changed(rocksdb, &where));
+    return status;
+}
+
 enum vv_status vv_rocksdb_nearest(struct vv_store *store, uint8_t region, uint32_t tenant,
                                   uint32_t source, int64_t bucket_start, bool forward,
                                   int64_t *bucket_start_out, struct vv_error *error)
@@ -108,14 +128,7 @@ enum vv_status vv_rocksdb_nearest(struct vv_store *store, uint8_t region, uint32
     vv_key_put_u32(runs + 1, tenant);
     vv_key_put_u32(runs + 5, source);
     status = look(&search, rocksdb->base, runs, sizeof runs, error);
-    struct vv_rocksdb_tenant where;
-    vv_rocksdb_tenants_get(rocksdb, tenant, &where);
-    pthread_mutex_lock(&rocksdb->lock);
-    int64_t bucket_ns_max = rocksdb->bucket_ns_max;
-    pthread_mutex_unlock(&rocksdb->lock);
-    for (uint32_t i = 0; i < where.n && status == VV_OK; i++) {
-        status = look_in_class(&search, tenant, source, &where.classes[i], bucket_ns_max, error);
-    }
+    status = status == VV_OK ? look_in_classes(&search, tenant, source, error) : status;
     vv_rocksdb_leave(rocksdb);
     if (status == VV_OK && search.found) {
         *bucket_start_out = search.best;

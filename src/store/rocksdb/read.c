@@ -161,30 +161,56 @@ static enum vv_status visit_sources(struct source *sources, uint32_t n, vv_piece
     return status == VV_OK && damaged ? damaged_key(0, error) : status;
 }
 
+/* The blocks of one read in all classes of its tenant. */
+struct sources {
+    struct vv_rocksdb_tenant where;
+    const rocksdb_snapshot_t *snapshot;
+    struct source classes[VV_CLASSES_MAX];
+};
+
+static void sources_close(struct vv_rocksdb *rocksdb, struct sources *sources)
+{
+    for (uint32_t i = 0; i < sources->where.n; i++) {
+        source_close(rocksdb, &sources->classes[i]);
+    }
+    if (sources->snapshot) {
+        rocksdb_release_snapshot(rocksdb->database, sources->snapshot);
+    }
+    *sources = (struct sources){0};
+}
+
+/* The caller closes them in any case. */
+static enum vv_status sources_open(struct vv_rocksdb *rocksdb, const struct vv_partition *partition,
+                                   const uint8_t *from, const uint8_t *to, struct sources *sources,
+                                   struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    vv_rocksdb_tenants_get(rocksdb, partition->tenant, &sources->where);
+    /* While blocks move from class to class, all classes must be seen as of one moment. */
+    sources->snapshot = sources->where.n > 1 ? rocksdb_create_snapshot(rocksdb->database) : NULL;
+    for (uint32_t i = 0; i < sources->where.n && status == VV_OK; i++) {
+        status = source_open(rocksdb, &sources->where.classes[i], partition, sources->snapshot,
+                             from, to, &sources->classes[i], error);
+    }
+    return status;
+}
+
+/* Where all blocks move to another class between the look at where they lie and the opening, those
+ * that are opened may lack them. Once opened they show what was there then. */
 static enum vv_status read_blocks(struct vv_rocksdb *rocksdb, const struct vv_partition *partition,
                                   const uint8_t *from, const uint8_t *to, vv_piece_visit visit,
                                   void *context, struct vv_error *error)
 {
-    struct source sources[VV_CLASSES_MAX] = {0};
-    struct vv_rocksdb_tenant where;
-    vv_rocksdb_tenants_get(rocksdb, partition->tenant, &where);
-    /* While blocks move from class to class, all classes must be seen as of one moment. */
-    const rocksdb_snapshot_t *snapshot =
-        where.n > 1 ? rocksdb_create_snapshot(rocksdb->database) : NULL;
-    enum vv_status status = VV_OK;
-    for (uint32_t i = 0; i < where.n && status == VV_OK; i++) {
-        status = source_open(rocksdb, &where.classes[i], partition, snapshot, from, to, &sources[i],
-                             error);
-    }
+    struct sources sources = {0};
+    enum vv_status status;
+    do {
+        sources_close(rocksdb, &sources);
+        status = sources_open(rocksdb, partition, from, to, &sources, error);
+    } while (status == VV_OK && vv_rocksdb_tenants_changed(rocksdb, &sources.where));
     if (status == VV_OK) {
-        status = visit_sources(sources, where.n, visit, context, error);
+        status = visit_sources(sources.classes, sources.where.n, visit, context, error);
     }
-    for (uint32_t i = 0; i < where.n; i++) {
-        source_close(rocksdb, &sources[i]);
-    }
-    if (snapshot) {
-        rocksdb_release_snapshot(rocksdb->database, snapshot);
-    }
+    sources_close(rocksdb, &sources);
     return status;
 }
 

@@ -170,6 +170,8 @@ void vv_rocksdb_tenants_clear(struct vv_rocksdb *rocksdb);
 /* A copy of what is known of the tenant. */
 void vv_rocksdb_tenants_get(struct vv_rocksdb *rocksdb, uint32_t tenant,
                             struct vv_rocksdb_tenant *tenant_out);
+/* Whether its blocks lie, or may lie, elsewhere than in this copy. */
+bool vv_rocksdb_tenants_changed(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_tenant *tenant);
 /* Stores the tenant's classes durably, then uses them. */
 VV_MUST_CHECK enum vv_status vv_rocksdb_tenants_set(struct vv_rocksdb *rocksdb,
                                                     const struct vv_rocksdb_tenant *tenant,

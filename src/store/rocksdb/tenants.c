@@ -121,6 +121,18 @@ void vv_rocksdb_tenants_get(struct vv_rocksdb *rocksdb, uint32_t tenant,
     pthread_mutex_unlock(&rocksdb->lock);
 }
 
+bool vv_rocksdb_tenants_changed(struct vv_rocksdb *rocksdb, const struct vv_rocksdb_tenant *tenant)
+{
+    struct vv_rocksdb_tenant now;
+    vv_rocksdb_tenants_get(rocksdb, tenant->tenant, &now);
+    bool changed = now.n != tenant->n;
+    for (uint32_t i = 0; i < now.n && !changed; i++) {
+        changed = now.classes[i].generation != tenant->classes[i].generation ||
+                  now.classes[i].retention_s != tenant->classes[i].retention_s;
+    }
+    return changed;
+}
+
 enum vv_status vv_rocksdb_tenants_set(struct vv_rocksdb *rocksdb,
                                       const struct vv_rocksdb_tenant *tenant,
                                       struct vv_error *error)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader that is held up between its look at where a tenant's blocks lie and its opening of that,
+ * while all of them move to another retention's class. The other thread's work is done where the
+ * reader makes its iterator (--wrap).
+ */
+#include "store/store.h"
+
+#include <ftw.h>
+#include <rocksdb/c.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    struct vv_store *store;
+    char folder[64];
+};
+
+static const struct vv_span_key span = {{1, 1, 100 * VV_DAY, VV_DAY, 0, 0}, 1, 100 * VV_DAY};
+
+/* What is done before the n-th iterator from now on; 0: nothing any more. */
+static unsigned move_before;
+static int64_t new_retention;
+static struct vv_store *moved_store;
+
+static void move_all(void)
+{
+    bool more = true;
+    assert_int_equal(moved_store->ops->set_retention(moved_store, 1, new_retention, NULL), VV_OK);
+    while (more) {
+        assert_int_equal(moved_store->ops->expire(moved_store, 101 * VV_DAY, 1u << 20, &more, NULL),
+                         VV_OK);
+    }
+}
+
+rocksdb_iterator_t *__real_rocksdb_create_iterator_cf(rocksdb_t *database,
+                                                      const rocksdb_readoptions_t *options,
+                                                      rocksdb_column_family_handle_t *family);
+rocksdb_iterator_t *__wrap_rocksdb_create_iterator_cf(rocksdb_t *database,
+                                                      const rocksdb_readoptions_t *options,
+                                                      rocksdb_column_family_handle_t *family);
+
+rocksdb_iterator_t *__wrap_rocksdb_create_iterator_cf(rocksdb_t *database,
+                                                      const rocksdb_readoptions_t *options,
+                                                      rocksdb_column_family_handle_t *family)
+{
+    if (move_before > 0 && --move_before == 0) {
+        move_all();
+    }
+    return __real_rocksdb_create_iterator_cf(database, options, family);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    strcpy(f.folder, "/tmp/varve-moves-XXXXXX");
+    assert_non_null(mkdtemp(f.folder));
+    const struct vv_store_options options = {
+        .folder = f.folder, .cache_bytes = 1u << 20, .write_buffer_bytes = 1u << 20, .eras = 8};
+    const struct vv_piece block = {VV_PIECE_BLOCK, span, 0, 0, vv_str_of("a"), 0};
+    assert_int_equal(vv_store_rocksdb_open(&options, &f.store, NULL), VV_OK);
+    assert_int_equal(f.store->ops->put_blocks(f.store, &block, 1, NULL), VV_OK);
+    moved_store = f.store;
+    *state = &f;
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about, (void)kind, (void)place;
+    return remove(path);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    f->store->ops->close(f->store);
+    return nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static enum vv_status count_piece(void *context, const struct vv_piece *piece)
+{
+    (void)piece;
+    (*(int *)context)++;
+    return VV_OK;
+}
+
+/* Moves all before each of the iterators that a call opens, one after the other. */
+static void try_all(struct fixture *f, void (*check)(struct fixture *f))
+{
+    unsigned at = 0;
+    do {
+        move_before = ++at;
+        new_retention = at % 2 ? 40000 * VV_DAY : 30000 * VV_DAY;
+        check(f);
+    } while (move_before == 0);
+    move_before = 0;
+    assert_true(at > 2); /* that of runs, and of blocks */
+}
+
+static void check_read(struct fixture *f)
+{
+    const struct vv_store_read read = {span.partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    int n = 0;
+    assert_int_equal(f->store->ops->read(f->store, &read, count_piece, &n, NULL), VV_OK);
+    assert_int_equal(n, 1);
+}
+
+static void a_block_is_read_when_all_moves_before_it_is_opened(void **state)
+{
+    try_all(*state, check_read);
+}
+
+static void check_nearest(struct fixture *f)
+{
+    int64_t start = 0;
+    assert_int_equal(f->store->ops->nearest(f->store, 0, 1, 1, 0, true, &start, NULL), VV_OK);
+    assert_int_equal(start, 100 * VV_DAY);
+}
+
+static void a_bucket_is_found_when_all_moves_before_it_is_looked_for(void **state)
+{
+    try_all(*state, check_nearest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_block_is_read_when_all_moves_before_it_is_opened, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_bucket_is_found_when_all_moves_before_it_is_looked_for,
+                                        set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
