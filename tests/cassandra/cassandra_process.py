@@ -16,7 +16,7 @@ sys.path[:0] = [str(TESTS / "end_to_end"), str(TESTS.parent / "tools" / "cassand
 # pylint: disable=wrong-import-position # they are found only now
 import fetch
 from cluster import Cluster
-from varve_process import PROGRAM, VarveTest, apply_schema
+from varve_process import PROGRAM, VarveTest, apply_schema, wait_until
 
 EXIT_SKIPPED = 77
 
@@ -113,6 +113,11 @@ class ClusterTest(VarveTest):
         apply_schema(settings)
         if cls.KILLS_HOSTS:
             cls.cluster.keep_schema()
+
+    @staticmethod
+    def flush_in_time(server, seal=False):
+        """Requests may be over by cassandra.request_timeout: a flush that fails is repeated."""
+        wait_until(lambda: server.flush(seal=seal).status == 204, "it is flushed")
 
     def server(self, name="server", settings=None, faults=None):
         """As of every test, with a keyspace of its own that has its tables."""

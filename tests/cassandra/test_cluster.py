@@ -297,11 +297,6 @@ class Away(ClusterTest):
         self.node, = self.cluster.nodes
         self.addCleanup(self.bring_back)
 
-    @staticmethod
-    def flush(server, seal=False):
-        """Requests may be over by cassandra.request_timeout: a flush that fails is repeated."""
-        wait_until(lambda: server.flush(seal=seal).status == 204, "it is flushed")
-
     def bring_back(self):
         if self.node.paused:
             self.node.resume()
@@ -325,7 +320,7 @@ class Away(ClusterTest):
                 self.bring_back()
                 new, used = self.server(f"{way}_new"), self.server(f"{way}_used").start()
                 self.assertStatus(used.write(f"a v={SECOND} {SECOND}"), 204)
-                self.flush(used, seal=True)
+                self.flush_in_time(used, seal=True)
                 used.stop()
                 both = [(new, []), (used, [SECOND])]
                 getattr(self.node, way)()
@@ -370,7 +365,7 @@ class Away(ClusterTest):
     def test_it_stops_while_cassandra_hangs_and_delivers_later(self):
         server = self.server().start()
         self.assertStatus(server.write(f"a v={SECOND} {SECOND}"), 204)
-        self.flush(server)
+        self.flush_in_time(server)
         self.node.pause()
         self.assertStatus(server.write(f"a v={2 * SECOND} {2 * SECOND}"), 204)
         self.assertGreaterEqual(server.flush().status, 500)
@@ -385,16 +380,16 @@ class Away(ClusterTest):
     def test_a_folder_that_is_lost_takes_only_what_was_not_flushed(self):
         server = self.server().start()
         self.assertStatus(server.write(f"a v={SECOND} {SECOND}"), 204)
-        self.flush(server, seal=True)
+        self.flush_in_time(server, seal=True)
         self.assertStatus(server.write(f"a v={2 * SECOND} {2 * SECOND}"), 204)
-        self.flush(server)
+        self.flush_in_time(server)
         self.assertStatus(server.write(f"a v={3 * SECOND} {3 * SECOND}"), 204)
         server.kill()
         shutil.rmtree(server.data)
         server.start()
         self.assertHolds(server, [SECOND, 2 * SECOND])
         self.assertStatus(server.write(f"a v={4 * SECOND} {4 * SECOND}"), 204)
-        self.flush(server, seal=True)
+        self.flush_in_time(server, seal=True)
         server.kill().start()
         self.assertHolds(server, [SECOND, 2 * SECOND, 4 * SECOND])
         server.stop()

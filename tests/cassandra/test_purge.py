@@ -29,12 +29,8 @@ class Purge(test_expiry.Expiry):
             self.assertStatus(server.write(self.points(tenant, begin, 60, source), tenant), 204)
         return 60
 
-    def flush(self, server):
-        """Requests may be over by cassandra.request_timeout: a flush that fails is repeated."""
-        wait_until(lambda: server.flush(seal=True).status == 204, "all is sealed")
-
     def settle(self, server):
-        self.flush(server)
+        self.flush_in_time(server, seal=True)
         self.node.nodetool("flush", self.keyspace)
 
     # ---- purges
@@ -120,11 +116,11 @@ class Purge(test_expiry.Expiry):
         first.kill()
         for _ in range(3):
             write(second, 4)
-            self.flush(second)
+            self.flush_in_time(second, seal=True)
         first.start()
         for _ in range(3):
             write(first, 3)
-            self.flush(first)
+            self.flush_in_time(first, seal=True)
         return {2: 60, **counts}
 
     def check_points(self, servers, written):

@@ -41,11 +41,6 @@ class TestTiers(ClusterTest):
         self.assertStatus(server.write(lines, tenant), 204)
         self.points[tenant] |= points
 
-    @staticmethod
-    def flush(server):
-        """Requests may be over by cassandra.request_timeout: a flush that fails is repeated."""
-        wait_until(lambda: server.flush().status == 204, "it is flushed")
-
     def expected(self, tenant, length):
         """{(source, step): [count, sum, min, max, first, last]}"""
         steps = {}
@@ -106,7 +101,7 @@ class TestTiers(ClusterTest):
                     (source, START + 3 * HOUR + i * SECOND): 7 * i + source + n
                     for source in range(3) for i in range(k, 2 * 3600, 2)})
         for server in servers:
-            self.flush(server)
+            self.flush_in_time(server)
         self.compare(servers)
         wait_until(lambda: all(self.are_built(server) for server in servers), "all is built",
                    GONE_S)
@@ -117,7 +112,7 @@ class TestTiers(ClusterTest):
             self.write(second, tenant, {(source, START + 3 * HOUR + i * 11 * SECOND): -i
                                         for source in range(3) for i in range(1, 100)})
             self.write(second, tenant, {(1, START + 5 * DAY + i * SECOND): i for i in range(200)})
-        self.flush(second)
+        self.flush_in_time(second)
         second.kill()
         self.compare([first])
         wait_until(lambda: self.are_built(first), "the first has taken over", GONE_S)
@@ -142,7 +137,7 @@ class TestTiers(ClusterTest):
                     (source, START + 3 * HOUR + i * SECOND): 7 * i + source
                     for source in range(3) for i in range(k, 2 * 3600, 2)})
         for server in servers:
-            self.flush(server)
+            self.flush_in_time(server)
         wait_until(lambda: all(self.are_built(server) for server in servers), "all is built",
                    GONE_S)
         return servers
@@ -227,13 +222,13 @@ class TestTiers(ClusterTest):
             self.write(servers[1], tenant, {(source, START + 3 * HOUR + i * 7 * SECOND): -i
                                             for source in range(3) for i in range(1, 300)})
         for server in servers:
-            self.flush(server)
+            self.flush_in_time(server)
         for tenant in TENANTS:
             wait_until(lambda t=tenant: "hour" not in self.tiers(servers[1], t),
                        "the other node has heard of that", GONE_S)
             wait_until(lambda t=tenant: self.put_tiers(servers[1], t, hour="forever").status == 200,
                        "it is on again", GONE_S)
-            self.flush(servers[1])
+            self.flush_in_time(servers[1])
             wait_until(lambda t=tenant: "hour" in self.tiers(servers[0], t),
                        "the other node has heard of that, too", GONE_S)
             self.write(servers[0], tenant, {(source, START + 9 * DAY + i * SECOND): i
