@@ -5,6 +5,7 @@
  */
 #include "engine/names.h"
 
+#include "registry/shared.h"
 #include "tier/cohort.h"
 
 #include <pthread.h>
@@ -220,6 +221,12 @@ static bool find_tenant(void *context, struct vv_str name, uint32_t *tenant_out)
     return vv_registry_space_named(names->registry, name, false, tenant_out, NULL) == VV_OK;
 }
 
+static int64_t find_life(void *context, uint32_t tenant, int64_t now_ns)
+{
+    const struct vv_names *names = context;
+    return vv_registry_life(names->registry, tenant, now_ns);
+}
+
 static bool find_cohort(const struct vv_names *names, struct vv_str id, uint32_t *cohort_out)
 {
     for (uint32_t i = 0; i <= VV_COHORTS_SHARED; i++) {
@@ -271,6 +278,7 @@ struct vv_store_names vv_names_of_store(struct vv_names *names)
         .tenant_named = find_tenant,
         .source_named = find_source,
         .measurement_named = find_measurement,
+        .life = find_life,
         .deletions = find_deletions,
     };
 }

@@ -230,11 +230,14 @@ static void set(struct vv_engine *engine, const struct change *change,
 }
 
 /* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
- * lacks what came meanwhile: which is said with the new retention, for all nodes. */
+ * lacks what came meanwhile: which is said with the new retention, for all nodes. So is how long
+ * it was before, if that was longer: spans may wait to be sealed, or units to be built, of what was
+ * to live for longer, and have as long for that as what is put lives at least
+ * (store/cassandra/retention.c). */
 static void note_whole(struct vv_engine *engine, const struct change *change)
 {
-    int64_t now = engine->clock->wall_ns(engine->clock) + VV_CLOCKS_DIFFER_NS;
-    int64_t from = now + vv_plans_reach(engine);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t from = now + VV_CLOCKS_DIFFER_NS + vv_plans_reach(engine);
     for (int level = -1; level < VV_SPACES && engine->fleet && !change->is_new; level++) {
         uint32_t number = level < 0 ? change->place : change->spaces[level];
         int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
@@ -244,6 +247,14 @@ static void note_whole(struct vv_engine *engine, const struct change *change)
             vv_registry_note_whole(
                 engine->registry, number,
                 (struct vv_whole){.from = from, .kept_ns = was_off ? 0 : before_ns});
+        }
+        bool is_off = level >= 0 && after_ns == VV_SPACE_OFF_NS;
+        if (number != VV_REGISTRY_NONE && !was_off && !is_off && is_longer(before_ns, after_ns)) {
+            vv_registry_note_whole(engine->registry, number,
+                                   (struct vv_whole){.until = now +
+                                                              engine->settings.cassandra_slack_ns -
+                                                              VV_CLOCKS_DIFFER_NS,
+                                                     .before_ns = before_ns});
         }
     }
 }

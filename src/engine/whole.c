@@ -77,8 +77,8 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
 static int64_t shared_gone(const struct vv_engine *engine, uint32_t number)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
-    int64_t retention = vv_registry_retention(engine->registry, number);
     int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t retention = vv_registry_life(engine->registry, number, now);
     int64_t from = retention > 0 ? now - retention : VV_TIME_MIN;
     if (whole.from > 0) {
         int64_t gone = now - whole.kept_ns;

@@ -88,6 +88,7 @@ uint64_t vv_known_terms(struct vv_terms terms)
     const uint64_t words[] = {(uint64_t)terms.retention_ns, terms.retention_stamp,
                               vv_late_pack(terms.late),     terms.late_stamp,
                               (uint64_t)terms.whole.from,   (uint64_t)terms.whole.kept_ns,
+                              (uint64_t)terms.whole.until,  (uint64_t)terms.whole.before_ns,
                               terms.patterns_stamp,         vv_known_hash(terms.patterns, 0)};
     return vv_known_hash((struct vv_str){(const char *)words, sizeof words}, 0);
 }

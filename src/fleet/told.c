@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The form of what is told, version 1; of tenants 2 of those that want something done with late
- * points, 3 of those that are whole from some time on only, and 4 of classes; of measurements 2 of
+ * points, 3 of those that are whole from some time on only, 4 of classes, and 5 of those whose
+ * retention was shortened; of measurements 2 of
  * those that are in a class.
  * Integers are varints unless their size is named, signed ones
  * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
@@ -10,7 +11,8 @@
  *   tenant       retention in ns (signed), u64 stamp of the retention; form 2: late points
  *                (vv_late_pack), u64 stamp of that; form 3: these, and from when on it is whole
  *                in ns (signed), how long what is older lives in ns (signed); form 4: these,
- *                patterns, u64 stamp of them
+ *                patterns, u64 stamp of them; form 5: these, until when the retention before counts
+ *                in ns (signed), and that one (signed)
  *   measurement  form 2: name of the class
  *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
  *                u64 stamp of the description, description
@@ -32,6 +34,7 @@
 #define FORM_LATE      2 /* tenants only */
 #define FORM_WHOLE     3 /* tenants only */
 #define FORM_CLASS     4 /* tenants only */
+#define FORM_SHORTER   5 /* tenants only */
 #define FORM_PLACED    2 /* measurements only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
@@ -70,6 +73,9 @@ static uint8_t form_of(const struct vv_told_content *content)
     if (content->kind != VV_TOLD_TENANT) {
         return FORM_PLAIN;
     }
+    if (content->whole.until > 0) {
+        return FORM_SHORTER;
+    }
     if (content->patterns_stamp > 0) {
         return FORM_CLASS;
     }
@@ -91,6 +97,10 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
     if (form_of(content) >= FORM_CLASS) {
         vv_buffer_sized(buffer, content->patterns);
         vv_buffer_u64(buffer, content->patterns_stamp);
+    }
+    if (form_of(content) >= FORM_SHORTER) {
+        vv_buffer_zigzag(buffer, content->whole.until);
+        vv_buffer_zigzag(buffer, content->whole.before_ns);
     }
 }
 
@@ -174,6 +184,10 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
     }
     out->patterns = form >= FORM_CLASS ? vv_reader_sized(reader) : (struct vv_str){"", 0};
     out->patterns_stamp = form >= FORM_CLASS ? vv_reader_u64(reader) : 0;
+    if (form >= FORM_SHORTER) {
+        out->whole.until = vv_reader_zigzag(reader);
+        out->whole.before_ns = vv_reader_zigzag(reader);
+    }
     return out->patterns_stamp <= VV_TOLD_STAMP_MAX && out->retention_ns >= 0 &&
            out->retention_stamp <= VV_TOLD_STAMP_MAX && vv_late_is_good(out->late) &&
            out->late_stamp <= VV_TOLD_STAMP_MAX && vv_whole_is_good(out->whole);
@@ -305,7 +319,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_CLASS
+    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_SHORTER
                        : told->kind == VV_TOLD_MEASUREMENT ? FORM_PLACED
                                                            : FORM_PLAIN;
     if (told->kind > VV_TOLD_HEARD || form > form_max) {

@@ -3,7 +3,8 @@
  * Records of the registry, as they stand in the journal and in the store's metadata; version 1 of
  * the form, version 2 of what nodes of one store have agreed on with stamps, version 3 of tenants
  * that want something done with late points, version 4 of classes, version 5 of those of
- * which not all was kept for the present retention, version 6 of classes that nodes share, and
+ * which not all was kept for the present retention, version 6 of classes that nodes share,
+ * version 7 of those whose retention was shortened, and
  * version 2 of measurements that are in one, 3 of those on whose place is not agreed yet.
  * Integers are varints, signed ones zigzag; a text is its size and its bytes. No checksum: who
  * keeps records has one.
@@ -12,7 +13,8 @@
  *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
  *                form 3: late points (vv_late_pack), u64 stamp of that; from form 4 on: both,
  *                patterns; form 5: from when on it is whole in ns (signed), how long what is older
- *                lives in ns (signed); form 6: these, u64 stamp of the patterns
+ *                lives in ns (signed); form 6: these, u64 stamp of the patterns; form 7: these,
+ *                until when the retention before counts in ns (signed), and that one (signed)
  *   measurement  tenant, name; forms 2 and 3: place
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
@@ -34,6 +36,7 @@
 #define FORM_CLASS   4 /* tenants only */
 #define FORM_WHOLE   5 /* tenants only */
 #define FORM_SHARED  6 /* tenants only */
+#define FORM_SHORTER 7 /* tenants only */
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
@@ -57,12 +60,13 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     uint64_t late = atomic_load_explicit(&tenant->late, memory_order_relaxed);
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
-    uint8_t form = tenant->patterns_stamp > 0 ? FORM_SHARED
-                   : tenant->whole.from > 0   ? FORM_WHOLE
-                   : patterns.size > 0        ? FORM_CLASS
-                   : late || late_stamp       ? FORM_LATE
-                   : stamp                    ? FORM_STAMPED
-                                              : FORM_PLAIN;
+    uint8_t form = tenant->whole.until > 0      ? FORM_SHORTER
+                   : tenant->patterns_stamp > 0 ? FORM_SHARED
+                   : tenant->whole.from > 0     ? FORM_WHOLE
+                   : patterns.size > 0          ? FORM_CLASS
+                   : late || late_stamp         ? FORM_LATE
+                   : stamp                      ? FORM_STAMPED
+                                                : FORM_PLAIN;
     encode_head(buffer, form, number, &tenant->state);
     vv_buffer_sized(buffer, vv_text_str(tenant->name));
     vv_buffer_zigzag(buffer, tenant->retention_ns);
@@ -82,6 +86,10 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     }
     if (form >= FORM_SHARED) {
         vv_buffer_u64(buffer, tenant->patterns_stamp);
+    }
+    if (form >= FORM_SHORTER) {
+        vv_buffer_zigzag(buffer, tenant->whole.until);
+        vv_buffer_zigzag(buffer, tenant->whole.before_ns);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -271,6 +279,10 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
     }
     if (head->form >= FORM_SHARED) {
         terms.patterns_stamp = vv_reader_u64(reader);
+    }
+    if (head->form >= FORM_SHORTER) {
+        terms.whole.until = vv_reader_zigzag(reader);
+        terms.whole.before_ns = vv_reader_zigzag(reader);
     }
     return terms;
 }
@@ -539,7 +551,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_SHARED;
+        return FORM_SHORTER;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
         return FORM_GUESSED;

@@ -82,19 +82,26 @@ bool vv_registry_wants_place(struct vv_registry *registry, uint32_t measurement)
 uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from);
 
 /* From when on all that was written lives as long as the retention says: what is older may have
- * been put when that was a shorter one, or the tier was off. */
+ * been put when that was a shorter one, or the tier was off. And until when it lives as long as a
+ * longer one said, as what is built of it may not be yet. */
 struct vv_whole {
-    int64_t from;    /* > 0; 0: always */
-    int64_t kept_ns; /* what is older than that lives for so long at least */
+    int64_t from;      /* > 0; 0: always */
+    int64_t kept_ns;   /* what is older than that lives for so long at least */
+    int64_t until;     /* > 0; 0: the retention was never shortened */
+    int64_t before_ns; /* what it was before; 0: for ever */
 };
 static inline bool vv_whole_is_good(struct vv_whole whole)
 {
-    return whole.from >= 0 && whole.from <= VV_TIME_MAX && whole.kept_ns >= 0;
+    return whole.from >= 0 && whole.from <= VV_TIME_MAX && whole.kept_ns >= 0 && whole.until >= 0 &&
+           whole.until <= VV_TIME_MAX && whole.before_ns >= 0;
 }
 struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t tenant);
-/* Taken together with what is known: the later time counts, and the shorter life, in whatever order
- * they come. Setting makes a new, unsettled version. */
+/* Taken together with what is known: the later time counts, and the shorter life, and of what was
+ * shortened the last, in whatever order they come. Setting makes a new, unsettled version. */
 void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struct vv_whole whole);
+/* How long is kept what others are built of: as the retention says, or, while one that was
+ * shortened still counts, as that did. 0: for ever. */
+int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
 
 /* Measurements have numbers below this; there may be holes. */
 uint32_t vv_registry_measurement_count(struct vv_registry *registry);

@@ -15,14 +15,25 @@ struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t number)
     return whole;
 }
 
-/* The later one, and of what was before it the shorter life. */
+/* The later one, and of what was before it the shorter life; of lives before a shorter one, too:
+ * rather less is taken for whole than is. */
 static struct vv_whole merge(struct vv_whole a, struct vv_whole b)
 {
-    if (a.from == 0 || b.from == 0) {
-        return a.from == 0 ? b : a;
+    struct vv_whole merged = a.until > b.until ? a : b;
+    if (a.until == b.until && a.until > 0) {
+        bool is_shorter = a.before_ns != 0 && (b.before_ns == 0 || a.before_ns < b.before_ns);
+        merged.before_ns = is_shorter ? a.before_ns : b.before_ns;
     }
-    return (struct vv_whole){.from = a.from > b.from ? a.from : b.from,
-                             .kept_ns = a.kept_ns < b.kept_ns ? a.kept_ns : b.kept_ns};
+    merged.from = a.from > b.from ? a.from : b.from;
+    bool is_of_b = a.from == 0 || (b.from > 0 && b.kept_ns < a.kept_ns);
+    merged.kept_ns = is_of_b ? b.kept_ns : a.kept_ns;
+    return merged;
+}
+
+static bool is_same(struct vv_whole a, struct vv_whole b)
+{
+    return a.from == b.from && a.kept_ns == b.kept_ns && a.until == b.until &&
+           a.before_ns == b.before_ns;
 }
 
 void vv_registry_note_whole(struct vv_registry *registry, uint32_t number, struct vv_whole whole)
@@ -34,9 +45,17 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t number, struc
     }
     pthread_mutex_lock(&registry->tenants.lock);
     struct vv_whole after = merge(tenant->whole, whole);
-    if (after.from != tenant->whole.from || after.kept_ns != tenant->whole.kept_ns) {
+    if (!is_same(after, tenant->whole)) {
         tenant->whole = after;
         vv_state_change(&tenant->state);
     }
     pthread_mutex_unlock(&registry->tenants.lock);
+}
+
+int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
+{
+    struct vv_whole whole = vv_registry_whole(registry, number);
+    int64_t retention = vv_registry_retention(registry, number);
+    bool was_longer = whole.before_ns == 0 || whole.before_ns > retention;
+    return retention > 0 && now_ns < whole.until && was_longer ? whole.before_ns : retention;
 }

@@ -35,6 +35,9 @@ struct vv_store_names {
     bool (*source_named)(void *context, uint32_t tenant, struct vv_str id, uint32_t *source_out);
     bool (*measurement_named)(void *context, uint32_t tenant, struct vv_str name,
                               uint32_t *measurement_out);
+    /* How long the tenant's blocks must be there at least; 0: for ever. NULL: as its retention
+     * says. */
+    int64_t (*life)(void *context, uint32_t tenant, int64_t now_ns);
     /* What hides points of a series, to be deinited: not names, but also the caller's.
      * VV_NO_MEMORY. NULL: nothing is ever deleted. */
     enum vv_status (*deletions)(void *context, uint32_t source, uint32_t measurement,

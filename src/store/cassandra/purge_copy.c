@@ -112,20 +112,31 @@ static void add_partition(struct vvcql_statement *statement, const struct partit
     vvcql_add_smallint(statement, partition->split);
 }
 
+/* What is to be kept for so long; 0: for ever. */
+static int64_t life_of(struct vv_cassandra *store, uint32_t tenant, int64_t now_ns)
+{
+    bool found;
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
+    int64_t retention_ns = found ? classes.retention_ns : 0;
+    if (retention_ns == 0 || !store->names.life) {
+        return retention_ns;
+    }
+    int64_t life_ns = store->names.life(store->names.context, tenant, now_ns);
+    return life_ns == 0 || life_ns > retention_ns ? life_ns : retention_ns;
+}
+
 /* As its TTL would be; whatever is not sure to be over lives. */
 static bool lives(struct vv_cassandra *store, const struct partition *partition, int64_t now_ns)
 {
     uint32_t tenant;
-    bool found = false;
     if (!store->names.tenant_named(store->names.context, partition->tenant, &tenant)) {
         return true;
     }
-    struct vv_tenant_classes classes = vv_cassandra_recorded(store, tenant, &found);
+    int64_t life_ns = life_of(store, tenant, now_ns);
     int64_t end_ns;
-    return !found || classes.retention_ns == 0 ||
-           __builtin_mul_overflow(partition->bucket_ms, VV_MILLISECOND, &end_ns) ||
+    return life_ns == 0 || __builtin_mul_overflow(partition->bucket_ms, VV_MILLISECOND, &end_ns) ||
            __builtin_add_overflow(end_ns, partition->bucket_s * VV_SECOND, &end_ns) ||
-           __builtin_add_overflow(end_ns, classes.retention_ns, &end_ns) ||
+           __builtin_add_overflow(end_ns, life_ns, &end_ns) ||
            __builtin_add_overflow(end_ns, store->slack_ns, &end_ns) || end_ns > now_ns;
 }
 

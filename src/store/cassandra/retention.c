@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#define TTL_MIN_S 60
+#define TTL_MIN_S 60                 /* without slack */
 #define TTL_MAX_S INT64_C(630720000) /* 20 years: Cassandra takes no longer one */
 #define EPOCH_END_S                                                                                \
     INT64_C(2147483000) /* 2038-01-19: before storage_compatibility_mode NONE the                  \
@@ -43,7 +43,8 @@ int32_t vv_cassandra_block_ttl(const struct vv_cassandra *store, int64_t bucket_
     if (retention_ns == 0) {
         return 0;
     }
-    return ttl_of(later(later(bucket_end_ns, retention_ns), store->slack_ns), now_ns);
+    int64_t end_ns = later(bucket_end_ns, retention_ns);
+    return ttl_of(later(end_ns > now_ns ? end_ns : now_ns, store->slack_ns), now_ns);
 }
 
 int32_t vv_cassandra_run_ttl(const struct vv_cassandra *store, int64_t end_ns, int64_t now_ns)

@@ -39,7 +39,7 @@ static void assert_exact(struct vv_told told, struct vv_buffer *buffer)
     told.value = (struct vv_str){(const char *)buffer->data, size + 1};
     assert_int_equal(decode(&told), VV_CORRUPT);
     uint8_t form = buffer->data[0];
-    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 5 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
+    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 6 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
     told.value.size = size;
     assert_int_equal(decode(&told), VV_NEWER);
     buffer->data[0] = 0;
@@ -79,6 +79,18 @@ static void a_tenant_comes_back(void **state)
     assert_int_equal(again.whole.from, 5 * VV_DAY);
     assert_int_equal(again.whole.kept_ns, VV_HOUR);
     assert_int_equal(again.late_stamp, 9);
+    content.whole.until = 6 * VV_DAY;
+    content.whole.before_ns = 9 * VV_DAY;
+    told = told_of(&buffer, "", 0);
+    assert_int_equal(buffer.data[0], 5);
+    assert_exact(told, &buffer);
+    assert_int_equal(again.whole.from, 5 * VV_DAY);
+    assert_int_equal(again.whole.until, 6 * VV_DAY);
+    assert_int_equal(again.whole.before_ns, 9 * VV_DAY);
+    content.whole.before_ns = -1;
+    told = told_of(&buffer, "", 0);
+    assert_int_equal(decode(&told), VV_CORRUPT);
+    content.whole.before_ns = 0;
     content.whole.kept_ns = -1;
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);

@@ -23,7 +23,9 @@ static void change_tenant(struct world *world, struct node *node, const char *te
         if (pick(world, 3) == 0) {
             vv_registry_note_whole(node->registry, number,
                                    (struct vv_whole){.from = 1 + pick(world, 9) * VV_HOUR,
-                                                     .kept_ns = pick(world, 9) * VV_DAY});
+                                                     .kept_ns = pick(world, 9) * VV_DAY,
+                                                     .until = pick(world, 5) * VV_HOUR,
+                                                     .before_ns = pick(world, 9) * VV_DAY});
         }
         vv_registry_set_late(node->registry, number,
                              (struct vv_late){VV_LATE_REFUSE, (1 + pick(world, 5)) * VV_HOUR});

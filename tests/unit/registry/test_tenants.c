@@ -292,14 +292,24 @@ static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state
     struct vv_buffer record = {0};
     uint32_t plant = fixture_tenant(registry, "plant");
     assert_int_equal(vv_registry_whole(registry, plant).from, 0);
-    vv_registry_note_whole(registry, plant, (struct vv_whole){5 * VV_DAY, VV_DAY});
-    vv_registry_note_whole(registry, plant, (struct vv_whole){4 * VV_DAY, 2 * VV_DAY});
-    vv_registry_note_whole(registry, plant, (struct vv_whole){3 * VV_DAY, VV_HOUR});
+    static const struct vv_whole noted[] = {
+        {.from = 5 * VV_DAY, .kept_ns = VV_DAY},
+        {.from = 4 * VV_DAY, .kept_ns = 2 * VV_DAY, .until = 2, .before_ns = 9},
+        {.from = 3 * VV_DAY, .kept_ns = VV_HOUR, .until = 3, .before_ns = 0},
+        {.until = 3, .before_ns = 7},
+        {.until = 3, .before_ns = 8},
+        {.until = 1, .before_ns = 1},
+    };
+    for (size_t i = 0; i < sizeof noted / sizeof noted[0]; i++) {
+        vv_registry_note_whole(registry, plant, noted[i]);
+    }
     vv_registry_encode(registry, VV_REGISTRY_TENANT, plant, &record);
     struct vv_str bytes = {(char *)record.data, record.size};
     assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
     assert_int_equal(vv_registry_whole(other, plant).from, 5 * VV_DAY);
     assert_int_equal(vv_registry_whole(other, plant).kept_ns, VV_HOUR);
+    assert_int_equal(vv_registry_whole(other, plant).until, 3); /* what was shortened last */
+    assert_int_equal(vv_registry_whole(other, plant).before_ns, 7);
     vv_buffer_deinit(&record);
     vv_registry_destroy(registry);
     vv_registry_destroy(other);

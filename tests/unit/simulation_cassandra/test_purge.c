@@ -178,6 +178,29 @@ static void what_lives_is_copied_and_what_is_over_is_gone(void **state)
     end();
 }
 
+/* Something of it may be in no tier yet. */
+static void what_was_shortened_is_copied_as_long_as_tiers_may_need_it(void **state)
+{
+    (void)state;
+    begin(1, 2);
+    write_at(&nodes[0], now_ns());
+    work_all();
+    keep_for(&nodes[0], KEPT);
+    write_days(&nodes[0], 12);
+    long long before = count_rows("blocks_" CLASS);
+    keep_for(&nodes[0], 2 * VV_DAY);
+    work_all();
+    ask_for_purge(&nodes[1]);
+    purge_until(1, 0);
+    assert_int_equal(count_rows("blocks_" CLASS "_2"), before);
+    advance(2 * VV_DAY);
+    work_all();
+    ask_for_purge(&nodes[1]);
+    purge_until(2, 0);
+    assert_in_range(count_rows("blocks_" CLASS), 1, before - 5);
+    end();
+}
+
 /* ---- kills ---- */
 
 /* Some days of points in blocks, some not sealed yet, and points that come late into blocks. */
@@ -538,6 +561,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_reads_too_few_tables_says_so),
         cmocka_unit_test(what_lives_is_copied_and_what_is_over_is_gone),
+        cmocka_unit_test(what_was_shortened_is_copied_as_long_as_tiers_may_need_it),
         cmocka_unit_test(all_is_there_wherever_a_node_dies_in_a_purge),
         cmocka_unit_test(a_seal_that_was_held_up_by_a_whole_purge_loses_nothing),
         cmocka_unit_test(a_seal_that_goes_on_when_all_is_copied_loses_nothing),
