@@ -19,6 +19,7 @@
 #include "fleet/fleet.h"
 #include "flush/flush.h"
 #include "journal/journal.h"
+#include "seal/pieces.h"
 #include "seal/reroll.h"
 #include "seal/sealer.h"
 
@@ -243,7 +244,7 @@ struct vv_engine {
     _Atomic uint64_t replay_done;   /* bytes or records, for progress */
 
     /* Committer. */
-    vv_stamp last_stamp;    /* given out */
+    _Atomic vv_stamp last_stamp; /* given out; the committer's to change */
     vv_stamp applied_stamp; /* of what is in the head or the store: never above the journal's last,
                                so that a restart gives out none at or below it again */
     vv_stamp cut_stamp;     /* of the last job */
@@ -260,6 +261,8 @@ struct vv_engine {
     _Atomic int64_t
         expiry_held_ns;         /* so far behind the clock nothing expires; any thread reads it */
     struct vv_share seal_share; /* of sealing, beside jobs */
+    vv_stamp replace_run;       /* of the last request that replaced frozen days */
+    bool replace_is_noted;      /* perhaps: what the last process had noted of some */
     int64_t seal_at_ns;         /* monotonic: when the ledger is looked at again */
     int64_t expire_at_ns;
     int64_t space_at_ns;
@@ -385,6 +388,10 @@ enum vv_status vv_commit_cut(struct vv_engine *engine, bool anyway);
 void *vv_commit_thread(void *engine);
 
 /* ---- job.c ---- */
+/* Where nodes share the store: agrees with them on where the generation's measurements lie that
+ * have no place yet. Errors of the store; VV_NO_MEMORY. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_job_place(struct vv_engine *engine,
+                                          struct vv_generation *generation, struct vv_error *error);
 /* Writes a job into the store and confirms it. Storage thread. */
 enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error);
 void vv_job_destroy(struct vv_job *job);
@@ -496,10 +503,37 @@ void vv_reroll_job_deinit(struct vv_engine *engine);
 /* Makes what rerolls by the engine's settings, if *reroll is NULL; for one thread at a time. */
 VV_MUST_CHECK enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_reroll **reroll);
 
-/* ---- replace.c ---- */
+/* ---- replace_notes.c ---- */
+/* Notes what a day is replaced by, durably: all or none of it will be put. As vv_replace_finish. */
+VV_MUST_CHECK enum vv_status vv_replace_note(struct vv_engine *engine,
+                                             const struct vv_piece_list *pieces,
+                                             struct vv_error *error);
 /* Carries out what is noted of days that were being replaced, if anything is, before anything else
  * is written; storage thread, or before it runs. Errors of the store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error);
+
+/* ---- replace_shared.c: where nodes share the store; storage thread ---- */
+/* VV_OVERLOAD: what others have told is not known here. */
+VV_MUST_CHECK enum vv_status vv_replace_hear(struct vv_engine *engine, struct vv_error *error);
+/* Agrees with other nodes on the first plan of a source that has so many rows from `low` to
+ * `high`; it may be tentative then. Errors of the store. */
+VV_MUST_CHECK enum vv_status vv_replace_agree(struct vv_engine *engine, uint32_t source,
+                                              const struct vv_plan *plan, uint64_t rows,
+                                              int64_t low, int64_t high, struct vv_error *error);
+/* Tells the names of a series, with the next confirm. Errors of the store. */
+VV_MUST_CHECK enum vv_status vv_replace_tell(struct vv_engine *engine, uint32_t source,
+                                             uint32_t measurement, const struct vv_rows *rows,
+                                             struct vv_error *error);
+/* VV_OVERLOAD: some of the runs would be parked with this node. */
+VV_MUST_CHECK enum vv_status vv_replace_check_held(struct vv_engine *engine,
+                                                   const struct vv_piece_list *runs,
+                                                   struct vv_error *error);
+/* Puts them, durably. Errors of the store; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_replace_put_runs(struct vv_engine *engine,
+                                                 const struct vv_piece_list *runs,
+                                                 struct vv_error *error);
+
+/* ---- replace.c ---- */
 /* Serves who waits for that: VV_DONE when nobody does; else the store has failed. Storage thread.
  */
 enum vv_status vv_replace_step(struct vv_engine *engine, struct vv_error *error);

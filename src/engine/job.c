@@ -196,12 +196,13 @@ static enum vv_status want_place(void *context, uint32_t source, uint32_t measur
 /* One that is only known of may stay unplaced for long: what each flush does for it needs no rows.
  * Many new measurements take many transactions: others must not think meanwhile that this node is
  * gone. */
-static enum vv_status place(struct vv_engine *engine, struct vv_job *job, struct vv_error *error)
+enum vv_status vv_job_place(struct vv_engine *engine, struct vv_generation *generation,
+                            struct vv_error *error)
 {
     bool any = vv_registry_next_unplaced(engine->registry, 0) != VV_REGISTRY_NONE;
     enum vv_status status = engine->fleet ? VV_OK : VV_DONE;
-    if (status == VV_OK && any && job->generation &&
-        vv_generation_glance(job->generation, want_place, engine) != VV_OK) {
+    if (status == VV_OK && any && generation &&
+        vv_generation_glance(generation, want_place, engine) != VV_OK) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");
     }
     while (status == VV_OK) {
@@ -217,7 +218,7 @@ enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct
 {
     enum vv_status status = store_definitions(engine, job, error);
     if (status == VV_OK) {
-        status = place(engine, job, error);
+        status = vv_job_place(engine, job->generation, error);
     }
     if (status == VV_OK) { /* where points go may depend on it: also in classes just heard of */
         status = vv_storage_tell_retentions(engine, error);

@@ -4,33 +4,25 @@
  *
  * A request is of one day and of so many series that the storage thread is not held up for long.
  * Names are journaled first, as for a write. Then, in the storage thread: all records of all tiers
- * are made (seal/replace.h), and noted as metadata, durably, with one more record that says that
- * they are all there; only then they are put in the place of those that are there, and the notes
- * go, durably, before anything else is done. So a crash leaves a day as it was, or with
- * notes that the next start carries out: never half of it. What else is built of the day, later, is
- * made stale before.
+ * are made (seal/replace.h), noted (replace_notes.c), and put in the place of those that are there.
+ * So a crash leaves a day as it was, or with notes that the next start carries out: never half of
+ * it. What else is built of the day, later, is made stale before. Where nodes share the store it is
+ * runs that are made, noted and put (replace_shared.c), and whoever builds the units puts the
+ * points into the records.
  *
  * The points get a stamp above all deletions that are known, so that rows that tiers keep of them
- * are not hidden by older ones; a deletion that is not yet swept is waited for.
- *
- * Metadata, VV_META_REPLACING: 'p' and a block's key (store/keys.h): the bytes that it shall have;
- * 'z': u8 version 1: they are all there.
+ * are not hidden by older ones, and below all that come, whatever the clock does; a deletion that
+ * is not yet swept is waited for.
  */
 #include "seal/replace.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine_private.h"
 #include "registry/shared.h"
-#include "store/keys.h"
 
 #include <stdlib.h>
 
-#define VERSION         1
-#define NOTE_PIECE      'p'
-#define NOTE_WHOLE      'z'
 #define MARKS_LOOKED_AT 100000
-
-static const struct vv_str whole_key = {(const char[]){NOTE_WHOLE}, 1};
 
 /* ---- what is frozen ---- */
 
@@ -49,10 +41,8 @@ static int64_t frozen_of(struct vv_engine *engine, uint32_t place)
 static enum vv_status find_tenant(struct vv_engine *engine, struct vv_str tenant,
                                   uint32_t *number_out, struct vv_error *error)
 {
-    if (engine->store->ops->shared) {
-        return vv_error_set(error, VV_INVALID,
-                            "where nodes share a store (store.kind: cassandra) frozen days can't "
-                            "be replaced yet: lengthen the retention and load them as usual");
+    if (engine->fleet) { /* another node may have made it */
+        vv_fleet_learn_for_reader(engine->fleet);
     }
     return vv_registry_tenant(engine->registry, tenant, false, number_out, error);
 }
@@ -96,108 +86,6 @@ enum vv_status vv_engine_stage_frozen(struct vv_engine *engine, struct vv_str te
                            : vv_error_set(error, status, "out of memory: send again later");
 }
 
-/* ---- notes ---- */
-
-struct notes {
-    struct vv_piece_list pieces;
-    struct vv_error *error;
-};
-
-static enum vv_status read_note(void *context, struct vv_str key, struct vv_str value)
-{
-    struct notes *notes = context;
-    struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .bytes = value};
-    if (key.size == 1 && key.data[0] == NOTE_WHOLE) {
-        return VV_OK;
-    }
-    if (key.size != 1 + VV_KEY_BLOCK_SIZE || key.data[0] != NOTE_PIECE) {
-        return vv_error_set(notes->error, VV_CORRUPT,
-                            "a note of a day that is being replaced is damaged");
-    }
-    vv_key_to_block((const uint8_t *)key.data + 1, &piece);
-    piece.kind = VV_PIECE_BLOCK;
-    piece.version = VV_VERSION_NONE;
-    return vv_piece_list_add(&notes->pieces, &piece, true) ? VV_OK : VV_NO_MEMORY;
-}
-
-static struct vv_str note_key(const struct vv_piece *piece, uint8_t out[1 + VV_KEY_BLOCK_SIZE])
-{
-    out[0] = NOTE_PIECE;
-    vv_key_from_block(piece, out + 1);
-    return (struct vv_str){(const char *)out, 1 + VV_KEY_BLOCK_SIZE};
-}
-
-/* What says that they are all there goes first. */
-static enum vv_status drop_notes(struct vv_engine *engine, const struct vv_piece_list *pieces,
-                                 struct vv_error *error)
-{
-    struct vv_store *store = engine->store;
-    enum vv_status status = store->ops->remove_meta(store, VV_META_REPLACING, whole_key, error);
-    for (size_t i = 0; i < pieces->n && status == VV_OK; i++) {
-        uint8_t bytes[1 + VV_KEY_BLOCK_SIZE];
-        status = store->ops->remove_meta(store, VV_META_REPLACING,
-                                         note_key(&pieces->items[i], bytes), error);
-    }
-    return status == VV_OK ? vv_engine_confirm(engine, error) : status;
-}
-
-static enum vv_status check_whole(struct vv_engine *engine, bool *is_whole_out,
-                                  struct vv_error *error)
-{
-    struct vv_store *store = engine->store;
-    struct vv_buffer value = {0};
-    enum vv_status status =
-        store->ops->get_meta(store, VV_META_REPLACING, whole_key, &value, error);
-    *is_whole_out = status == VV_OK;
-    if (status == VV_OK && (value.size != 1 || value.data[0] != VERSION)) {
-        status = vv_error_set(error, VV_NEWER,
-                              "a day is being replaced by a newer version: start that one");
-    }
-    vv_buffer_deinit(&value);
-    return status == VV_NOT_FOUND ? VV_OK : status;
-}
-
-enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error)
-{
-    struct vv_store *store = engine->store;
-    struct notes notes = {.error = error};
-    bool is_whole = false;
-    if (store->ops->shared) {
-        return VV_OK;
-    }
-    enum vv_status status = check_whole(engine, &is_whole, error);
-    if (status == VV_OK) {
-        status = store->ops->scan_meta(store, VV_META_REPLACING, (struct vv_str){0}, read_note,
-                                       &notes, error);
-    }
-    if (status == VV_OK && is_whole && notes.pieces.n > 0) {
-        status = store->ops->put_blocks(store, notes.pieces.items, notes.pieces.n, error);
-    }
-    if (status == VV_OK && (is_whole || notes.pieces.n > 0)) {
-        status = drop_notes(engine, &notes.pieces, error);
-    }
-    vv_piece_list_deinit(&notes.pieces);
-    return status == VV_NO_MEMORY ? vv_error_set(error, status, "out of memory") : status;
-}
-
-static enum vv_status put_notes(struct vv_engine *engine, const struct vv_piece_list *pieces,
-                                struct vv_error *error)
-{
-    static const char version[] = {VERSION};
-    struct vv_store *store = engine->store;
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < pieces->n && status == VV_OK; i++) {
-        uint8_t bytes[1 + VV_KEY_BLOCK_SIZE];
-        status = store->ops->put_meta(store, VV_META_REPLACING, note_key(&pieces->items[i], bytes),
-                                      pieces->items[i].bytes, error);
-    }
-    if (status == VV_OK) {
-        status = store->ops->put_meta(store, VV_META_REPLACING, whole_key,
-                                      (struct vv_str){version, sizeof version}, error);
-    }
-    return status == VV_OK ? vv_engine_confirm(engine, error) : status;
-}
-
 /* ---- a day ---- */
 
 /* A source of the day. */
@@ -220,6 +108,7 @@ struct replacing {
     size_t capacity;
     struct vv_piece_list records;
     int64_t day;
+    vv_stamp run; /* where nodes share the store */
     uint64_t series;
     bool is_refused; /* the store is all right */
     bool is_noting;  /* notes may be there, in part */
@@ -251,6 +140,10 @@ static enum vv_status check(struct replacing *replacing, uint32_t source, uint32
     if (vv_deletions_overlap(engine->deletions, source, measurement, replacing->day, to)) {
         return refuse(replacing, source, measurement, VV_OVERLOAD,
                       "what is deleted there is still being taken out: try again later");
+    }
+    if (engine->fleet && vv_fleet_check_place(engine->fleet, measurement, NULL) != VV_OK) {
+        return refuse(replacing, source, measurement, VV_OVERLOAD,
+                      "it is not agreed on yet where it is kept: try again later");
     }
     return VV_OK;
 }
@@ -292,7 +185,7 @@ static bool will_be_built(struct vv_engine *engine, const struct vv_span_key *un
 static enum vv_status judge_waiting(struct replacing *replacing, uint32_t source,
                                     uint32_t measurement, const struct vv_span_key *unit)
 {
-    if (will_be_built(replacing->engine, unit)) {
+    if (replacing->engine->fleet || will_be_built(replacing->engine, unit)) {
         return refuse(replacing, source, measurement, VV_OVERLOAD,
                       "what tiers have of it waits to be built: try again later");
     }
@@ -332,6 +225,7 @@ static enum vv_status note_source(struct replacing *replacing, uint32_t source,
 {
     struct vv_engine *engine = replacing->engine;
     const struct vv_flush_options options = {.registry = engine->registry,
+                                             .store = engine->store,
                                              .bucket_ns = engine->settings.bucket_ns,
                                              .span_ns = engine->settings.span_ns,
                                              .splits = (uint16_t)engine->settings.splits};
@@ -362,6 +256,29 @@ static enum vv_status note_source(struct replacing *replacing, uint32_t source,
         .high = high,
     };
     return VV_OK;
+}
+
+/* Where nodes share the store they agree on it first: there what is refused may leave a plan. */
+static enum vv_status agree_on_source(struct replacing *replacing, uint32_t source,
+                                      uint32_t measurement, const struct vv_rows *rows)
+{
+    struct vv_engine *engine = replacing->engine;
+    struct replaced_source *noted = &replacing->sources[replacing->n_sources - 1];
+    bool is_agreed = true;
+    enum vv_status status = VV_OK;
+    if (!engine->fleet) {
+        return VV_OK;
+    }
+    if (noted->is_new) {
+        status = vv_replace_agree(engine, source, &noted->plan, rows->n_rows, noted->low,
+                                  noted->high, replacing->error);
+        noted->is_new = false;
+    }
+    is_agreed = status != VV_OK || (vv_registry_source_plans(engine->registry, source).n > 0 &&
+                                    !vv_fleet_waits_for_plan(engine->fleet, source));
+    return is_agreed ? status
+                     : refuse(replacing, source, measurement, VV_OVERLOAD,
+                              "the source's first plan is being agreed on: try again later");
 }
 
 /* Of the source that was noted last. */
@@ -462,6 +379,9 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
         status = note_source(replacing, source, rows);
     }
     if (status == VV_OK) {
+        status = agree_on_source(replacing, source, measurement, rows);
+    }
+    if (status == VV_OK) {
         status = sort_rows(replacing, rows);
     }
     if (status == VV_OK && replacing->n_rows > 0) {
@@ -470,15 +390,20 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
                                            .plans = plans_of(replacing),
                                            .day = replacing->day,
                                            .rows = replacing->rows,
-                                           .n_rows = replacing->n_rows};
+                                           .n_rows = replacing->n_rows,
+                                           .run = replacing->run};
         status = vv_replace_day(replacing->reroll, &replace, &bounds,
                                 engine->clock->wall_ns(engine->clock), &replacing->records,
                                 &verdict, &waits_for, replacing->error);
         status = status == VV_OK ? judge(replacing, &replace, verdict, &waits_for) : status;
         if (status == VV_TOO_LARGE) {
             status = refuse(replacing, source, measurement, VV_INVALID,
-                            "it has more metrics or steps than a tier's record can have");
+                            "it has more metrics or steps than a tier's record can have, or more "
+                            "points than nodes that share a store can tell each other");
         }
+    }
+    if (status == VV_OK) {
+        status = vv_replace_tell(engine, source, measurement, rows, replacing->error);
     }
     drop_rows(replacing);
     return status;
@@ -521,15 +446,22 @@ static enum vv_status replace_day(struct replacing *replacing, struct vv_generat
     struct vv_engine *engine = replacing->engine;
     enum vv_status status = check_series(replacing, generation);
     if (status == VV_OK) {
+        status = vv_job_place(engine, generation, replacing->error);
+    }
+    if (status == VV_OK) {
         status = vv_generation_walk(generation, NULL, replace_series, replacing);
     }
     struct vv_piece_list *records = &replacing->records;
+    if (status == VV_OK && engine->fleet) {
+        status = vv_replace_check_held(engine, records, replacing->error);
+        replacing->is_refused = status == VV_OVERLOAD;
+    }
     if (status == VV_OK && records->n > 0) {
         qsort(records->items, records->n, sizeof *records->items, compare_pieces);
         replacing->is_noting = true;
         status = put_sources(replacing);
         if (status == VV_OK) {
-            status = put_notes(engine, records, replacing->error);
+            status = vv_replace_note(engine, records, replacing->error);
         }
         if (status == VV_OK) {
             status = vv_replace_finish(engine, replacing->error);
@@ -561,21 +493,36 @@ static enum vv_status check_day(const struct vv_batch *batch, int64_t *day_out,
                               "a request replaces a single day of UTC: send each by itself");
 }
 
-/* Above all that is known to be deleted. */
+/* Above all that is known to be deleted, and not above what comes: a deletion that comes later gets
+ * one that is above the last one, whatever the clock says by then. */
 static vv_stamp stamp_of(struct vv_engine *engine)
 {
+    vv_stamp newest = vv_deletions_newest(engine->deletions, INT64_MAX);
+    vv_stamp last = engine->last_stamp;
+    return vv_stamp_next(newest > last ? newest : last, 0, 0);
+}
+
+/* Of the runs of a request: no other one of this node's that replaces something has it. */
+static vv_stamp run_of(struct vv_engine *engine)
+{
     int64_t now = engine->clock->wall_ns(engine->clock);
-    return vv_stamp_next(vv_deletions_newest(engine->deletions, INT64_MAX), now, 0);
+    engine->replace_run = vv_stamp_next(engine->replace_run, now, vv_engine_node(engine));
+    return engine->replace_run;
 }
 
 static enum vv_status replace_batch(struct vv_engine *engine, const struct vv_batch *batch,
                                     int64_t day, bool *is_refused_out, struct vv_error *error)
 {
     const struct vv_merge_options merge = {.from = INT64_MIN, .to = INT64_MAX, .join_times = true};
-    struct replacing replacing = {.engine = engine, .error = error, .day = day};
+    struct replacing replacing = {
+        .engine = engine, .error = error, .day = day, .run = run_of(engine)};
     struct vv_head *head = NULL;
     struct vv_generation *generation = NULL;
-    enum vv_status status = vv_reroll_make(engine, &replacing.reroll);
+    enum vv_status status = vv_replace_hear(engine, error);
+    replacing.is_refused = status != VV_OK;
+    if (status == VV_OK) {
+        status = vv_reroll_make(engine, &replacing.reroll);
+    }
     if (status == VV_OK) {
         status = vv_merge_create(&merge, &replacing.merge);
     }

@@ -48,11 +48,26 @@ static void note_failure(struct vv_engine *engine, const char *event, enum vv_st
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* What the last process had noted comes before anything else is written. */
+static enum vv_status finish_replacing(struct vv_engine *engine, struct vv_error *error)
+{
+    if (!engine->replace_is_noted) {
+        return VV_OK;
+    }
+    enum vv_status status = vv_replace_finish(engine, error);
+    if (status == VV_OK) {
+        engine->replace_is_noted = false;
+    } else {
+        note_failure(engine, "replace_failed", status, error);
+    }
+    return status;
+}
+
 /* VV_OK when the store can be written, as far as is known; VV_OVERLOAD while waiting. */
 static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *error)
 {
     if (!atomic_load(&engine->store_failed)) {
-        return VV_OK;
+        return finish_replacing(engine, error);
     }
     if (now_of(engine) < engine->retry_at_ns) {
         return vv_error_set(error, VV_OVERLOAD, "the store failed; it is tried again soon");
@@ -68,6 +83,7 @@ static enum vv_status ensure_store(struct vv_engine *engine, struct vv_error *er
         note_failure(engine, "store_recover_failed", status, error);
         return status;
     }
+    engine->replace_is_noted = false;
     vv_log(VV_LOG_INFO, "store_recovered", "wait_ms=%lld",
            (long long)(engine->retry_wait_ns / VV_MILLISECOND));
     atomic_store(&engine->store_failed, false);

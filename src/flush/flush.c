@@ -108,11 +108,15 @@ static enum vv_status agree(struct agreeing *agreeing)
 }
 
 /* Single values are not shared. */
-static bool shares_runs(const struct flush *flush, uint32_t tenant)
+uint8_t vv_flush_choose_share(struct vv_registry *registry, struct vv_store *store, uint32_t source,
+                              const struct vv_plan *plan, uint64_t rows, int64_t low, int64_t high)
 {
-    struct vv_store *store = flush->options->store;
-    return store->ops->shared->order &&
-           !(store->ops->values_max && store->ops->values_max(store, tenant) > 0);
+    uint32_t tenant = vv_registry_source_tenant(registry, source);
+    bool shares = store->ops->shared->order &&
+                  !(store->ops->values_max && store->ops->values_max(store, tenant) > 0);
+    return shares ? vv_plan_choose_share(plan, vv_registry_tenant_sources(registry, tenant), rows,
+                                         length_of(low, high))
+                  : 0;
 }
 
 static enum vv_status look_at_series(void *context, uint32_t source, uint32_t measurement,
@@ -132,11 +136,8 @@ static enum vv_status look_at_series(void *context, uint32_t source, uint32_t me
         .source = source,
         .plan = vv_flush_choose_plan(agreeing->flush->options, source, rows, first, last),
     };
-    if (shares_runs(agreeing->flush, chosen->tenant)) {
-        uint64_t sources = vv_registry_tenant_sources(registry, chosen->tenant);
-        chosen->plan.share_bits =
-            vv_plan_choose_share(&chosen->plan, sources, rows, length_of(first, last));
-    }
+    chosen->plan.share_bits = vv_flush_choose_share(registry, agreeing->flush->options->store,
+                                                    source, &chosen->plan, rows, first, last);
     return agreeing->n == PLANS_AT_ONCE ? agree(agreeing) : VV_OK;
 }
 

@@ -57,6 +57,11 @@ struct vv_flush_figures {
 struct vv_plan vv_flush_choose_plan(const struct vv_flush_options *options, uint32_t source,
                                     uint64_t rows, int64_t low, int64_t high);
 
+/* With how many bits of its id it is to share partitions of runs, where nodes share the store; 0:
+ * with none. Of the store's it needs what never changes. */
+uint8_t vv_flush_choose_share(struct vv_registry *registry, struct vv_store *store, uint32_t source,
+                              const struct vv_plan *plan, uint64_t rows, int64_t low, int64_t high);
+
 /* Puts the registry's record of a number of the kind into the store. Durable with the next confirm.
  * Errors of the store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_flush_put_record(struct vv_registry *registry,

@@ -550,6 +550,7 @@ static bool is_listed(const struct vv_piece_list *blocks, const struct vv_mark *
 
 enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark *mark, int64_t to,
                                 int64_t now_ns, int64_t made_from, bool is_expired,
+                                const struct vv_pyramid_runs *runs,
                                 struct vv_piece_list *blocks_out, struct vv_error *error)
 {
     struct vv_build build;
@@ -561,6 +562,7 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
     enum vv_status status = vv_build_begin(&build, pyramid, place, mark->key.partition.source,
                                            mark->key.measurement, error);
     build.is_expired = is_expired;
+    build.is_late = !vv_runs_only_replace(runs);
     for (int64_t at = mark->key.span_start; at < to && build.plans.n > 0 && status == VV_OK;) {
         struct vv_unit unit = vv_unit_of(tier, build.plans.plans, build.plans.n, at);
         unit.from = at; /* as it was marked */
@@ -569,7 +571,12 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
         if (!is_wanted) {
             continue; /* what is finer serves until it is over */
         }
+        size_t first = blocks_out->n;
         status = build_unit(&build, tier, &unit, mark, made_from, blocks_out);
+        if (status == VV_OK && !is_expired) {
+            const struct vv_built built = {unit, made_from, first};
+            status = vv_build_replace_days(&build, &built, runs, blocks_out);
+        }
         made_from = 0;
     }
     return status;

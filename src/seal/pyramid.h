@@ -47,6 +47,13 @@ struct vv_pyramid_kept {
 };
 struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid);
 
+/* What makes the unit stale: of what replaces days of it (tier/unit.h) with bytes, in the order of
+ * runs and parts, which is the order in which they are replaced. */
+struct vv_pyramid_runs {
+    const struct vv_piece_list *list; /* borrowed */
+    size_t first;                     /* those before are of other units */
+};
+
 /* Appends the records of the units that begin with the mark's and before `to` (one, unless plans
  * have changed), if they are over by now_ns. made_from: of the first, the version of the record
  * that is there. A unit without any value gets an empty record: it has none; nor has one that has
@@ -57,6 +64,7 @@ struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid);
 VV_MUST_CHECK enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid,
                                               const struct vv_mark *mark, int64_t to,
                                               int64_t now_ns, int64_t made_from, bool is_expired,
+                                              const struct vv_pyramid_runs *runs,
                                               struct vv_piece_list *blocks_out,
                                               struct vv_error *error);
 
@@ -117,6 +125,7 @@ struct vv_pyramid_replacement {
     const struct vv_piece_list *records; /* borrowed, with bytes … */
     size_t first;                        /* … and which one is the record's first part */
     bool is_rows;                        /* it keeps rows */
+    int64_t made_from;                   /* the version of that record, as of struct vv_piece */
     int64_t from; /* whole steps of the tier: what it has of [from, to) … */
     int64_t to;
     const uint32_t *metrics;    /* … of these metrics, ascending, goes … */

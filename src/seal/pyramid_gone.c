@@ -135,11 +135,11 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
     if (status != VV_OK) {
         return status;
     }
-    if (!is_cut) {
+    if (!is_cut && build->is_late) {
         tell_kept(build);
     }
     pyramid->kept.cut += is_cut;
-    pyramid->kept.as_it_was += !is_cut;
+    pyramid->kept.as_it_was += !is_cut && build->is_late;
     return vv_frozen_keep(records, made_from, blocks_out);
 }
 

@@ -46,8 +46,9 @@ struct vv_build {
     enum vv_space tier;      /* of the unit that is being built */
     struct vv_span_key unit; /* where it begins */
     int64_t unit_to;
-    bool keeps; /* its record stays, but for what is deleted */
-    bool found; /* the raw bucket that was read last has something of the measurement */
+    bool keeps;   /* its record stays, but for what is deleted … */
+    bool is_late; /* … and that may leave out something that came late */
+    bool found;   /* the raw bucket that was read last has something of the measurement */
     struct vv_error *error;
 };
 
@@ -101,6 +102,23 @@ VV_MUST_CHECK enum vv_status vv_build_write_record(struct vv_build *build,
                                                    const struct vv_piece *first, bool is_rows,
                                                    const struct vv_unit *unit,
                                                    struct vv_piece_list *blocks_out);
+
+/* ---- days that runs replace (pyramid_replace.c) ---- */
+
+/* A unit that was built. */
+struct vv_built {
+    struct vv_unit unit;
+    int64_t made_from;
+    size_t first; /* of its record's pieces, which are the last ones */
+};
+/* Puts the days that runs replace into the record. VV_CORRUPT: one of them can't be read; as of
+ * vv_pyramid_build. */
+VV_MUST_CHECK enum vv_status vv_build_replace_days(struct vv_build *build,
+                                                   const struct vv_built *built,
+                                                   const struct vv_pyramid_runs *runs,
+                                                   struct vv_piece_list *blocks);
+/* Whether there are some, and all of them replace days. */
+bool vv_runs_only_replace(const struct vv_pyramid_runs *runs);
 
 /* ---- deletions that records have in them, where nodes share the store ---- */
 

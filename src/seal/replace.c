@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/compare.h"
+#include "seal/replaced_day.h"
 #include "seal/reroll_private.h"
+#include "seal/seal_private.h"
 
 #include <stdlib.h>
 
@@ -19,8 +21,14 @@ struct replacing {
     struct vv_span_key waits_for; /* with VV_REPLACE_WAITS */
 };
 
+#define WAITING_MAX       256 /* runs that replace days of a unit and are not in it yet … */
+#define WAITING_BYTES_MAX (32u << 20) /* … and their bytes: who builds it has them in memory */
+
 /* What the tier that is looked at has of a unit. */
 struct found {
+    size_t n_waiting;
+    size_t waiting_bytes;
+    vv_stamp newest; /* of those runs */
     bool is_stale;
     bool has_record;
     bool is_rows;
@@ -140,6 +148,10 @@ static bool look_at_piece(const struct vv_piece *piece, size_t index, const stru
     }
     if (piece->kind == VV_PIECE_RUN) { /* of this unit, or of a longer one that has it */
         found->is_stale |= record.unit.from < unit->to && record.unit.to > unit->from;
+        bool replaces = piece->key.span_start == unit->from && record.content.size > 0;
+        found->n_waiting += replaces;
+        found->waiting_bytes += replaces ? record.content.size : 0;
+        found->newest = replaces && piece->run > found->newest ? piece->run : found->newest;
         return true;
     }
     if (piece->key.span_start != unit->from) {
@@ -196,8 +208,10 @@ static enum vv_status rows_of(const struct vv_replace *replace, const struct vv_
     return status;
 }
 
-static enum vv_status write_record(struct replacing *replacing, enum vv_space tier,
-                                   const struct vv_unit *unit, const struct found *found)
+/* To `records_out`: the record as it will be. */
+static enum vv_status make_record(struct replacing *replacing, enum vv_space tier,
+                                  const struct vv_unit *unit, const struct found *found,
+                                  struct vv_piece_list *records_out)
 {
     struct vv_look *look = &replacing->look;
     const struct vv_replace *replace = replacing->replace;
@@ -212,6 +226,7 @@ static enum vv_status write_record(struct replacing *replacing, enum vv_space ti
         .records = &look->reroll->stored,
         .first = found->first,
         .is_rows = found->is_rows,
+        .made_from = VV_VERSION_NONE,
         .from = replace->day,
         .to = replace->day + VV_DAY,
         .metrics = replacing->metrics,
@@ -221,18 +236,78 @@ static enum vv_status write_record(struct replacing *replacing, enum vv_space ti
     enum vv_status status =
         slices ? rows_of(replace, unit, slices, &replacement.n_rows) : VV_NO_MEMORY;
     if (status == VV_OK && (found->has_record || replacement.n_rows > 0)) {
-        status = vv_pyramid_replace(look->reroll->pyramid, &replacement, replacing->records_out,
-                                    look->error);
-        if (status == VV_OK) {
-            status = vv_reroll_tell_cohort(look->reroll, tier, replacing->now_ns, &replacement.key,
-                                           unit->to, look->error);
-        }
+        status = vv_pyramid_replace(look->reroll->pyramid, &replacement, records_out, look->error);
     }
     for (size_t i = 0; slices && i < replacement.n_rows; i++) {
         vv_rows_free(&slices[i]);
     }
     free(slices);
     return status;
+}
+
+static enum vv_status write_record(struct replacing *replacing, enum vv_space tier,
+                                   const struct vv_unit *unit, const struct found *found)
+{
+    struct vv_look *look = &replacing->look;
+    size_t before = replacing->records_out->n;
+    enum vv_status status = make_record(replacing, tier, unit, found, replacing->records_out);
+    if (status != VV_OK || replacing->records_out->n == before) {
+        return status;
+    }
+    const struct vv_span_key key =
+        vv_unit_key(tier, look->tiers.spaces[tier], look->source, look->measurement, unit->from);
+    return vv_reroll_tell_cohort(look->reroll, tier, replacing->now_ns, &key, unit->to,
+                                 look->error);
+}
+
+/* Behind what other nodes have put, whose clocks may be ahead. */
+static vv_stamp run_behind(const struct replacing *replacing, const struct found *found)
+{
+    vv_stamp run = replacing->replace->run;
+    return run > found->newest ? run : vv_stamp_next(found->newest, 0, run & VV_STAMP_NODE_MAX);
+}
+
+/* Where nodes share the store: what whoever builds the unit puts into its record. Only what fits
+ * there is taken. */
+static enum vv_status write_runs(struct replacing *replacing, enum vv_space tier,
+                                 const struct vv_unit *unit, const struct found *found)
+{
+    struct vv_look *look = &replacing->look;
+    const struct vv_replaced_day day = {
+        .rows = replacing->replace->rows,
+        .n_rows = replacing->replace->n_rows,
+        .metrics = replacing->metrics,
+        .n_metrics = replacing->n_metrics,
+        .day = replacing->replace->day,
+        .unit = *unit,
+        .key = vv_unit_key(tier, look->tiers.spaces[tier], look->source, look->measurement,
+                           unit->from),
+        .run = run_behind(replacing, found),
+    };
+    struct vv_piece_list built = {0};
+    enum vv_status status = make_record(replacing, tier, unit, found, &built);
+    vv_piece_list_deinit(&built);
+    return status == VV_OK ? vv_replaced_day_write(&day, look->reroll->options.zstd_level,
+                                                   replacing->records_out, look->error)
+                           : status;
+}
+
+/* The same of a unit that is built of finer ones. */
+static enum vv_status list_stale(struct replacing *replacing, enum vv_space tier,
+                                 const struct vv_unit *unit)
+{
+    const struct vv_look *look = &replacing->look;
+    struct vv_buffer bytes = {0};
+    vv_unit_write(&bytes, VV_UNIT_STALE, unit);
+    const struct vv_piece run = {.kind = VV_PIECE_RUN,
+                                 .key = vv_unit_key(tier, look->tiers.spaces[tier], look->source,
+                                                    look->measurement, unit->from),
+                                 .run = replacing->replace->run,
+                                 .bytes = {(char *)bytes.data, bytes.size}};
+    bool is_added =
+        vv_buffer_status(&bytes) == VV_OK && vv_piece_list_add(replacing->records_out, &run, true);
+    vv_buffer_deinit(&bytes);
+    return is_added ? VV_OK : VV_NO_MEMORY;
 }
 
 static bool keeps(const struct replacing *replacing, enum vv_space tier, int64_t time)
@@ -262,6 +337,25 @@ static bool is_empty(const struct replacing *replacing, enum vv_space tier,
     return !is_left || bounds->tier_from[tier] <= unit->from;
 }
 
+/* Beside other nodes what makes the unit stale now has a builder, who puts both into it. */
+static enum vv_status tell_unit(struct replacing *replacing, enum vv_space tier,
+                                const struct vv_unit *unit, const struct found *found,
+                                bool is_whole)
+{
+    if (found->n_waiting >= WAITING_MAX || found->waiting_bytes >= WAITING_BYTES_MAX) {
+        replacing->verdict = VV_REPLACE_WAITS;
+        return VV_OK;
+    }
+    if (found->has_record || is_whole) {
+        return write_runs(replacing, tier, unit, found);
+    }
+    if (!replacing->has_finer) {
+        replacing->verdict = VV_REPLACE_SHARED;
+        return VV_OK;
+    }
+    return list_stale(replacing, tier, unit);
+}
+
 /* A unit that has no record gets one if it is of this day alone, or had nothing else; else it is
  * built of what is finer, which keeps more of it. */
 static enum vv_status replace_unit(struct replacing *replacing, enum vv_space tier,
@@ -275,6 +369,10 @@ static enum vv_status replace_unit(struct replacing *replacing, enum vv_space ti
     }
     bool is_open = unit->to > replacing->now_ns;
     bool is_whole = unit->to - unit->from <= VV_DAY || is_empty(replacing, tier, unit);
+    if (look->reroll->options.store->ops->shared) {
+        is_open = unit->to > replacing->now_ns - VV_SEAL_CLOCKS_DIFFER_NS;
+        return tell_unit(replacing, tier, unit, &found, is_whole && !is_open);
+    }
     if (found.is_stale && !replacing->has_finer) {
         replacing->verdict = VV_REPLACE_WAITS;
         replacing->waits_for = vv_unit_key(tier, look->tiers.spaces[tier], look->source,

@@ -261,7 +261,8 @@ static enum vv_status keep_record(void *context, const struct vv_piece *piece)
         bool is_own = piece->key.span_start == keeping->from;
         keeping->is_stale |= !is_read || (!is_own && record.unit.to > keeping->from);
         keeping->run = is_own && piece->run > keeping->run ? piece->run : keeping->run;
-        return !is_own || vv_piece_list_add(&keeping->look->reroll->runs, piece, false)
+        return !is_own || vv_piece_list_add(&keeping->look->reroll->runs, piece,
+                                            vv_unit_replaces(piece->bytes))
                    ? VV_OK
                    : VV_NO_MEMORY;
     }
@@ -295,9 +296,10 @@ static enum vv_status build(struct vv_look *look, enum vv_space tier, int64_t no
     const struct vv_mark mark = {.key = vv_unit_key(tier, look->tiers.spaces[tier], look->source,
                                                     look->measurement, result->unit.from),
                                  .span_ns = result->unit.to - result->unit.from};
+    const struct vv_pyramid_runs runs = {&reroll->runs, 0};
     return vv_pyramid_build(reroll->pyramid, &mark, result->unit.to, now_ns,
-                            store->ops->shared ? version : VV_VERSION_NONE, false, &reroll->built,
-                            look->error);
+                            store->ops->shared ? version : VV_VERSION_NONE, false, &runs,
+                            &reroll->built, look->error);
 }
 
 struct vv_stale_options vv_reroll_stale_options(const struct vv_reroll *reroll)

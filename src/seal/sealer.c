@@ -251,7 +251,7 @@ static enum vv_status seal_group(struct vv_sealer *sealer, struct vv_error *erro
 {
     int64_t until = vv_seal_monotonic(sealer) + GROUP_NS_MAX;
     for (size_t i = 0; i < sealer->n_marks; i++) {
-        bool is_full = sealer->blocks.bytes >= GROUP_BYTES_MAX ||
+        bool is_full = sealer->blocks.bytes + sealer->runs.bytes >= GROUP_BYTES_MAX ||
                        (i > 0 && vv_seal_monotonic(sealer) >= until);
         if (is_full) { /* the next group begins here */
             go_back_to(sealer, &sealer->marks[i - 1]);

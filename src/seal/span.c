@@ -11,7 +11,7 @@ struct reading {
     bool had_block;
     int64_t made_from; /* the version of the span's present block */
     bool keep_bytes;   /* false: the span has expired: what it has goes */
-    bool is_unit;      /* of a tier: its runs only say how far it is stale */
+    bool is_unit;      /* of a tier: its runs say how far it is stale, and what replaces days */
     int64_t first;     /* of what runs have: the first and the last time … */
     int64_t last;      /* … or of a unit's, its end */
     struct vv_error *error;
@@ -48,7 +48,8 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
             return VV_OK; /* all of it was deleted; so its runs are in the new one too */
         }
         reading->had_block = true;
-    } else if (!vv_piece_list_add(&sealer->runs, piece, false)) {
+    } else if (!vv_piece_list_add(&sealer->runs, piece,
+                                  reading->is_unit && vv_unit_replaces(piece->bytes))) {
         return VV_NO_MEMORY;
     }
     if (reading->is_unit) {
@@ -322,9 +323,10 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
     } else {
         int64_t marked = mark->key.span_start + mark->span_ns;
         int64_t to = reading->last > marked ? reading->last : marked;
-        status =
-            vv_pyramid_build(sealer->pyramid, mark, to, vv_seal_over_ns(sealer, sealer->latest_ns),
-                             reading->made_from, is_expired, &sealer->blocks, reading->error);
+        const struct vv_pyramid_runs runs = {&sealer->runs, runs_before};
+        status = vv_pyramid_build(sealer->pyramid, mark, to,
+                                  vv_seal_over_ns(sealer, sealer->latest_ns), reading->made_from,
+                                  is_expired, &runs, &sealer->blocks, reading->error);
         if (status == VV_TOO_LARGE) {
             leave_too_large(sealer, mark, reading->error);
             vv_piece_list_truncate(&sealer->blocks, blocks_before);

@@ -97,7 +97,11 @@ static enum vv_status put_run(const struct vv_stale_options *options,
     struct vv_store *store = options->store;
     const struct vv_unit unit = {stale->key.span_start, stale->to};
     struct vv_buffer bytes = {0};
-    vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
+    if (stale->record.size > 0) {
+        vv_buffer_str(&bytes, stale->record);
+    } else {
+        vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
+    }
     enum vv_status status = vv_buffer_status(&bytes);
     if (status == VV_OK) {
         const struct vv_piece run = {.kind = VV_PIECE_RUN,
@@ -129,7 +133,7 @@ enum vv_status vv_stale_mark(const struct vv_stale_options *options,
 enum vv_status vv_stale_put(const struct vv_stale_options *options,
                             const struct vv_stale_unit *stale, struct vv_error *error)
 {
-    enum vv_status status = put_run(options, stale, 0, error);
+    enum vv_status status = put_run(options, stale, stale->part, error);
     return status == VV_OK ? vv_stale_mark(options, stale, error) : status;
 }
 
@@ -163,7 +167,9 @@ static void widen(const struct vv_stale_options *options, struct vv_stale_unit *
 {
     struct vv_store *store = options->store;
     uint32_t place = vv_registry_place_of(options->registry, stale->key.partition.tenant);
-    if (stale->tier != VV_SPACE_MINUTE || !store->ops->shared->has_parked(store, place)) {
+    bool is_replaced = stale->record.size > 0; /* points of this unit, by the plans of now */
+    if (stale->tier != VV_SPACE_MINUTE || is_replaced ||
+        !store->ops->shared->has_parked(store, place)) {
         return;
     }
     int64_t from = vv_time_floor(stale->key.span_start, VV_DAY);
@@ -376,6 +382,8 @@ enum vv_status vv_stale_cohort(const struct vv_stale_options *options, enum vv_s
         return status;
     }
     *cohort_out = *stale;
+    cohort_out->part = 0;
+    cohort_out->record = (struct vv_str){0};
     cohort_out->key.partition.source = cohort;
     cohort_out->tier = tier;
     cohort_out->due_ns = due_of_cohort(options, tier, cohort_out);

@@ -48,6 +48,10 @@ struct vv_stale_unit {
     enum vv_space tier;
     bool is_open;
     bool is_marked_open; /* marked, if it is not over by then */
+    /* Which part of the run it is, and the record, borrowed: one that replaces a day (unit.h).
+     * Empty: one that says no more than that the unit is stale. */
+    uint32_t part;
+    struct vv_str record;
 };
 struct vv_stale_list {
     struct vv_stale_unit *items;

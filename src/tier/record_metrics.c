@@ -25,6 +25,13 @@ static enum vv_status from_block(enum vv_block_status status)
 
 /* ---- which there are ---- */
 
+/* What is stale has some where a day of it is replaced. */
+static bool has_rows(const struct vv_unit_record *record)
+{
+    return record->kind == VV_UNIT_ROWS ||
+           (record->kind == VV_UNIT_STALE && record->content.size > 0);
+}
+
 static enum vv_status add_metrics_of_rows(struct vv_str content, struct vv_buffer *out)
 {
     struct vv_block block;
@@ -66,7 +73,7 @@ enum vv_status vv_record_metrics(struct vv_str bytes, struct vv_buffer *out)
 {
     struct vv_unit_record record;
     enum vv_status status = vv_unit_read(bytes, &record, NULL);
-    if (status == VV_OK && record.kind == VV_UNIT_ROWS) {
+    if (status == VV_OK && has_rows(&record)) {
         status = add_metrics_of_rows(record.content, out);
     } else if (status == VV_OK && record.kind == VV_UNIT_STEPS) {
         status = add_metrics_of_steps(record.content, out);
@@ -116,11 +123,13 @@ enum vv_status vv_record_renumber(struct vv_str bytes, const uint32_t *metrics, 
         return status;
     }
     vv_unit_write_applied(out, record.kind, &record.unit, record.applied);
-    if (record.kind == VV_UNIT_STALE || record.kind == VV_UNIT_MEMBERS) {
+    if (record.kind == VV_UNIT_STEPS) {
+        status = renumber_steps(record.content, metrics, n, out);
+    } else if (has_rows(&record)) {
+        status = renumber_rows(record.content, metrics, n, out);
+    } else {
         vv_buffer_str(out, record.content);
-        return n == 0 ? vv_buffer_status(out) : VV_CORRUPT;
+        status = n == 0 ? VV_OK : VV_CORRUPT;
     }
-    status = record.kind == VV_UNIT_STEPS ? renumber_steps(record.content, metrics, n, out)
-                                          : renumber_rows(record.content, metrics, n, out);
     return status == VV_OK ? vv_buffer_status(out) : status;
 }

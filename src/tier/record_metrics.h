@@ -11,7 +11,8 @@
 /* Whether the bytes begin as a record of a unit does; blocks do not. */
 bool vv_record_is(struct vv_str bytes);
 /* Appends the record's metrics, a uint32_t each, in their order: of steps each metric once, of rows
- * one for each column; none of what is stale, or of members. VV_CORRUPT, VV_NEWER, VV_NO_MEMORY. */
+ * one for each column, as of what replaces a day of what is stale; none of members. VV_CORRUPT,
+ * VV_NEWER, VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_record_metrics(struct vv_str bytes, struct vv_buffer *out);
 /* Appends the record with n other numbers in that order. As vv_record_metrics; VV_CORRUPT, too,
  * where n is not how many it has. */

@@ -130,3 +130,10 @@ enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_o
     };
     return VV_OK;
 }
+
+bool vv_unit_replaces(struct vv_str bytes)
+{
+    struct vv_unit_record record;
+    return vv_unit_read(bytes, &record, NULL) == VV_OK && record.kind == VV_UNIT_STALE &&
+           record.content.size > 0;
+}

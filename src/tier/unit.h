@@ -17,8 +17,13 @@
  *             that it has in it, as far as they meet the unit (src/seal/pyramid_applied.c says
  *             what numbers)
  *
- *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing, of
- *             members u64 ids, ascending: whose points are in a cohort's record (cohort.h)
+ *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing or
+ *             what replaces a day, of members u64 ids, ascending: whose points are in a cohort's
+ *             record (cohort.h)
+ *
+ *   what replaces a day = a block: its first row, a nanosecond before the day begins, has a value
+ *             of each metric that is replaced, which says nothing else; the others are the day's
+ *             points, as far as they lie in the unit (src/seal/replace.c)
  *
  * A record may have several parts, each with the unit: rows that follow, or steps of other metrics.
  * Metrics go by the numbers of the node that wrote them; where nodes share a store,
@@ -74,5 +79,7 @@ void vv_unit_write_applied(struct vv_buffer *out, enum vv_unit_kind kind,
 /* VV_CORRUPT, VV_NEWER. The content's own checksum is its reader's matter. */
 VV_MUST_CHECK enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_out,
                                           struct vv_error *error);
+/* Whether it is a record of a stale unit that replaces a day of it. */
+bool vv_unit_replaces(struct vv_str bytes);
 
 #endif

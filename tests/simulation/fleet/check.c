@@ -271,6 +271,9 @@ static void check_all(struct fleet_world *world)
     for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
         fleet_check(&world->nodes[i], true);
         fleet_check_tiers(&world->nodes[i], true);
+        if (world->replaces) {
+            fleet_check_replaced(&world->nodes[i], true);
+        }
     }
 }
 

@@ -113,4 +113,6 @@ try "what a source has without a record is not looked for" 2 src/seal/cohorts.c 
   's.replace("    build->is_whole = false;\n    return VV_DONE;\n}\n\nstatic void give_up", "    (void)build;\n    return VV_DONE;\n}\n\nstatic void give_up")'
 try "what comes late makes its source's units stale, but not its cohort's" 2 src/seal/stale.c \
   's.replace("    if (has_sources(list)) {", "    bool has = has_sources(list);\n    if (false) {").replace("    if (status == VV_OK) {\n        status = put_cohorts(", "    if (status == VV_OK && !has) {\n        status = put_cohorts(")'
+try "what replaces a day is left out where a unit keeps its record" 2 src/seal/pyramid.c \
+  's.replace("        if (status == VV_OK && !is_expired) {\n            const struct vv_built", "        if (status == VV_OK && !is_expired && !build.keeps) {\n            const struct vv_built")'
 exit $survived

@@ -104,6 +104,8 @@ static void work(struct fleet_world *world, struct fleet_node *node)
         fleet_delete(node);
     } else if (world->deletes && vv_random_below(&world->random, 10) == 0) {
         (void)fleet_step(node, VV_TASK_SWEEP);
+    } else if (world->replaces && vv_random_below(&world->random, 8) == 0) {
+        fleet_replace(node);
     } else if (world->keeps_apart && vv_random_below(&world->random, 25) == 0) {
         fleet_set_late(node);
     } else if (world->purges && vv_random_below(&world->random, 5) == 0) {
@@ -139,6 +141,7 @@ static void work(struct fleet_world *world, struct fleet_node *node)
     } else {
         fleet_check(node, false);
         fleet_check_tiers(node, false);
+        fleet_check_replaced(node, false);
         if (dice == 99 && world->has_tiers) {
             fleet_reroll(node, true, false);
         }

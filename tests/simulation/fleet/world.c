@@ -156,6 +156,7 @@ void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool s
     world->has_classes = seed / 8 % 4 == 1;
     world->purges = seed % 3 == 0;
     world->begins_with_tiers = world->has_tiers && vv_random_below(&world->random, 2) == 0;
+    world->replaces = world->begins_with_tiers && vv_random_below(&world->random, 2) == 0;
     fleet_choose_late(world);
     vv_sim_clock_init(&world->time, START);
     world->cassandra = vv_sim_cassandra_create(NAME, seed, &world->time.clock);

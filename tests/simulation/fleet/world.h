@@ -21,7 +21,19 @@
 #define FLEET_NODES_MAX  4
 #define FLEET_APART      2 /* measurements of fields that are apart, by source */
 
+#define FLEET_REPLACED 2 /* sources of which days are replaced … */
+#define FLEET_DAYS     4 /* … and these days */
+
 struct fleet_world;
+
+/* A day of a source that is replaced now and then. */
+struct fleet_day {
+    uint64_t version; /* that it has; 0: none yet */
+    uint64_t
+        pending; /* the next one, of which it is not known whether it is carried out; 0: none */
+    uint32_t holders; /* bits: nodes that may yet carry out some of it */
+    bool is_busy;     /* somebody sends it */
+};
 
 /* What was submitted to a node and is not answered yet. */
 struct fleet_submission {
@@ -76,7 +88,10 @@ struct fleet_world {
     bool purges;            /* blocks are purged by copying, and have no TTL */
     bool deletes;           /* something is deleted now and then */
     bool has_classes;       /* a field is in measurements of its own: classes.c */
-    bool is_calm;           /* Cassandra has no faults any more */
+    bool replaces;          /* frozen days, of other sources */
+    struct fleet_day days[FLEET_REPLACED][FLEET_DAYS];
+    uint64_t versions; /* that were sent */
+    bool is_calm;      /* Cassandra has no faults any more */
     bool story;
     char failure[512];
     void (*work)(struct fleet_world *world, struct fleet_node *node); /* one action of a node */
@@ -152,6 +167,14 @@ void fleet_set_tiers(struct fleet_node *node);
 void fleet_check_tiers(struct fleet_node *node, bool all);
 /* All units that are over are built: where there were tiers from the beginning. */
 void fleet_check_units(struct fleet_node *node);
+
+/* ---- replace.c ---- */
+
+/* Replaces a frozen day. */
+void fleet_replace(struct fleet_node *node);
+/* Asks the node for what tiers have of these days: some version, as a whole; with `all`, the last
+ * one in all tiers. */
+void fleet_check_replaced(struct fleet_node *node, bool all);
 
 /* ---- ledger.c ---- */
 

@@ -6,23 +6,6 @@
 
 #include <stdlib.h>
 
-static void frozen_days_are_not_replaced_where_nodes_share_the_store(void **state)
-{
-    (void)state;
-    struct rig rig;
-    struct vv_staging staging;
-    struct vv_error error = {0};
-    int64_t until;
-    rig_init(&rig, 5, false);
-    rig_write(&rig);
-    assert_int_equal(vv_engine_read_frozen(rig.engine, VV_STR_LITERAL("t"), &until, &error),
-                     VV_INVALID);
-    assert_non_null(strstr(error.message, "share a store"));
-    assert_int_equal(vv_engine_stage_frozen(rig.engine, VV_STR_LITERAL("t"), &staging, &error),
-                     VV_INVALID);
-    rig_deinit(&rig);
-}
-
 static void this_node_comes_first(void **state)
 {
     (void)state;
@@ -236,7 +219,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_deleted_where_nodes_share_the_store_is_hidden_at_once),
         cmocka_unit_test(what_is_written_after_a_deletion_was_heard_stays),
-        cmocka_unit_test(frozen_days_are_not_replaced_where_nodes_share_the_store),
         cmocka_unit_test(this_node_comes_first),
         cmocka_unit_test(a_store_of_one_node_has_one),
         cmocka_unit_test(a_gone_node_is_a_reason_and_no_hindrance),
