@@ -359,14 +359,24 @@ enum vv_status vv_ledger_send(struct vv_cassandra *store, struct vv_error *error
 
 /* ---- marks ---- */
 
-/* One of the span that waits would put an older run in its place. */
-static enum vv_status unpark_older(struct vv_cassandra *store, const struct vv_mark *mark,
+/* One of the span that waits would put an older run in its place. It is not taken away: this one
+ * may never land, and then not be put again, as what comes late is kept apart by then. */
+static enum vv_status renew_parked(struct vv_cassandra *store, const struct vv_mark *mark,
                                    struct vv_error *error)
 {
     uint8_t room[VV_KEY_MARK_SIZE];
-    return store->parking.n[VV_PARKED_MARK] > 0
-               ? vv_unpark(store, VV_PARKED_MARK, key_of(mark, room), error)
-               : VV_OK;
+    struct vv_buffer value = {0};
+    if (store->parking.n[VV_PARKED_MARK] == 0) {
+        return VV_OK;
+    }
+    enum vv_status status =
+        store->local->ops->get_meta(store->local, (uint8_t)(VV_LOCAL_PARKED + VV_PARKED_MARK),
+                                    key_of(mark, room), &value, error);
+    vv_buffer_deinit(&value);
+    if (status == VV_OK) {
+        status = vv_park_mark(store, mark, error);
+    }
+    return status == VV_NOT_FOUND ? VV_OK : status;
 }
 
 bool vv_ledger_is_away(struct vv_cassandra *store, const struct vv_mark *mark)
@@ -407,7 +417,7 @@ enum vv_status vv_ledger_put(struct vv_cassandra *store, const struct vv_mark *m
     if (status == VV_OK) {
         status = park_mark(store, mark, &puts_now, error);
     } else if (status == VV_NOT_FOUND) {
-        status = unpark_older(store, mark, error);
+        status = renew_parked(store, mark, error);
     }
     if (status != VV_OK || !puts_now) {
         return status;
