@@ -182,9 +182,6 @@ static enum vv_status take_piece(void *context, const struct vv_piece *piece)
     if (given.kind != VV_UNIT_STALE) {
         return misplaced(taking);
     }
-    if (given.content.size > 0) { /* a day that is to be replaced is as it was until it is */
-        return VV_OK;
-    }
     return vv_cover_add_stale(&level->cover, &given.unit);
 }
 
