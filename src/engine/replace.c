@@ -41,10 +41,12 @@ static int64_t frozen_of(struct vv_engine *engine, uint32_t place)
 static enum vv_status find_tenant(struct vv_engine *engine, struct vv_str tenant,
                                   uint32_t *number_out, struct vv_error *error)
 {
-    if (engine->fleet) { /* another node may have made it */
+    enum vv_status status = vv_registry_tenant(engine->registry, tenant, false, number_out, error);
+    if (status == VV_NOT_FOUND && engine->fleet) { /* another node may have made it */
         vv_fleet_learn_for_reader(engine->fleet);
+        status = vv_registry_tenant(engine->registry, tenant, false, number_out, error);
     }
-    return vv_registry_tenant(engine->registry, tenant, false, number_out, error);
+    return status;
 }
 
 enum vv_status vv_engine_read_frozen(struct vv_engine *engine, struct vv_str tenant,
