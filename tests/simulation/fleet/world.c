@@ -338,7 +338,8 @@ void fleet_set_retention(struct fleet_node *node)
     static const int64_t retentions[] = {0, 500 * VV_DAY, 900 * VV_DAY};
     struct vv_error error = {0};
     int64_t retention = retentions[vv_random_below(&node->world->random, 3)];
-    if (!node->engine || !fleet_is_free(node)) {
+    /* Who has not learnt yet that it is longer takes days for frozen that are not any more. */
+    if (!node->engine || !fleet_is_free(node) || node->world->replaces) {
         return;
     }
     fleet_tell(node->world, node, "retention %d d", (int)(retention / VV_DAY));
