@@ -144,7 +144,8 @@ enum vv_status vv_key_check_blocks(const struct vv_piece *pieces, size_t n, stru
         bool follows = order > 0 || (order == 0 && piece->part > pieces[i - 1].part);
         bool only = piece->bytes.size > 0 || (order > 0 && piece->part == 0);
         bool after_removal = order == 0 && pieces[i - 1].bytes.size == 0;
-        if (piece->kind != VV_PIECE_BLOCK || !follows || !only || after_removal) {
+        if (piece->kind != VV_PIECE_BLOCK || piece->part > VV_BLOCK_PARTS_MAX || !follows ||
+            !only || after_removal) {
             return vv_error_set(error, VV_INVALID,
                                 "block %zu of %zu is out of order or empty beside other parts", i,
                                 n);

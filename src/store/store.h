@@ -31,7 +31,8 @@ struct vv_store_answer;
 
 enum vv_piece_kind { VV_PIECE_RUN, VV_PIECE_BLOCK };
 
-#define VV_VERSION_NONE INT64_C(-1)
+#define VV_VERSION_NONE    INT64_C(-1)
+#define VV_BLOCK_PARTS_MAX 0x7fffffffu /* the highest number of a part */
 
 /* One part of a run or block. Parts of one run (or of a span's block) ascend in time and do not
  * overlap but for an equal time at the seam. */
@@ -46,6 +47,9 @@ struct vv_piece {
      * the version of the block that was read to make it, VV_VERSION_NONE when there was none. 0:
      * not told, whatever is there. */
     int64_t version;
+    /* Of a block that is put: so many of its first bytes are all that most readers want
+     * (vv_store_read.heads_only), so a store may keep the rest elsewhere. 0: all. */
+    size_t head_size;
 };
 
 /* A span has unsealed runs, the newest written by flush `run`. `due_ns` is computed from the span
@@ -93,6 +97,9 @@ struct vv_store_read {
     /* Where a store keeps a note of a block that was taken away, as what its runs have gone into:
      * that is visited, too, as a block without bytes. For who makes a new block. */
     bool tells_removed;
+    /* Of a block that was put with a head nothing else is wanted. A store that keeps all in one
+     * place gives all. */
+    bool heads_only;
 };
 
 /*

@@ -106,24 +106,25 @@ struct vv_span_key span_of(uint32_t tenant, uint32_t source, int64_t day, int ho
 void put_run(struct contract *contract, const struct vv_span_key *key, vv_stamp run, uint32_t part,
              const char *text)
 {
-    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, vv_str_of(text), 0};
+    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, vv_str_of(text), 0, 0};
     assert_ok(contract->store->ops->put_run(contract->store, &piece, NULL));
 }
 
 void remove_run(struct contract *contract, const struct vv_span_key *key, vv_stamp run,
                 uint32_t part)
 {
-    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, {0}, 0};
+    const struct vv_piece piece = {VV_PIECE_RUN, *key, run, part, {0}, 0, 0};
     assert_ok(contract->store->ops->remove_runs(contract->store, &piece, 1, NULL));
 }
 
 void put_span(struct contract *contract, const struct vv_span_key *key, size_t n,
               const char *const *texts)
 {
-    struct vv_piece pieces[16] = {{VV_PIECE_BLOCK, *key, 0, 0, {0}, 0}};
+    struct vv_piece pieces[16] = {{VV_PIECE_BLOCK, *key, 0, 0, {0}, 0, 0}};
     assert_true(n <= 16);
     for (size_t i = 0; i < n; i++) {
-        pieces[i] = (struct vv_piece){VV_PIECE_BLOCK, *key, 0, (uint32_t)i, vv_str_of(texts[i]), 0};
+        pieces[i] =
+            (struct vv_piece){VV_PIECE_BLOCK, *key, 0, (uint32_t)i, vv_str_of(texts[i]), 0, 0};
     }
     assert_ok(contract->store->ops->put_blocks(contract->store, pieces, n ? n : 1, NULL));
 }
@@ -195,7 +196,7 @@ void fail_to_write(struct contract *contract)
 {
     static char bytes[BROKEN_SIZE];
     const struct vv_piece block = {
-        VV_PIECE_BLOCK, span_of(9, 9, 10, 3), 0, 0, {bytes, sizeof bytes}, 0};
+        VV_PIECE_BLOCK, span_of(9, 9, 10, 3), 0, 0, {bytes, sizeof bytes}, 0, 0};
     struct vv_error error = {0};
     enum vv_status status = contract->store->ops->put_blocks(contract->store, &block, 1, &error);
     /* A shared store may put it off first, when it can't say whose turn it is. */
@@ -254,7 +255,8 @@ const char *read_text(struct contract *contract, const struct vv_store_read *rea
 
 const char *pieces_text(struct contract *contract, const struct vv_partition *partition)
 {
-    const struct vv_store_read read = {*partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_store_read read = {
+        .partition = *partition, .measurement = 1, .span_from = INT64_MIN, .span_to = INT64_MAX};
     return read_text(contract, &read);
 }
 
@@ -302,7 +304,7 @@ static enum vv_status note_block(void *context, const struct vv_piece *piece)
 bool has_block(struct contract *contract, const struct vv_span_key *key)
 {
     const struct vv_store_read read = {
-        key->partition, key->measurement, key->span_start, key->span_start + 1, 0, false};
+        key->partition, key->measurement, key->span_start, key->span_start + 1, 0, false, false};
     bool has = false;
     assert_ok(contract->store->ops->read(contract->store, &read, note_block, &has, NULL));
     return has;

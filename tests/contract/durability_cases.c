@@ -103,7 +103,7 @@ static void more_than_the_buffers_hold_is_kept(void **state)
             bytes[i] = (char)('a' + (source * 7 + i * i) % 23);
         }
         struct vv_span_key key = span_of(1, source, 10, 3);
-        const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, {bytes, sizeof bytes}, 0};
+        const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, {bytes, sizeof bytes}, 0, 0};
         assert_ok(c->store->ops->put_run(c->store, &run, NULL));
     }
     confirm(c);

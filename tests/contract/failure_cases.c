@@ -19,8 +19,8 @@ static void assert_all_changes_fail(struct contract *c)
 {
     struct vv_store *store = c->store;
     struct vv_span_key key = span_of(1, 1, 10, 3);
-    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0, 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0, 0};
     const struct vv_mark mark = {5, key, VV_HOUR, 1, false};
     struct vv_str name = vv_str_of("k");
     bool more;
@@ -100,7 +100,7 @@ static void readers_are_served_or_put_off_while_the_store_fails(void **state)
 {
     struct contract *c = *state;
     struct vv_span_key key = span_of(1, 1, 10, 3);
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false};
     put_run(c, &key, 1, 0, "a");
     confirm(c);
     c->backend->break_writes(c);
@@ -160,8 +160,8 @@ static void work_until_full(struct contract *c, uint32_t *confirmed_out, uint32_
             bytes[at] = (char)vv_random_next(&random);
         }
         struct vv_span_key key = span_of(1, i, 10, 3);
-        const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, {bytes, sizeof bytes}, 0};
-        const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, {bytes, sizeof bytes}, 0};
+        const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, {bytes, sizeof bytes}, 0, 0};
+        const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, {bytes, sizeof bytes}, 0, 0};
         if (c->store->ops->put_run(c->store, &run, NULL) != VV_OK) {
             return;
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static enum vv_status open_again(struct contract *c, struct vv_error *error)
 {
@@ -54,9 +55,32 @@ static void a_newer_format_is_refused(void **state)
     struct contract *c = *state;
     struct vv_error error;
     contract_close(c);
-    write_text(c->folder, "FORMAT", "varve-store 2 something else\n");
+    write_text(c->folder, "FORMAT", "varve-store 3 something else\n");
     assert_int_equal(open_again(c, &error), VV_NEWER);
-    assert_non_null(strstr(error.message, "format 2"));
+    assert_non_null(strstr(error.message, "format 3"));
+}
+
+/* What it has is what a store of today may have, too. */
+static void an_older_format_is_read_and_becomes_a_newer_one(void **state)
+{
+    struct contract *c = *state;
+    struct vv_error error;
+    char text[64] = "varve-store 1 eras 8";
+    char path[512];
+    struct vv_span_key key = span_of(1, 1, 10, 3);
+    put_block(c, &key, "a");
+    contract_close(c);
+    unsigned long long check = XXH3_64bits(text, strlen(text));
+    snprintf(text + strlen(text), sizeof text - strlen(text), " check %016llx\n", check);
+    write_text(c->folder, "FORMAT", text);
+    assert_ok(open_again(c, &error));
+    snprintf(path, sizeof path, "%s/FORMAT", c->folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(strncmp(text, "varve-store 2 eras 8 ", 21), 0);
+    assert_ok(open_again(c, &error));
 }
 
 static void a_damaged_format_is_refused(void **state)
@@ -153,6 +177,7 @@ const struct contract_case folder_cases[] = {
     CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_store_is_locked_while_it_is_open),
     CONTRACT_CASE_NEEDS(IS_EMBEDDED, an_empty_store_is_small),
     CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_newer_format_is_refused),
+    CONTRACT_CASE_NEEDS(IS_EMBEDDED, an_older_format_is_read_and_becomes_a_newer_one),
     CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_damaged_format_is_refused),
     CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_folder_with_something_else_is_refused),
     CONTRACT_CASE_NEEDS(IS_EMBEDDED, a_missing_folder_is_made_but_not_its_parent),

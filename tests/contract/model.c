@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define VALUE_SIZE_MAX 400
+#define HEAD_SIZE      12
 #define FIRST_DAY      100
 
 /* ---- the universe */
@@ -129,6 +130,13 @@ struct change model_change(uint64_t seed, uint32_t number)
     return change;
 }
 
+/* Some values' parts have heads, some only the first one. */
+static size_t head_size(uint32_t value, uint32_t part, size_t size)
+{
+    bool has_head = value % 3 != 0 && (part == 0 || value % 5 != 0) && size > HEAD_SIZE;
+    return has_head ? HEAD_SIZE : 0;
+}
+
 static enum vv_status put_blocks(struct vv_store *store, const struct change *change)
 {
     struct vv_piece pieces[4 * MODEL_PARTS];
@@ -139,7 +147,11 @@ static enum vv_status put_blocks(struct vv_store *store, const struct change *ch
             struct vv_str value = value_bytes(change->value, part, bytes[n]);
             value = change->n_parts[i] > 0 ? value : (struct vv_str){0};
             pieces[n++] =
-                (struct vv_piece){VV_PIECE_BLOCK, span_key(change->spans[i]), 0, part, value, 0};
+                (struct vv_piece){.kind = VV_PIECE_BLOCK,
+                                  .key = span_key(change->spans[i]),
+                                  .part = part,
+                                  .bytes = value,
+                                  .head_size = head_size(change->value, part, value.size)};
         }
     }
     return store->ops->put_blocks(store, pieces, n, NULL);
@@ -154,6 +166,7 @@ struct outcome model_change_store(struct vv_store *store, const struct change *c
                                  change->run,
                                  change->part,
                                  value_bytes(change->value, 0, bytes),
+                                 0,
                                  0};
     const struct vv_mark mark = {due_of(change->span), span_key(change->span), VV_HOUR, change->run,
                                  false};
@@ -354,6 +367,44 @@ static enum vv_status hold_meta(void *context, struct vv_str key, struct vv_str 
     return VV_OK;
 }
 
+struct heads {
+    struct holding *holding;
+    uint32_t n; /* of blocks */
+};
+
+/* Of a block that has a head at least that is there. */
+static enum vv_status hold_head(void *context, const struct vv_piece *piece)
+{
+    struct heads *heads = context;
+    char head[VALUE_SIZE_MAX + 1] = "";
+    char whole[VALUE_SIZE_MAX];
+    memcpy(head, piece->bytes.data, piece->bytes.size);
+    uint32_t value = (uint32_t)strtoul(head, NULL, 10);
+    uint32_t part = piece->kind == VV_PIECE_RUN ? 0 : piece->part;
+    struct vv_str expected = value_bytes(value, part, whole);
+    size_t least = piece->kind == VV_PIECE_RUN ? 0 : head_size(value, part, expected.size);
+    least = least > 0 ? least : expected.size;
+    heads->n += piece->kind == VV_PIECE_BLOCK;
+    (void)expect(heads->holding,
+                 piece->bytes.size >= least && piece->bytes.size <= expected.size &&
+                     memcmp(piece->bytes.data, whole, piece->bytes.size) == 0,
+                 "a head was never put");
+    return VV_OK;
+}
+
+static void look_at_heads(struct vv_store *store, struct holding *holding, uint32_t span)
+{
+    struct vv_span_key key = span_key(span);
+    struct heads heads = {holding, 0};
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = key.measurement,
+                                       .span_from = key.span_start,
+                                       .span_to = key.span_start + 1,
+                                       .heads_only = true};
+    assert_ok(store->ops->read(store, &read, hold_head, &heads, NULL));
+    (void)expect(holding, heads.n == holding->blocks[span].n_parts, "heads are not those of all");
+}
+
 static void look(struct vv_store *store, struct holding *holding)
 {
     memset(holding, 0, sizeof *holding);
@@ -361,8 +412,9 @@ static void look(struct vv_store *store, struct holding *holding)
     for (uint32_t span = 0; span < MODEL_SPANS; span++) {
         struct vv_span_key key = span_key(span);
         const struct vv_store_read read = {
-            key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false};
+            key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false, false};
         assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
+        look_at_heads(store, holding, span);
     }
     assert_ok(store->ops->scan_marks(store, INT64_MAX, NULL, hold_mark, holding, NULL));
     for (uint32_t kind = 0; kind < MODEL_KINDS; kind++) {

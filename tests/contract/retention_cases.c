@@ -331,7 +331,7 @@ static void space_is_freed_beside_others(void **state)
         }
         for (uint32_t tenant = 1; tenant <= 2; tenant++) {
             const struct vv_piece block = {
-                VV_PIECE_BLOCK, span_of(tenant, i, DAY0, 3), 0, 0, {bytes, sizeof bytes}, 0};
+                VV_PIECE_BLOCK, span_of(tenant, i, DAY0, 3), 0, 0, {bytes, sizeof bytes}, 0, 0};
             assert_ok(c->store->ops->put_blocks(c->store, &block, 1, NULL));
         }
     }

@@ -38,8 +38,13 @@ static void a_read_takes_the_spans_that_start_in_its_range(void **state)
         put_run(c, &key, 1, 0, "r");
         put_block(c, &key, "b");
     }
-    struct vv_store_read read = {partition_of(1, 1, 10),    1, 10 * VV_DAY + VV_HOUR,
-                                 10 * VV_DAY + 3 * VV_HOUR, 0, false};
+    struct vv_store_read read = {partition_of(1, 1, 10),
+                                 1,
+                                 10 * VV_DAY + VV_HOUR,
+                                 10 * VV_DAY + 3 * VV_HOUR,
+                                 0,
+                                 false,
+                                 false};
     assert_string_equal(read_text(c, &read), "R1.1.0=r R2.1.0=r B1.0=b B2.0=b");
     read.span_from++;
     assert_string_equal(read_text(c, &read), "R2.1.0=r B2.0=b");
@@ -75,6 +80,7 @@ static void a_read_sees_its_measurement_of_its_partition_only(void **state)
                                      keys[i].span_start,
                                      keys[i].span_start + 1,
                                      0,
+                                     false,
                                      false};
         int hour = i == 3 ? 25 : 1;
         char expected[64];
@@ -109,8 +115,8 @@ static void exactly_these_runs_are_removed(void **state)
     remove_run(c, &key, 3, 0); /* never there */
     assert_string_equal(pieces_text(c, &key.partition), "R3.1.0=a R3.2.0=c");
     assert_string_equal(pieces_text(c, &other.partition), "R3.1.0=d");
-    const struct vv_piece both[] = {{VV_PIECE_RUN, key, 2, 0, {0}, 0},
-                                    {VV_PIECE_RUN, key, 1, 0, {0}, 0}};
+    const struct vv_piece both[] = {{VV_PIECE_RUN, key, 2, 0, {0}, 0, 0},
+                                    {VV_PIECE_RUN, key, 1, 0, {0}, 0, 0}};
     assert_ok(c->store->ops->remove_runs(c->store, both, 2, NULL));
     assert_ok(c->store->ops->remove_runs(c->store, both, 0, NULL));
     assert_string_equal(pieces_text(c, &key.partition), "");
@@ -132,9 +138,9 @@ static void bytes_come_back_exactly(void **state)
     }
     struct vv_span_key key = span_of(1, 1, 10, 3);
     struct vv_str value = {bytes, sizeof bytes};
-    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, value, 0};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, value, 0};
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, value, 0, 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, value, 0, 0};
+    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false};
     struct vv_str name = {"a\0b", 3};
     struct vv_buffer got = {0};
     assert_ok(c->store->ops->put_run(c->store, &run, NULL));
@@ -193,7 +199,7 @@ static void a_visitor_stops_and_its_status_is_returned(void **state)
     put_mark(c, &key, 2, 1);
     put_meta(c, 1, "a", "");
     put_meta(c, 1, "b", "");
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false};
     for (int at = 1; at <= 3; at++) {
         struct stopping done = {0, at, VV_DONE};
         struct stopping error = {0, at, VV_TIMEOUT};
@@ -365,7 +371,7 @@ static void extreme_keys_are_kept_apart(void **state)
     }
     for (size_t i = 0; i < 4; i++) {
         const struct vv_store_read read = {
-            keys[i].partition, keys[i].measurement, INT64_MIN, INT64_MAX, 0, false};
+            keys[i].partition, keys[i].measurement, INT64_MIN, INT64_MAX, 0, false, false};
         assert_string_equal(read_text(c, &read), "R0.18446744073709551615.4294967295=r B0.0=b");
     }
     assert_string_equal(marks_text(c, INT64_MIN, NULL),
@@ -378,8 +384,8 @@ static void a_bucket_outside_of_time_is_refused(void **state)
     struct contract *c = *state;
     struct vv_span_key key = span_of(1, 1, 10, 0);
     key.partition.bucket_ns = VV_BUCKET_NS_MAX + 1;
-    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, vv_str_of("a"), 0, 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("a"), 0, 0};
     struct vv_error error = {0};
     assert_int_equal(c->store->ops->put_run(c->store, &run, &error), VV_INVALID);
     assert_true(error.message[0] != 0);
@@ -396,8 +402,8 @@ static void another_region_is_not_written_and_has_nothing(void **state)
     put_block(c, &key, "b");
     confirm(c);
     key.partition.region = 1;
-    const struct vv_piece run = {VV_PIECE_RUN, key, 2, 0, vv_str_of("c"), 0};
-    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("d"), 0};
+    const struct vv_piece run = {VV_PIECE_RUN, key, 2, 0, vv_str_of("c"), 0, 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, vv_str_of("d"), 0, 0};
     const struct vv_mark mark = {0, key, VV_HOUR, 2, false};
     assert_int_equal(c->store->ops->put_run(c->store, &run, NULL), VV_INVALID);
     assert_int_equal(c->store->ops->put_blocks(c->store, &block, 1, NULL), VV_INVALID);

@@ -40,6 +40,7 @@ struct vv_memory_node *vv_memory_node_create(struct vv_memory_map *map, struct v
     node->key = (struct vv_str){bytes, key.size};
     node->value = (struct vv_str){bytes + key.size, value.size};
     node->retention_s = 0;
+    node->head_size = 0;
     node->height = height;
     return node;
 }

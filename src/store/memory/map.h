@@ -15,6 +15,7 @@ struct vv_memory_node {
     struct vv_str key;
     struct vv_str value;
     int64_t retention_s; /* of a block: the class it lies in */
+    size_t head_size;    /* of a block: 0: all */
     int height;
     struct vv_memory_node *next[]; /* height; then the key's and the value's bytes */
 };

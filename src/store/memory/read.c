@@ -19,8 +19,13 @@ struct findings {
     bool failed;
 };
 
-static void findings_add(struct findings *findings, const struct vv_memory_node *node)
+/* `heads_only`: of a node that has a head nothing else. */
+static void findings_add(struct findings *findings, const struct vv_memory_node *node,
+                         bool heads_only)
 {
+    bool has_head = node->head_size > 0 && node->head_size < node->value.size;
+    struct vv_str value = {node->value.data,
+                           heads_only && has_head ? node->head_size : node->value.size};
     struct found *found = vv_arena_alloc(&findings->arena, sizeof *found);
     if (!found) {
         findings->failed = true;
@@ -28,7 +33,7 @@ static void findings_add(struct findings *findings, const struct vv_memory_node 
     }
     found->next = NULL;
     found->key = vv_arena_str(&findings->arena, node->key);
-    found->value = vv_arena_str(&findings->arena, node->value);
+    found->value = vv_arena_str(&findings->arena, value);
     findings->failed |= !found->key.data || !found->value.data;
     *findings->end = found;
     findings->end = &found->next;
@@ -36,14 +41,14 @@ static void findings_add(struct findings *findings, const struct vv_memory_node 
 
 /* Adds what lies in [from, to); to the end when to's data is NULL. Takes the lock. */
 static enum vv_status find(struct vv_memory_store *memory, const struct vv_memory_map *map,
-                           struct vv_str from, struct vv_str to, struct findings *findings,
-                           struct vv_error *error)
+                           struct vv_str from, struct vv_str to, bool heads_only,
+                           struct findings *findings, struct vv_error *error)
 {
     *findings = (struct findings){.end = &findings->first};
     pthread_rwlock_rdlock(&memory->lock);
     const struct vv_memory_node *node = vv_memory_map_seek(map, from);
     while (node && !findings->failed && (!to.data || vv_str_compare(node->key, to) < 0)) {
-        findings_add(findings, node);
+        findings_add(findings, node, heads_only);
         node = node->next[0];
     }
     pthread_rwlock_unlock(&memory->lock);
@@ -84,13 +89,13 @@ enum vv_status vv_memory_read(struct vv_store *store, const struct vv_store_read
     struct vv_str from = {(char *)from_bytes, sizeof from_bytes};
     struct vv_str to = {(char *)to_bytes, sizeof to_bytes};
     struct findings findings;
-    enum vv_status status = find(memory, &memory->runs, from, to, &findings, error);
+    enum vv_status status = find(memory, &memory->runs, from, to, false, &findings, error);
     if (status == VV_OK) {
         status = visit_pieces(&findings, VV_PIECE_RUN, visit, context);
         vv_arena_deinit(&findings.arena);
     }
     if (status == VV_OK) {
-        status = find(memory, &memory->blocks, from, to, &findings, error);
+        status = find(memory, &memory->blocks, from, to, read->heads_only, &findings, error);
         if (status == VV_OK) {
             status = visit_pieces(&findings, VV_PIECE_BLOCK, visit, context);
             vv_arena_deinit(&findings.arena);
@@ -163,7 +168,7 @@ enum vv_status vv_memory_scan_marks(struct vv_store *store, int64_t due_until,
     struct findings findings;
     enum vv_status status =
         find(memory, &memory->marks, (struct vv_str){(char *)from, from_size},
-             (struct vv_str){to_size > 0 ? (char *)to : NULL, to_size}, &findings, error);
+             (struct vv_str){to_size > 0 ? (char *)to : NULL, to_size}, false, &findings, error);
     if (status != VV_OK) {
         return status;
     }
@@ -217,9 +222,9 @@ enum vv_status vv_memory_scan_meta(struct vv_store *store, uint8_t kind, struct 
     enum vv_status status = from.failed || to.failed ? VV_NO_MEMORY : VV_OK;
     if (status == VV_OK) {
         size_t to_size = vv_key_successor(to.data, to.size);
-        status =
-            find(memory, &memory->meta, (struct vv_str){(char *)from.data, from.size},
-                 (struct vv_str){to_size > 0 ? (char *)to.data : NULL, to_size}, &findings, error);
+        status = find(memory, &memory->meta, (struct vv_str){(char *)from.data, from.size},
+                      (struct vv_str){to_size > 0 ? (char *)to.data : NULL, to_size}, false,
+                      &findings, error);
     } else {
         vv_error_set(error, status, "no memory to scan the metadata");
     }

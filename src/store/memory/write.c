@@ -191,6 +191,9 @@ static struct vv_memory_node **create_blocks(struct vv_memory_store *memory,
                 &memory->blocks, (struct vv_str){(char *)key, sizeof key}, pieces[i].bytes);
             complete = nodes[i] != NULL;
         }
+        if (nodes && nodes[i]) {
+            nodes[i]->head_size = pieces[i].head_size;
+        }
     }
     for (size_t i = 0; nodes && !complete && i < n; i++) {
         free(nodes[i]);

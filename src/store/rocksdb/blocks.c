@@ -39,27 +39,61 @@ static enum vv_status raise_longest(struct vv_rocksdb *rocksdb, const struct vv_
     return status;
 }
 
-static bool given(const struct vv_piece *pieces, size_t n, uint32_t part)
+/* ---- what is cut ---- */
+
+/* A span's new parts, as they are stored. */
+struct span {
+    const struct vv_piece *pieces;
+    size_t n; /* 0: it has no block any more */
+    bool is_cut;
+};
+
+static bool may_be_cut(const struct vv_piece *piece)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (pieces[i].part == part) {
-            return pieces[i].bytes.size > 0;
+    return piece->head_size > 0 && piece->head_size < piece->bytes.size;
+}
+
+static struct span span_of(const struct vv_piece *pieces, size_t n)
+{
+    struct span span = {pieces, pieces[0].bytes.size > 0 ? n : 0, true};
+    for (size_t i = 0; i < n && span.is_cut; i++) {
+        span.is_cut = may_be_cut(&pieces[i]);
+    }
+    return span;
+}
+
+/* ---- what is removed ---- */
+
+static bool has_part(const struct span *span, uint32_t part)
+{
+    for (size_t i = 0; i < span->n; i++) {
+        if (span->pieces[i].part == part) {
+            return true;
         }
     }
     return false;
 }
 
-/* Removes the parts that one class has of the span of pieces[0], but for those that the first
- * n_kept pieces overwrite. */
-static enum vv_status remove_parts(struct replacement *replacement,
+/* Whether a stored key will be written again, so that nothing is left to be removed. */
+static bool is_overwritten(const struct span *span, const uint8_t *key, bool is_tail)
+{
+    uint32_t part = vv_key_get_u32(key + VV_STORED_SPAN_SIZE) & VV_BLOCK_PARTS_MAX;
+    return span && span->is_cut == (is_tail || vv_rocksdb_key_is_cut(key)) && has_part(span, part);
+}
+
+/* Removes what one class has under a key of a span, that of its tails too, but for what is
+ * overwritten; *has_cut_out: a head was there. */
+static enum vv_status remove_under(struct replacement *replacement,
                                    const struct vv_rocksdb_class *class,
-                                   enum vv_rocksdb_phase phase, const struct vv_piece *pieces,
-                                   size_t n_kept, struct vv_error *error)
+                                   enum vv_rocksdb_phase phase, const struct vv_span_key *key,
+                                   const struct span *overwritten, bool *has_cut_out,
+                                   struct vv_error *error)
 {
     struct vv_rocksdb_era *era;
     struct vv_rocksdb_cursor *cursor;
+    bool is_tail = (key->partition.split & VV_SPLIT_TAIL) != 0;
     enum vv_status status =
-        vv_rocksdb_finder_seek(&replacement->finder, class, &pieces[0].key, &era, &cursor, error);
+        vv_rocksdb_finder_seek(&replacement->finder, class, key, &era, &cursor, error);
     if (status != VV_OK || !cursor) {
         return status;
     }
@@ -68,7 +102,8 @@ static enum vv_status remove_parts(struct replacement *replacement,
     memcpy(span, vv_rocksdb_cursor_key(cursor).data, sizeof span);
     while (vv_rocksdb_on_span(cursor, span)) {
         memcpy(change.key, vv_rocksdb_cursor_key(cursor).data, sizeof change.key);
-        if (!given(pieces, n_kept, vv_key_get_u32(change.key + VV_STORED_SPAN_SIZE))) {
+        *has_cut_out |= vv_rocksdb_key_is_cut(change.key);
+        if (!is_overwritten(overwritten, change.key, is_tail)) {
             vv_rocksdb_changes_add(&replacement->changes, &change);
         }
         rocksdb_iter_next(cursor->iterator);
@@ -76,21 +111,59 @@ static enum vv_status remove_parts(struct replacement *replacement,
     return vv_rocksdb_cursor_status(cursor, error);
 }
 
+/* The same of heads, whole blocks and tails. These are where their heads are; what a move has left
+ * of them it will remove. */
+static enum vv_status remove_parts(struct replacement *replacement,
+                                   const struct vv_rocksdb_class *class,
+                                   enum vv_rocksdb_phase phase, const struct vv_span_key *key,
+                                   const struct span *overwritten, struct vv_error *error)
+{
+    struct vv_span_key tails = *key;
+    bool has_cut = false;
+    tails.partition.split |= VV_SPLIT_TAIL;
+    enum vv_status status =
+        remove_under(replacement, class, phase, key, overwritten, &has_cut, error);
+    return status == VV_OK && has_cut
+               ? remove_under(replacement, class, phase, &tails, overwritten, &has_cut, error)
+               : status;
+}
+
+/* ---- what is put ---- */
+
+static void add_cut(struct replacement *replacement, const struct vv_piece *piece,
+                    const struct vv_rocksdb_change *whole)
+{
+    struct vv_rocksdb_change head = *whole;
+    struct vv_rocksdb_change tail = *whole;
+    vv_rocksdb_key_make_head(head.key);
+    vv_rocksdb_key_make_tail(tail.key);
+    head.value.size = piece->head_size;
+    tail.value =
+        (struct vv_str){piece->bytes.data + piece->head_size, piece->bytes.size - piece->head_size};
+    vv_rocksdb_changes_add(&replacement->changes, &head);
+    vv_rocksdb_changes_add(&replacement->changes, &tail);
+}
+
 /* Adds the new parts of a span in its newest class. */
 static enum vv_status add_parts(struct replacement *replacement,
-                                const struct vv_rocksdb_class *class, const struct vv_piece *pieces,
-                                size_t n, struct vv_error *error)
+                                const struct vv_rocksdb_class *class, const struct span *span,
+                                struct vv_error *error)
 {
     struct vv_rocksdb *rocksdb = replacement->rocksdb;
-    struct vv_era era = vv_era_of(class->retention_s, rocksdb->era_count, &pieces[0].key.partition);
+    struct vv_era era =
+        vv_era_of(class->retention_s, rocksdb->era_count, &span->pieces[0].key.partition);
     struct vv_rocksdb_change change = {VV_PHASE_MAIN, class->generation, NULL, false, {0}, {0}};
     enum vv_status status = vv_rocksdb_eras_make(rocksdb, &era, &change.era, error);
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
+    for (size_t i = 0; i < span->n && status == VV_OK; i++) {
         uint8_t key[VV_KEY_BLOCK_SIZE];
-        vv_key_from_block(&pieces[i], key);
+        vv_key_from_block(&span->pieces[i], key);
         vv_rocksdb_key_store(key, sizeof key, class->generation, change.key);
-        change.value = pieces[i].bytes;
-        vv_rocksdb_changes_add(&replacement->changes, &change);
+        change.value = span->pieces[i].bytes;
+        if (span->is_cut) {
+            add_cut(replacement, &span->pieces[i], &change);
+        } else {
+            vv_rocksdb_changes_add(&replacement->changes, &change);
+        }
     }
     return status;
 }
@@ -98,22 +171,23 @@ static enum vv_status add_parts(struct replacement *replacement,
 static enum vv_status replace_span(struct replacement *replacement, const struct vv_piece *pieces,
                                    size_t n, struct vv_error *error)
 {
-    uint32_t tenant = pieces[0].key.partition.tenant;
+    const struct vv_span_key *key = &pieces[0].key;
+    uint32_t tenant = key->partition.tenant;
     if (!replacement->has_tenant || replacement->tenant.tenant != tenant) {
         vv_rocksdb_tenants_get(replacement->rocksdb, tenant, &replacement->tenant);
         replacement->has_tenant = true;
     }
     const struct vv_rocksdb_tenant *where = &replacement->tenant;
     const struct vv_rocksdb_class *newest = &where->classes[where->n - 1];
-    bool removed = pieces[0].bytes.size == 0;
+    const struct span span = span_of(pieces, n);
+    bool removed = span.n == 0;
     enum vv_rocksdb_phase older = removed ? VV_PHASE_BEFORE : VV_PHASE_AFTER;
-    enum vv_status status =
-        remove_parts(replacement, newest, VV_PHASE_MAIN, pieces, removed ? 0 : n, error);
+    enum vv_status status = remove_parts(replacement, newest, VV_PHASE_MAIN, key, &span, error);
     if (status == VV_OK && !removed) {
-        status = add_parts(replacement, newest, pieces, n, error);
+        status = add_parts(replacement, newest, &span, error);
     }
     for (uint32_t i = 0; i + 1 < where->n && status == VV_OK; i++) {
-        status = remove_parts(replacement, &where->classes[i], older, pieces, 0, error);
+        status = remove_parts(replacement, &where->classes[i], older, key, NULL, error);
     }
     return status;
 }

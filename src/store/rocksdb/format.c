@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#define FORMAT_VERSION  1
+#define FORMAT_VERSION  2
 #define FORMAT_SIZE_MAX 256
 #define PATH_SIZE       4096
 
@@ -32,7 +32,8 @@ static unsigned long long check_of(const char *text, size_t size)
     return (unsigned long long)XXH3_64bits(text, size);
 }
 
-static enum vv_status parse(const char *path, char *text, int *eras_out, struct vv_error *error)
+static enum vv_status parse(const char *path, char *text, int *version_out, int *eras_out,
+                            struct vv_error *error)
 {
     int version = 0;
     int eras = 0;
@@ -58,11 +59,13 @@ static enum vv_status parse(const char *path, char *text, int *eras_out, struct 
         return vv_error_set(error, VV_CORRUPT, "%s is damaged: restore the store from a backup",
                             path);
     }
+    *version_out = version;
     *eras_out = eras;
     return VV_OK;
 }
 
-static enum vv_status load(const char *folder, int *eras_out, struct vv_error *error)
+static enum vv_status load(const char *folder, int *version_out, int *eras_out,
+                           struct vv_error *error)
 {
     struct vv_disk *disk = vv_disk_posix();
     char path[PATH_SIZE];
@@ -82,7 +85,7 @@ static enum vv_status load(const char *folder, int *eras_out, struct vv_error *e
         return status;
     }
     text[size] = 0;
-    return parse(path, text, eras_out, error);
+    return parse(path, text, version_out, eras_out, error);
 }
 
 static enum vv_status write_file(struct vv_disk *disk, const char *path, int eras,
@@ -147,7 +150,12 @@ enum vv_status vv_rocksdb_format_open(const char *folder, int eras, int *eras_ou
     if (status != VV_OK && status != VV_EXISTS) {
         return status;
     }
-    status = load(folder, eras_out, error);
+    int version = FORMAT_VERSION;
+    status = load(folder, &version, eras_out, error);
+    if (status == VV_OK &&
+        version < FORMAT_VERSION) { /* what it has is good, what comes is newer */
+        return store(folder, *eras_out, error);
+    }
     if (status != VV_NOT_FOUND) {
         return status;
     }

@@ -13,12 +13,24 @@ void vv_rocksdb_key_store(const uint8_t *key, size_t size, uint32_t generation, 
     memcpy(out + VV_GENERATION_PREFIX_SIZE, key + TENANT_SIZE, size - TENANT_SIZE);
 }
 
+void vv_rocksdb_key_make_head(uint8_t *stored)
+{
+    stored[VV_STORED_SPAN_SIZE] |= VV_STORED_CUT_BIT;
+}
+
+void vv_rocksdb_key_make_tail(uint8_t *stored)
+{
+    stored[VV_STORED_SPAN_SIZE] &= (uint8_t)~VV_STORED_CUT_BIT;
+    stored[VV_STORED_SPLIT_AT] |= VV_STORED_TAIL_BIT;
+}
+
 void vv_rocksdb_key_to_block(const uint8_t *stored, struct vv_piece *block_out)
 {
     uint8_t key[VV_KEY_BLOCK_SIZE];
     memcpy(key, stored, TENANT_SIZE);
     memcpy(key + TENANT_SIZE, stored + VV_GENERATION_PREFIX_SIZE, sizeof key - TENANT_SIZE);
     vv_key_to_block(key, block_out);
+    block_out->part &= VV_BLOCK_PARTS_MAX;
 }
 
 void vv_rocksdb_key_generation(uint32_t tenant, uint32_t generation, uint8_t *out)

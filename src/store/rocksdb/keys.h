@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the embedded store keeps where; private to src/store/rocksdb. Format version 1. The parts of
+ * What the embedded store keeps where; private to src/store/rocksdb. Format version 2. The parts of
  * the keys, their widths and their order are those of store/keys.h; RocksDB checks the bytes of its
  * files itself, and a piece has the codec's checksum.
  *
@@ -17,6 +17,12 @@
  *
  * Family "blocks/<retention in seconds>/<start of the era in seconds>": blocks, keyed by
  *   tenant 4, generation 4, then the rest of a block's key 38
+ * A block may be cut in two, so that who wants its head alone need not read the files' blocks that
+ * hold the rest. Then
+ *   the head has the top bit of the part set
+ *   the tail has the top bit of the split set, which puts it behind all heads of its bucket
+ * Of a span all parts are cut or none. Both are put by the same file, and so replaced. Version 1
+ * had no such blocks; a store of it becomes one of version 2 when it is opened.
  *
  * A tenant's generation counts its changes of retention: its blocks in one class under one
  * generation are told from those of the time before, even in the same class. Where a span is found
@@ -55,7 +61,22 @@ _Static_assert(1 + VV_KEY_MARK_SIZE == 47, "a stored mark's key is 47 bytes");
  * takes VV_GENERATION_SIZE more. */
 void vv_rocksdb_key_store(const uint8_t *key, size_t size, uint32_t generation, uint8_t *out);
 
-/* Reads VV_STORED_BLOCK_SIZE bytes; the piece's bytes are left alone. */
+#define VV_STORED_SPLIT_AT (VV_KEY_PARTITION_SIZE - 2 + VV_GENERATION_SIZE)
+#define VV_STORED_TAIL_BIT 0x80u   /* of the byte there */
+#define VV_SPLIT_TAIL      0x8000u /* the same of a split: no split has such a name */
+#define VV_STORED_CUT_BIT  0x80u   /* of the byte at VV_STORED_SPAN_SIZE, the part's first */
+
+static inline bool vv_rocksdb_key_is_cut(const uint8_t *stored)
+{
+    return (stored[VV_STORED_SPAN_SIZE] & VV_STORED_CUT_BIT) != 0;
+}
+
+/* Makes the key of a whole block that of its head, or that of its tail. */
+void vv_rocksdb_key_make_head(uint8_t *stored);
+void vv_rocksdb_key_make_tail(uint8_t *stored);
+
+/* Reads VV_STORED_BLOCK_SIZE bytes, of a head as of a whole block; the piece's bytes are left
+ * alone. */
 void vv_rocksdb_key_to_block(const uint8_t *stored, struct vv_piece *block_out);
 
 /* Where a tenant's blocks of one generation begin. */

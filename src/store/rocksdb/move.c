@@ -4,6 +4,9 @@
  * the newest class, which is durable, and then removes them from the older one. A crash in between
  * leaves a span in both: the newest class holds, and the next step finds the copy there and only
  * removes the other.
+ *
+ * Where blocks are cut, the tails go with their heads, so that both are always in the same class.
+ * Those that are left behind come after all heads of their bucket, and are only removed.
  */
 #include "store/rocksdb/rocksdb.h"
 
@@ -64,6 +67,30 @@ static enum vv_status copy_part(struct step *step, const struct vv_span_key *spa
     return VV_OK;
 }
 
+/* The tails of a span whose heads are copied. */
+static enum vv_status copy_tails(struct step *step, const struct vv_span_key *span,
+                                 struct vv_error *error)
+{
+    const struct vv_rocksdb_class *class = &step->where->classes[step->from_class];
+    struct vv_span_key tails = *span;
+    struct vv_rocksdb_era *era;
+    struct vv_rocksdb_cursor *cursor;
+    tails.partition.split |= VV_SPLIT_TAIL;
+    enum vv_status status =
+        vv_rocksdb_finder_seek(&step->finder, class, &tails, &era, &cursor, error);
+    if (status != VV_OK || !cursor) {
+        return status;
+    }
+    uint8_t span_bytes[VV_STORED_SPAN_SIZE];
+    memcpy(span_bytes, vv_rocksdb_cursor_key(cursor).data, sizeof span_bytes);
+    while (status == VV_OK && vv_rocksdb_on_span(cursor, span_bytes)) {
+        status = copy_part(step, span, cursor, error);
+        step->bytes += vv_rocksdb_cursor_value(cursor).size;
+        rocksdb_iter_next(cursor->iterator);
+    }
+    return status == VV_OK ? vv_rocksdb_cursor_status(cursor, error) : status;
+}
+
 /* Takes the span on which the cursor stands into the step and leaves the cursor behind it. */
 static enum vv_status take_span(struct step *step, struct vv_rocksdb_cursor *cursor,
                                 struct vv_error *error)
@@ -78,18 +105,21 @@ static enum vv_status take_span(struct step *step, struct vv_rocksdb_cursor *cur
     struct vv_piece piece;
     memcpy(span_bytes, key.data, sizeof span_bytes);
     vv_rocksdb_key_to_block((const uint8_t *)key.data, &piece);
-    bool wanted;
-    enum vv_status status = is_wanted(step, &piece.key, &wanted, error);
+    bool is_tails = (piece.key.partition.split & VV_SPLIT_TAIL) != 0;
+    bool wanted = false;
+    bool has_cut = false;
+    enum vv_status status = is_tails ? VV_OK : is_wanted(step, &piece.key, &wanted, error);
     while (status == VV_OK && vv_rocksdb_on_span(cursor, span_bytes)) {
         key = vv_rocksdb_cursor_key(cursor);
         memcpy(step->behind, key.data, VV_STORED_BLOCK_SIZE);
         step->bytes += key.size + vv_rocksdb_cursor_value(cursor).size;
+        has_cut |= vv_rocksdb_key_is_cut(step->behind);
         if (wanted) {
             status = copy_part(step, &piece.key, cursor, error);
         }
         rocksdb_iter_next(cursor->iterator);
     }
-    return status;
+    return status == VV_OK && wanted && has_cut ? copy_tails(step, &piece.key, error) : status;
 }
 
 /* Collects spans, up to about bytes_max; *ended_out says whether these are the last. */

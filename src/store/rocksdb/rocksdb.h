@@ -263,6 +263,14 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_remove_range(struct vv_rocksdb *rocksdb,
                                                      struct vv_rocksdb_era *era, struct vv_str from,
                                                      struct vv_str to, struct vv_error *error);
 
+/* ---- read.c, read_blocks.c */
+enum vv_status vv_rocksdb_damaged_key(size_t size, struct vv_error *error);
+/* The blocks of a read; the caller has entered. What the visitor returns is returned. */
+VV_MUST_CHECK enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb,
+                                                    const struct vv_store_read *read,
+                                                    vv_piece_visit visit, void *context,
+                                                    struct vv_error *error);
+
 /* ---- blocks.c */
 enum vv_status vv_rocksdb_put_blocks(struct vv_store *, const struct vv_piece *, size_t n,
                                      struct vv_error *);

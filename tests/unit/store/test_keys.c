@@ -89,6 +89,7 @@ static void pieces_and_marks_come_back(void **state)
                                vv_random_next(&random),
                                random_u32(&random),
                                {0},
+                               0,
                                0};
         struct vv_piece back = {0};
         uint8_t key[VV_KEY_RUN_SIZE];
@@ -147,11 +148,12 @@ static void read_bounds_hold_exactly_the_range(void **state)
     for (int round = 0; round < 20000; round++) {
         struct vv_span_key key = random_key(&random);
         struct vv_store_read read = {
-            key.partition, key.measurement, random_i64(&random), random_i64(&random), 0, false};
+            key.partition, key.measurement, random_i64(&random), random_i64(&random), 0, false,
+            false};
         uint8_t from[VV_KEY_SPAN_SIZE];
         uint8_t to[VV_KEY_SPAN_SIZE];
         uint8_t run_key[VV_KEY_RUN_SIZE];
-        const struct vv_piece run = {VV_PIECE_RUN, key, vv_random_next(&random), 0, {0}, 0};
+        const struct vv_piece run = {VV_PIECE_RUN, key, vv_random_next(&random), 0, {0}, 0, 0};
         vv_key_read_bounds(&read, from, to);
         vv_key_from_run(&run, run_key);
         bool in = memcmp(run_key, from, sizeof from) >= 0 && memcmp(run_key, to, sizeof to) < 0;

@@ -54,9 +54,9 @@ static enum vv_status count_meta(void *context, struct vv_str key, struct vv_str
 static enum vv_status put_blocks(struct fixture *f)
 {
     const struct vv_piece pieces[] = {
-        {VV_PIECE_BLOCK, span_of(1, 1), 0, 0, vv_str_of("a"), 0},
-        {VV_PIECE_BLOCK, span_of(1, 1), 0, 1, vv_str_of("b"), 0},
-        {VV_PIECE_BLOCK, span_of(1, 2 + f->round % 100), 0, 0, vv_str_of("c"), 0},
+        {VV_PIECE_BLOCK, span_of(1, 1), 0, 0, vv_str_of("one"), 0, 1},
+        {VV_PIECE_BLOCK, span_of(1, 1), 0, 1, vv_str_of("two"), 0, 2},
+        {VV_PIECE_BLOCK, span_of(1, 2 + f->round % 100), 0, 0, vv_str_of("c"), 0, 0},
     };
     return f->store->ops->put_blocks(f->store, pieces, 3, NULL);
 }
@@ -73,9 +73,9 @@ static enum vv_status get_meta(struct fixture *f)
 static enum vv_status run_step(struct fixture *f, int step)
 {
     struct vv_store *store = f->store;
-    const struct vv_piece run = {VV_PIECE_RUN, span_of(1, 1), f->round, 0, vv_str_of("r"), 0};
+    const struct vv_piece run = {VV_PIECE_RUN, span_of(1, 1), f->round, 0, vv_str_of("r"), 0, 0};
     const struct vv_mark mark = {f->round % 7, span_of(1, 1), VV_HOUR, f->round, false};
-    const struct vv_store_read read = {run.key.partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_store_read read = {run.key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false};
     int count = 0;
     bool more;
     int64_t start;
@@ -114,7 +114,8 @@ static enum vv_status run_step(struct fixture *f, int step)
 /* Blocks of the span with two parts: 0 or 2, never 1. */
 static int parts(struct fixture *f)
 {
-    const struct vv_store_read read = {span_of(1, 1).partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_store_read read = {
+        span_of(1, 1).partition, 1, INT64_MIN, INT64_MAX, 0, false, false};
     int all = 0;
     assert_int_equal(f->store->ops->read(f->store, &read, count_piece, &all, NULL), VV_OK);
     return all;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reader that is held up between its look at where a tenant's blocks lie and its opening of that,
- * while all of them move to another retention's class. The other thread's work is done where the
- * reader makes its iterator (--wrap).
+ * while all of them move to another retention's class, or a block is replaced. The other thread's
+ * work is done where the reader makes its iterator (--wrap).
  */
 #include "store/store.h"
 
@@ -28,7 +28,14 @@ static const struct vv_span_key span = {{1, 1, 100 * VV_DAY, VV_DAY, 0, 0}, 1, 1
 /* What is done before the n-th iterator from now on; 0: nothing any more. */
 static unsigned move_before;
 static int64_t new_retention;
+static const char *new_text; /* it is replaced, and stays where it is */
 static struct vv_store *moved_store;
+
+static void replace(void)
+{
+    const struct vv_piece block = {VV_PIECE_BLOCK, span, 0, 0, vv_str_of(new_text), 0, 4};
+    assert_int_equal(moved_store->ops->put_blocks(moved_store, &block, 1, NULL), VV_OK);
+}
 
 static void move_all(void)
 {
@@ -52,7 +59,7 @@ rocksdb_iterator_t *__wrap_rocksdb_create_iterator_cf(rocksdb_t *database,
                                                       rocksdb_column_family_handle_t *family)
 {
     if (move_before > 0 && --move_before == 0) {
-        move_all();
+        (new_text ? replace : move_all)();
     }
     return __real_rocksdb_create_iterator_cf(database, options, family);
 }
@@ -64,7 +71,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f.folder));
     const struct vv_store_options options = {
         .folder = f.folder, .cache_bytes = 1u << 20, .write_buffer_bytes = 1u << 20, .eras = 8};
-    const struct vv_piece block = {VV_PIECE_BLOCK, span, 0, 0, vv_str_of("a"), 0};
+    const struct vv_piece block = {VV_PIECE_BLOCK, span, 0, 0, vv_str_of("head and tail"), 0, 4};
     assert_int_equal(vv_store_rocksdb_open(&options, &f.store, NULL), VV_OK);
     assert_int_equal(f.store->ops->put_blocks(f.store, &block, 1, NULL), VV_OK);
     moved_store = f.store;
@@ -87,8 +94,7 @@ static int tear_down(void **state)
 
 static enum vv_status count_piece(void *context, const struct vv_piece *piece)
 {
-    (void)piece;
-    (*(int *)context)++;
+    (*(int *)context) += vv_str_equal(piece->bytes, vv_str_of("head and tail"));
     return VV_OK;
 }
 
@@ -107,7 +113,7 @@ static void try_all(struct fixture *f, void (*check)(struct fixture *f))
 
 static void check_read(struct fixture *f)
 {
-    const struct vv_store_read read = {span.partition, 1, INT64_MIN, INT64_MAX, 0, false};
+    const struct vv_store_read read = {span.partition, 1, INT64_MIN, INT64_MAX, 0, false, false};
     int n = 0;
     assert_int_equal(f->store->ops->read(f->store, &read, count_piece, &n, NULL), VV_OK);
     assert_int_equal(n, 1);
@@ -116,6 +122,29 @@ static void check_read(struct fixture *f)
 static void a_block_is_read_when_all_moves_before_it_is_opened(void **state)
 {
     try_all(*state, check_read);
+}
+
+static enum vv_status take_text(void *context, const struct vv_piece *piece)
+{
+    snprintf(context, 32, "%.*s", VV_STR_ARG(piece->bytes));
+    return VV_OK;
+}
+
+static void check_whole(struct fixture *f)
+{
+    const struct vv_store_read read = {
+        .partition = span.partition, .measurement = 1, .span_to = INT64_MAX};
+    char text[32] = "";
+    assert_int_equal(f->store->ops->read(f->store, &read, take_text, text, NULL), VV_OK);
+    assert_true(strcmp(text, "head and tail") == 0 || strcmp(text, "HEAD AND TAIL") == 0);
+    new_text = strcmp(new_text, "head and tail") == 0 ? "HEAD AND TAIL" : "head and tail";
+}
+
+static void head_and_tail_are_of_one_block_when_it_is_replaced_meanwhile(void **state)
+{
+    new_text = "HEAD AND TAIL";
+    try_all(*state, check_whole);
+    new_text = NULL;
 }
 
 static void check_nearest(struct fixture *f)
@@ -135,6 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_block_is_read_when_all_moves_before_it_is_opened, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            head_and_tail_are_of_one_block_when_it_is_replaced_meanwhile, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bucket_is_found_when_all_moves_before_it_is_looked_for,
                                         set_up, tear_down),
     };

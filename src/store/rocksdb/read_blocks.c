@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading blocks, from all classes in which the tenant has some. Those that are cut (keys.h) are
+ * put together again unless their heads are all that is wanted: for that a second iterator goes
+ * over the tails, of the same snapshot, as a head and a tail must be of one block.
+ */
+#include "store/rocksdb/rocksdb.h"
+
+/* The blocks of one read in one class. */
+struct source {
+    struct vv_rocksdb_era *era; /* NULL: the class has no such one */
+    struct vv_rocksdb_cursor cursor;
+    struct vv_rocksdb_cursor tails; /* open from the first one that is wanted on */
+    uint8_t lower[VV_STORED_SPAN_SIZE];
+    uint8_t upper[VV_STORED_SPAN_SIZE];
+    uint8_t tails_lower[VV_STORED_SPAN_SIZE];
+    uint8_t tails_upper[VV_STORED_SPAN_SIZE];
+};
+
+struct reading {
+    struct vv_rocksdb *rocksdb;
+    const struct vv_store_read *read;
+    uint8_t from[VV_KEY_SPAN_SIZE]; /* what lies before was visited */
+    uint8_t to[VV_KEY_SPAN_SIZE];
+    vv_piece_visit visit;
+    void *context;
+    struct vv_rocksdb_tenant where;
+    const rocksdb_snapshot_t *snapshot;
+    struct source sources[VV_CLASSES_MAX]; /* of where.classes */
+    bool with_tails;                       /* the snapshot is there for them */
+    bool wants_tails;                      /* one is wanted, and it is not */
+    struct vv_buffer whole;                /* a head and its tail */
+    struct vv_error *error;
+};
+
+/* ---- sources ---- */
+
+/* Leaves a source without an iterator when the class has no such era. */
+static enum vv_status source_open(struct reading *reading, const struct vv_rocksdb_class *class,
+                                  struct source *source)
+{
+    struct vv_rocksdb *rocksdb = reading->rocksdb;
+    struct vv_era era =
+        vv_era_of(class->retention_s, rocksdb->era_count, &reading->read->partition);
+    source->era = vv_rocksdb_eras_use(rocksdb, &era);
+    if (!source->era) {
+        return VV_OK;
+    }
+    vv_rocksdb_key_store(reading->from, VV_KEY_SPAN_SIZE, class->generation, source->lower);
+    vv_rocksdb_key_store(reading->to, VV_KEY_SPAN_SIZE, class->generation, source->upper);
+    enum vv_status status =
+        vv_rocksdb_cursor_open(rocksdb, source->era->family, reading->snapshot,
+                               (struct vv_str){(char *)source->lower, sizeof source->lower},
+                               (struct vv_str){(char *)source->upper, sizeof source->upper},
+                               &source->cursor, reading->error);
+    if (status == VV_OK) {
+        rocksdb_iter_seek(source->cursor.iterator, (char *)source->lower, sizeof source->lower);
+    }
+    return status;
+}
+
+static void sources_close(struct reading *reading)
+{
+    for (uint32_t i = 0; i < reading->where.n; i++) {
+        struct source *source = &reading->sources[i];
+        vv_rocksdb_cursor_close(&source->tails);
+        vv_rocksdb_cursor_close(&source->cursor);
+        vv_rocksdb_eras_release(reading->rocksdb, source->era);
+        *source = (struct source){0};
+    }
+    if (reading->snapshot) {
+        rocksdb_release_snapshot(reading->rocksdb->database, reading->snapshot);
+        reading->snapshot = NULL;
+    }
+    reading->where.n = 0;
+}
+
+/* The caller closes them in any case. */
+static enum vv_status sources_open(struct reading *reading)
+{
+    struct vv_rocksdb *rocksdb = reading->rocksdb;
+    enum vv_status status = VV_OK;
+    vv_rocksdb_tenants_get(rocksdb, reading->read->partition.tenant, &reading->where);
+    /* While blocks move from class to class, all classes must be seen as of one moment. */
+    bool needs_snapshot = reading->where.n > 1 || reading->with_tails;
+    reading->snapshot = needs_snapshot ? rocksdb_create_snapshot(rocksdb->database) : NULL;
+    for (uint32_t i = 0; i < reading->where.n && status == VV_OK; i++) {
+        status = source_open(reading, &reading->where.classes[i], &reading->sources[i]);
+    }
+    return status;
+}
+
+/* Where all blocks move to another class between the look at where they lie and the opening, those
+ * that are opened may lack them. Once opened they show what was there then. */
+static enum vv_status sources_open_all(struct reading *reading)
+{
+    enum vv_status status;
+    do {
+        sources_close(reading);
+        status = sources_open(reading);
+    } while (status == VV_OK && vv_rocksdb_tenants_changed(reading->rocksdb, &reading->where));
+    return status;
+}
+
+/* Where the span starts on which the source stands; false when it has no more. */
+static bool source_span(const struct source *source, struct vv_piece *piece_out, bool *damaged_out)
+{
+    if (!source->cursor.iterator || !vv_rocksdb_cursor_valid(&source->cursor)) {
+        return false;
+    }
+    struct vv_str key = vv_rocksdb_cursor_key(&source->cursor);
+    if (key.size != VV_STORED_BLOCK_SIZE) {
+        *damaged_out = true;
+        return false;
+    }
+    vv_rocksdb_key_to_block((const uint8_t *)key.data, piece_out);
+    return true;
+}
+
+/* ---- tails ---- */
+
+static enum vv_status open_tails(struct reading *reading, struct source *source)
+{
+    memcpy(source->tails_lower, source->lower, sizeof source->lower);
+    memcpy(source->tails_upper, source->upper, sizeof source->upper);
+    source->tails_lower[VV_STORED_SPLIT_AT] |= VV_STORED_TAIL_BIT;
+    source->tails_upper[VV_STORED_SPLIT_AT] |= VV_STORED_TAIL_BIT;
+    return vv_rocksdb_cursor_open(
+        reading->rocksdb, source->era->family, reading->snapshot,
+        (struct vv_str){(char *)source->tails_lower, sizeof source->tails_lower},
+        (struct vv_str){(char *)source->tails_upper, sizeof source->tails_upper}, &source->tails,
+        reading->error);
+}
+
+static bool stands_on(const struct vv_rocksdb_cursor *cursor, const uint8_t *key)
+{
+    if (!vv_rocksdb_cursor_valid(cursor)) {
+        return false;
+    }
+    struct vv_str found = vv_rocksdb_cursor_key(cursor);
+    return found.size == VV_STORED_BLOCK_SIZE && memcmp(found.data, key, VV_STORED_BLOCK_SIZE) == 0;
+}
+
+/* The tail of the head on which the source stands; they mostly follow each other. */
+static enum vv_status find_tail(struct reading *reading, struct source *source,
+                                struct vv_str *tail_out)
+{
+    uint8_t key[VV_STORED_BLOCK_SIZE];
+    memcpy(key, vv_rocksdb_cursor_key(&source->cursor).data, sizeof key);
+    vv_rocksdb_key_make_tail(key);
+    enum vv_status status = source->tails.iterator ? VV_OK : open_tails(reading, source);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (!stands_on(&source->tails, key)) {
+        rocksdb_iter_seek(source->tails.iterator, (char *)key, sizeof key);
+    }
+    if (!stands_on(&source->tails, key)) {
+        status = vv_rocksdb_cursor_status(&source->tails, reading->error);
+        return status != VV_OK
+                   ? status
+                   : vv_error_set(reading->error, VV_CORRUPT,
+                                  "a part of a block is missing: restore the store from a backup");
+    }
+    *tail_out = vv_rocksdb_cursor_value(&source->tails);
+    return VV_OK;
+}
+
+/* Puts the block together on whose head the source stands. */
+static enum vv_status complete(struct reading *reading, struct source *source,
+                               struct vv_piece *piece)
+{
+    struct vv_str tail;
+    enum vv_status status = find_tail(reading, source, &tail);
+    if (status != VV_OK) {
+        return status;
+    }
+    vv_buffer_clear(&reading->whole);
+    vv_buffer_str(&reading->whole, piece->bytes);
+    vv_buffer_str(&reading->whole, tail);
+    rocksdb_iter_next(source->tails.iterator); /* to the next one's */
+    piece->bytes = (struct vv_str){(char *)reading->whole.data, reading->whole.size};
+    return vv_buffer_status(&reading->whole);
+}
+
+/* ---- visiting ---- */
+
+/* What the source stands on; or notes that its tail is wanted first. */
+static enum vv_status visit_block(struct reading *reading, struct source *source,
+                                  struct vv_piece *piece)
+{
+    struct vv_str key = vv_rocksdb_cursor_key(&source->cursor);
+    bool is_cut = vv_rocksdb_key_is_cut((const uint8_t *)key.data);
+    enum vv_status status = VV_OK;
+    piece->bytes = vv_rocksdb_cursor_value(&source->cursor);
+    if (is_cut && !reading->read->heads_only) {
+        if (!reading->with_tails) {
+            reading->wants_tails = true;
+            vv_key_from_span(&piece->key, reading->from);
+            return VV_DONE;
+        }
+        status = complete(reading, source, piece);
+    }
+    return status == VV_OK ? reading->visit(reading->context, piece) : status;
+}
+
+/* Visits the parts of one span from the newest source that has it; leaves all sources behind it. */
+static enum vv_status visit_span(struct reading *reading, int64_t span_start, bool *damaged_out)
+{
+    enum vv_status status = VV_OK;
+    bool found = false;
+    for (uint32_t i = reading->where.n; i > 0 && status == VV_OK; i--) {
+        struct source *source = &reading->sources[i - 1];
+        bool newest = !found;
+        struct vv_piece piece;
+        while (status == VV_OK && source_span(source, &piece, damaged_out) &&
+               piece.key.span_start == span_start) {
+            if (newest) {
+                found = true;
+                status = visit_block(reading, source, &piece);
+            }
+            rocksdb_iter_next(source->cursor.iterator);
+        }
+    }
+    return status;
+}
+
+/* Visits all of a source that is alone: while nothing moves there is one. */
+static enum vv_status visit_alone(struct reading *reading, bool *damaged_out)
+{
+    struct source *source = &reading->sources[0];
+    enum vv_status status = VV_OK;
+    struct vv_piece piece;
+    while (status == VV_OK && source_span(source, &piece, damaged_out)) {
+        status = visit_block(reading, source, &piece);
+        rocksdb_iter_next(source->cursor.iterator);
+    }
+    return status;
+}
+
+static enum vv_status visit_sources(struct reading *reading)
+{
+    enum vv_status status = VV_OK;
+    uint32_t n = reading->where.n;
+    bool damaged = false;
+    bool more = n != 1;
+    if (n == 1) {
+        status = visit_alone(reading, &damaged);
+    }
+    while (more && status == VV_OK && !damaged) {
+        int64_t span_start = INT64_MAX;
+        more = false;
+        for (uint32_t i = 0; i < n; i++) {
+            struct vv_piece piece;
+            if (source_span(&reading->sources[i], &piece, &damaged)) {
+                more = true;
+                span_start = piece.key.span_start < span_start ? piece.key.span_start : span_start;
+            }
+        }
+        if (more && !damaged) {
+            status = visit_span(reading, span_start, &damaged);
+        }
+    }
+    for (uint32_t i = 0; i < n && status == VV_OK; i++) {
+        if (reading->sources[i].cursor.iterator) {
+            status = vv_rocksdb_cursor_status(&reading->sources[i].cursor, reading->error);
+        }
+    }
+    return status == VV_OK && damaged ? vv_rocksdb_damaged_key(0, reading->error) : status;
+}
+
+/* Most reads need no snapshot, so the first block whose tail is wanted makes it begin anew there.
+ */
+enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
+                                      vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    struct reading reading = {
+        .rocksdb = rocksdb, .read = read, .visit = visit, .context = context, .error = error};
+    vv_key_read_bounds(read, reading.from, reading.to);
+    enum vv_status status = sources_open_all(&reading);
+    status = status == VV_OK ? visit_sources(&reading) : status;
+    if (reading.wants_tails) {
+        reading.with_tails = true;
+        status = sources_open_all(&reading);
+        status = status == VV_OK ? visit_sources(&reading) : status;
+    }
+    sources_close(&reading);
+    vv_buffer_deinit(&reading.whole);
+    return status;
+}
