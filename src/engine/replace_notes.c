@@ -88,12 +88,12 @@ static enum vv_status check_whole(struct vv_engine *engine, bool *is_whole_out,
     return status == VV_NOT_FOUND ? VV_OK : status;
 }
 
-static enum vv_status put(struct vv_engine *engine, const struct vv_piece_list *pieces,
+static enum vv_status put(struct vv_engine *engine, struct vv_piece_list *pieces,
                           struct vv_error *error)
 {
     struct vv_store *store = engine->store;
     return store->ops->shared ? vv_replace_put_runs(engine, pieces, error)
-                              : store->ops->put_blocks(store, pieces->items, pieces->n, error);
+                              : vv_piece_list_put(pieces, store, error);
 }
 
 enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error)

@@ -341,6 +341,7 @@ static enum vv_status read_window(struct vv_tier_level *level,
         .measurement = series->measurement,
         .span_from = level->window.from,
         .span_to = level->window.to,
+        .heads_only = !series->sketches,
     };
     struct taking taking = {.level = level,
                             .series = series,

@@ -393,7 +393,7 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
         status = store->ops->confirm(store, error);
     }
     if (status == VV_OK) {
-        status = store->ops->put_blocks(store, reroll->built.items, reroll->built.n, error);
+        status = vv_piece_list_put(&reroll->built, store, error);
     }
     if (status == VV_OK && reroll->runs.n > 0) {
         status = store->ops->remove_runs(store, reroll->runs.items, reroll->runs.n, error);

@@ -148,7 +148,7 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
     }
     if (status == VV_OK && sealer->blocks.n > 0) {
         qsort(sealer->blocks.items, sealer->blocks.n, sizeof *sealer->blocks.items, compare_pieces);
-        status = store->ops->put_blocks(store, sealer->blocks.items, sealer->blocks.n, error);
+        status = vv_piece_list_put(&sealer->blocks, store, error);
     }
     if (status == VV_OK && sealer->runs.n > 0) {
         status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);

@@ -77,10 +77,11 @@ VV_MUST_CHECK enum vv_status vv_chunk_open_steps(struct vv_str bytes, struct vv_
 /* What the head tells. */
 struct vv_chunk_head {
     int64_t step_ns;
-    bool has_sketches;
+    bool has_sketches; /* they are there */
     size_t steps_size; /* so many of the first bytes are enough for vv_chunk_open_steps */
 };
-/* Checks the head alone, and that the size is as it says. VV_CORRUPT, VV_NEWER. */
+/* Checks the head alone, and that the bytes are as many as it says, with the sketches or without.
+ * VV_CORRUPT, VV_NEWER. */
 VV_MUST_CHECK enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out,
                                            struct vv_error *error);
 /* The metric at index < n_metrics. VV_CORRUPT. */

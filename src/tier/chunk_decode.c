@@ -100,10 +100,14 @@ enum vv_status vv_chunk_look(struct vv_str bytes, struct vv_chunk_head *head_out
     struct vv_reader reader = vv_reader_of(bytes.data, bytes.size);
     struct head head;
     *head_out = (struct vv_chunk_head){0};
-    enum vv_status status = read_whole_head(&reader, &head, error);
+    enum vv_status status = read_head(&reader, &head, error);
+    uint64_t sketches_size = status == VV_OK ? vv_reader_left(&reader) - head.block_size : 0;
+    if (sketches_size > 0 && sketches_size != head.sketches_size) {
+        status = vv_chunk_corrupt(error);
+    }
     if (status == VV_OK) {
         *head_out = (struct vv_chunk_head){.step_ns = (int64_t)head.step_ns,
-                                           .has_sketches = head.sketches_size > 0,
+                                           .has_sketches = sketches_size > 0,
                                            .steps_size = reader.at + (size_t)head.block_size};
     }
     return status;

@@ -133,3 +133,15 @@ enum vv_status vv_record_renumber(struct vv_str bytes, const uint32_t *metrics, 
     }
     return status == VV_OK ? vv_buffer_status(out) : status;
 }
+
+/* ---- its head ---- */
+
+size_t vv_record_head_size(struct vv_str bytes)
+{
+    struct vv_unit_record record;
+    struct vv_chunk_head head;
+    bool has_head = vv_record_is(bytes) && vv_unit_read(bytes, &record, NULL) == VV_OK &&
+                    record.kind == VV_UNIT_STEPS &&
+                    vv_chunk_look(record.content, &head, NULL) == VV_OK && head.has_sketches;
+    return has_head ? (size_t)(record.content.data - bytes.data) + head.steps_size : 0;
+}

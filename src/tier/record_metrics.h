@@ -19,4 +19,7 @@ VV_MUST_CHECK enum vv_status vv_record_metrics(struct vv_str bytes, struct vv_bu
 VV_MUST_CHECK enum vv_status vv_record_renumber(struct vv_str bytes, const uint32_t *metrics,
                                                 size_t n, struct vv_buffer *out);
 
+/* So many of a record's first bytes have all but the sketches of its steps; 0: it has none. */
+size_t vv_record_head_size(struct vv_str bytes);
+
 #endif

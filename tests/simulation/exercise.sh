@@ -61,7 +61,7 @@ try "count replayed batches again" src/engine/recover.c \
 try "the older value wins" src/model/merge_buffer.c \
   's.replace("for (size_t i = end; i-- > first;)", "for (size_t i = first; i < end; i++)")'
 try "remove runs before the block is durable" src/seal/sealer.c \
-  's.replace("status = store->ops->put_blocks(store,", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : store->ops->put_blocks(store,")'
+  's.replace("status = vv_piece_list_put(&sealer->blocks, store,", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : vv_piece_list_put(&sealer->blocks, store,")'
 try "forget what is deleted when sealing" src/seal/span.c \
   's.replace("vv_deletions_begin_merge(sealer->options.deletions,", "vv_deletions_begin_merge(NULL,")'
 try "forget what is deleted when flushing" $commit \

@@ -48,6 +48,22 @@ static void what_raw_data_no_longer_holds_comes_from_tiers(void **state)
     place_deinit(&p);
 }
 
+static void sketches_are_read_for_percentiles_only(void **state)
+{
+    (void)state;
+    struct place p;
+    place_init(&p);
+    build_all(&p);
+    static const char *const others[] = {"agg=max", "agg=mean,stddev", "agg=first,last,count"};
+    json_decref(keep_answer(&p, ASK("from=2024-09-14", "step=1h", "tier=hour", "agg=p99")));
+    uint64_t all = p.f.facts.bytes_read;
+    for (size_t i = 0; i < 3; i++) {
+        json_decref(keep_answer(&p, ASK("from=2024-09-14", "step=1h", "tier=hour", others[i])));
+        assert_true(p.f.facts.bytes_read > 0 && p.f.facts.bytes_read < all);
+    }
+    place_deinit(&p);
+}
+
 /* Buckets without anything are passed over, and no others. */
 static void records_that_lie_far_apart_are_found(void **state)
 {
@@ -373,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_raw_data_no_longer_holds_comes_from_tiers),
+        cmocka_unit_test(sketches_are_read_for_percentiles_only),
         cmocka_unit_test(records_that_lie_far_apart_are_found),
         cmocka_unit_test(what_a_tier_no_longer_keeps_is_not_shown),
         cmocka_unit_test(what_is_stale_but_all_there_is_counts),

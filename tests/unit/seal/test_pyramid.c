@@ -30,6 +30,54 @@ static void each_step_is_the_function_of_its_points(void **state)
     world_deinit(&world);
 }
 
+struct sizes {
+    size_t whole;
+    size_t heads;
+};
+
+static enum vv_status add_head(void *context, const struct vv_piece *piece)
+{
+    struct sizes *sizes = context;
+    struct vv_unit_record record;
+    struct vv_chunk chunk;
+    assert_int_equal(vv_unit_read(piece->bytes, &record, NULL), VV_OK);
+    assert_int_equal(vv_chunk_open_steps(record.content, &chunk, NULL), VV_OK);
+    sizes->heads += piece->bytes.size;
+    return VV_OK;
+}
+
+static enum vv_status add_whole(void *context, const struct vv_piece *piece)
+{
+    struct sizes *sizes = context;
+    sizes->whole += piece->bytes.size;
+    return VV_OK;
+}
+
+static void steps_are_put_such_that_their_sketches_need_not_be_read(void **state)
+{
+    (void)state;
+    struct world world;
+    struct sizes sizes = {0};
+    world_init(&world);
+    all_tiers(&world);
+    uint32_t source = pipeline_source(&world.p, "a");
+    fill(&world, source, midnight, midnight + 24 * VV_HOUR, 10 * VV_SECOND);
+    advance_to(&world, midnight + 50 * VV_DAY);
+    seal_all(&world);
+    struct pipeline *p = &world.p;
+    uint32_t space = vv_registry_tiers(p->registry, p->tenant).spaces[VV_SPACE_HOUR];
+    struct vv_store_read read = {
+        .partition = vv_unit_key(VV_SPACE_HOUR, space, source, p->measurement, midnight).partition,
+        .measurement = p->measurement,
+        .span_from = midnight,
+        .span_to = midnight + VV_DAY};
+    assert_int_equal(p->store->ops->read(p->store, &read, add_whole, &sizes, NULL), VV_OK);
+    read.heads_only = true;
+    assert_int_equal(p->store->ops->read(p->store, &read, add_head, &sizes, NULL), VV_OK);
+    assert_true(sizes.heads > 0 && sizes.heads < sizes.whole / 2);
+    world_deinit(&world);
+}
+
 #define MANY (VV_CHUNK_METRICS_MAX + 50)
 
 /* A row of MANY metrics every second. */
@@ -333,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_is_the_function_of_its_points),
+        cmocka_unit_test(steps_are_put_such_that_their_sketches_need_not_be_read),
         cmocka_unit_test(more_metrics_than_a_chunk_has_are_in_several_parts),
         cmocka_unit_test(a_step_that_would_hold_few_points_keeps_them),
         cmocka_unit_test(nothing_is_built_of_a_unit_that_is_not_over),
