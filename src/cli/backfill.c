@@ -348,7 +348,7 @@ int vv_backfill_run(const struct vv_arguments *arguments)
         .load = {.arguments = arguments, .quiet = vv_arguments_flag(arguments, "quiet")},
         .memory_max = 64 << 20,
         .connections = 1,
-        .batch_lines = 5000,
+        .batch_lines = 1000,
         .batch_bytes = 1 << 20,
         .retry_ns = VV_HOUR,
         .json = vv_arguments_flag(arguments, "json"),

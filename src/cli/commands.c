@@ -75,7 +75,7 @@ static const struct vv_option backfill_options[] = {
     {"memory", 0, "SIZE", false, NULL, "What is sorted at once in memory; 64MiB if not given"},
     {"rate", 0, "N", false, NULL, "Points a second at most; as fast as it goes if not given"},
     {"ack", 0, "WHEN", false, "journal|store", "When a batch counts as stored; see `load`"},
-    {"batch-lines", 0, "N", false, NULL, "Lines in one request; 5000 if not given"},
+    {"batch-lines", 0, "N", false, NULL, "Lines in one request; 1000 if not given"},
     {"batch-bytes", 0, "SIZE", false, NULL, "Bytes in one request; 1MiB if not given"},
     {"connections", 0, "N", false, NULL, "Requests at the same time; 1 if not given"},
     {"retry", 0, "DURATION", false, NULL,

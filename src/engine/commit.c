@@ -9,6 +9,7 @@
 #include "engine/engine_private.h"
 
 #include "base/log.h"
+#include "base/turns.h"
 #include "registry/shared.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ struct round {
     size_t n_settling;
     size_t settling_capacity;
     uint64_t points;
-    uint64_t orders; /* of deletion */
+    uint64_t history_points; /* of those */
+    uint64_t orders;         /* of deletion */
 };
 
 bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t number)
@@ -48,10 +50,19 @@ bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t 
 
 /* ---- taking what waits ---- */
 
+/* How long history has to rest still. Under the lock; who stops waits for no rest. */
+static int64_t history_rests_ns(struct vv_engine *engine)
+{
+    int64_t now = engine->clock->monotonic_ns(engine->clock);
+    return engine->stopping ? 0 : vv_history_rest_ns(&engine->history, VV_HISTORY_WRITES, now);
+}
+
 static void take_waiting(struct vv_engine *engine, struct round *round)
 {
     pthread_mutex_lock(&engine->lock);
-    round->n = vv_queue_take(&engine->queue, round->submissions);
+    bool with_history = history_rests_ns(engine) == 0;
+    vv_history_end_turn(&engine->history);
+    round->n = vv_queue_take(&engine->queue, with_history, round->submissions);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -238,6 +249,7 @@ static enum vv_status prepare(struct vv_engine *engine, struct round *round,
     }
     engine->last_stamp = each->stamp;
     round->points += each->batch->points;
+    round->history_points += each->is_history ? each->batch->points : 0;
     round->orders += deletion != NULL;
     return VV_OK;
 }
@@ -289,6 +301,8 @@ static void accept(struct vv_engine *engine, struct round *round)
         engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
     }
     engine->bytes_since_cut += engine->round_bytes.size;
+    engine->points_since_cut += round->points;
+    engine->history_since_cut += round->history_points;
 }
 
 static void account(struct vv_engine *engine, const struct vv_submission *each)
@@ -327,7 +341,9 @@ static void complete(struct vv_engine *engine, struct round *round, const struct
     for (size_t i = 0; i < round->n; i++) {
         struct vv_submission *each = round->submissions[i];
         account(engine, each);
-        vv_histogram_add_duration(&engine->counters.commit_wait, now - each->queued_ns);
+        vv_histogram_add_duration(each->is_history ? &engine->counters.history_wait
+                                                   : &engine->counters.commit_wait,
+                                  now - each->queued_ns);
         if (each->to_store && each->status == VV_OK) {
             vv_batch_destroy(each->batch);
             each->batch = NULL;
@@ -362,10 +378,23 @@ static enum vv_status journal(struct vv_engine *engine, struct round *round, str
     return status;
 }
 
+static void note_history(struct vv_engine *engine, const struct round *round, int64_t start_ns)
+{
+    int64_t now = engine->clock->monotonic_ns(engine->clock);
+    pthread_mutex_lock(&engine->lock);
+    if (round->history_points > 0) {
+        vv_history_spend(&engine->history, VV_HISTORY_WRITES, now, now - start_ns);
+    } else if (round->points > 0) {
+        vv_history_note_answered(&engine->history);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
 enum vv_status vv_commit_round(struct vv_engine *engine)
 {
     struct round round = {0};
     struct vv_error error = {0};
+    int64_t start = engine->clock->monotonic_ns(engine->clock);
     take_waiting(engine, &round);
     if (round.n == 0) {
         return VV_DONE;
@@ -392,6 +421,7 @@ enum vv_status vv_commit_round(struct vv_engine *engine)
     vv_histogram_add_count(&engine->counters.commit_batches, round.n);
     vv_histogram_add_count(&engine->counters.commit_points, round.points);
     complete(engine, &round, &error);
+    note_history(engine, &round, start);
     free(round.records);
     free(round.offsets);
     free(round.settling);
@@ -445,8 +475,12 @@ static void queue_job(struct vv_engine *engine, struct vv_job *job)
     engine->cut_stamp = job->stamp;
     job->definitions = engine->definitions;
     engine->definitions = (struct vv_definition_list){0};
+    job->points = engine->points_since_cut;
+    job->history_points = engine->history_since_cut;
     engine->generation_since_ns = 0;
     engine->bytes_since_cut = 0;
+    engine->points_since_cut = 0;
+    engine->history_since_cut = 0;
     pthread_mutex_lock(&engine->lock);
     job->ticket = engine->flush_requested;
     job->accepted_since_ns = engine->accepted_since_ns;
@@ -491,13 +525,15 @@ static void wait_for_work(struct vv_engine *engine, bool blocked)
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     pthread_mutex_lock(&engine->lock);
+    int64_t rest_ns = engine->queue.history.first ? history_rests_ns(engine) : 0;
     int64_t wait_ns = blocked ? VV_SECOND : vv_acks_patience(engine, VV_SECOND);
+    bool is_idle = !engine->stopping && engine->flush_cut == engine->flush_requested && wait_ns > 0;
+    wait_ns = rest_ns > 0 && rest_ns < wait_ns ? rest_ns : wait_ns;
     until.tv_sec += wait_ns / VV_SECOND; /* a second at most: generations are cut by age, too */
     until.tv_nsec += wait_ns % VV_SECOND;
     until.tv_sec += until.tv_nsec / VV_SECOND;
     until.tv_nsec %= VV_SECOND;
-    bool idle = !engine->stopping && engine->flush_cut == engine->flush_requested && wait_ns > 0;
-    if (vv_queue_is_empty(&engine->queue) && (idle || blocked)) {
+    if (!vv_queue_has_some(&engine->queue, rest_ns == 0) && (is_idle || blocked)) {
         pthread_cond_timedwait(&engine->committer_wakes, &engine->lock, &until);
     }
     pthread_mutex_unlock(&engine->lock);
@@ -507,6 +543,7 @@ void *vv_commit_thread(void *context)
 {
     struct vv_engine *engine = context;
     pthread_setname_np(pthread_self(), "committer");
+    vv_turns_shorten();
     for (;;) {
         vv_acks_answer(engine);
         enum vv_status status = vv_commit_round(engine);

@@ -80,6 +80,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     }
     engine->seal_share =
         (struct vv_share){.percent = settings->seal_share, .most_ns = VV_SEAL_SLICE_NS};
+    engine->history.percent = settings->history_share;
     engine->query_context = (struct vv_query_context){.registry = engine->registry,
                                                       .head = engine->head,
                                                       .store = engine->store,

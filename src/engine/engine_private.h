@@ -12,6 +12,7 @@
 #include "deletion/deletions.h"
 #include "engine/engine.h"
 #include "engine/folder.h"
+#include "engine/history.h"
 #include "engine/names.h"
 #include "engine/queue.h"
 #include "engine/schema_options.h"
@@ -44,6 +45,7 @@ struct vv_submission {
     void *context;
     int64_t queued_ns; /* monotonic */
     bool to_store;     /* done when the store has confirmed it */
+    bool is_history;   /* all its points are old (history.h) */
     vv_stamp stamp;
     enum vv_status status;
     uint32_t tenant;
@@ -73,6 +75,8 @@ struct vv_job {
     struct vv_definition_list definitions;
     struct vv_account_snapshot *accounts;
     size_t n_accounts;
+    uint64_t points;           /* in it … */
+    uint64_t history_points;   /* … and of those, written as history */
     uint64_t ticket;           /* of the flush requests that it fulfils */
     int64_t accepted_since_ns; /* wall time: the least of its batches; INT64_MAX: no points */
 };
@@ -102,7 +106,8 @@ struct vv_plan_request {
 };
 
 struct vv_engine_counters {
-    struct vv_histogram commit_wait;     /* from submit to done */
+    struct vv_histogram commit_wait;     /* from submit to done, of live data */
+    struct vv_histogram history_wait;    /* and of history */
     struct vv_histogram commit_duration; /* journal write and sync */
     struct vv_histogram commit_batches;  /* in a round */
     struct vv_histogram commit_points;   /* in a round */
@@ -212,6 +217,7 @@ struct vv_engine {
     pthread_t storage;
     bool threads_run;
     struct vv_queue queue;
+    struct vv_history history;
     struct vv_job *job_first;
     struct vv_job *job_last;
     struct vv_plan_request *plan_request; /* the first */
@@ -256,6 +262,8 @@ struct vv_engine {
     struct vv_definition_list definitions;
     struct vv_buffer round_bytes;
     uint64_t bytes_since_cut; /* journaled; a large share of journal.bytes_max also cuts */
+    uint64_t points_since_cut;
+    uint64_t history_since_cut; /* of those */
 
     /* Storage thread. */
     _Atomic int64_t

@@ -14,20 +14,28 @@ static void push(struct vv_submission_list *list, struct vv_submission *submissi
     list->last = submission;
 }
 
+static size_t *bytes_of(struct vv_queue *queue, const struct vv_submission *submission)
+{
+    return submission->is_history ? &queue->history_bytes : &queue->bytes;
+}
+
 static struct vv_submission *pop(struct vv_queue *queue, struct vv_submission_list *list)
 {
     struct vv_submission *submission = list->first;
     list->first = submission->next;
     list->last = list->first ? list->last : NULL;
-    queue->bytes -= submission->batch->bytes;
+    *bytes_of(queue, submission) -= submission->batch->bytes;
     return submission;
 }
 
 void vv_queue_add(struct vv_queue *queue, struct vv_submission *take_submission)
 {
     size_t bytes = take_submission->batch->bytes;
-    queue->bytes += bytes;
-    push(bytes > VV_SMALL_BYTES_MAX ? &queue->large : &queue->small, take_submission);
+    *bytes_of(queue, take_submission) += bytes;
+    push(take_submission->is_history  ? &queue->history
+         : bytes > VV_SMALL_BYTES_MAX ? &queue->large
+                                      : &queue->small,
+         take_submission);
 }
 
 /* Some of a list behind the n that were taken: until there are bytes_max. Returns their number. */
@@ -42,29 +50,39 @@ static size_t take_some(struct vv_queue *queue, struct vv_submission_list *list,
     return n;
 }
 
-size_t vv_queue_take(struct vv_queue *queue, struct vv_submission **give_out)
+size_t vv_queue_take(struct vv_queue *queue, bool with_history, struct vv_submission **give_out)
 {
     size_t n = 0;
     bool has_small = queue->small.first != NULL;
-    bool large_too = queue->large.first && (!has_small || queue->has_passed_over);
+    bool large_too = queue->large.first && (!has_small || queue->has_passed_over_large);
+    bool history_waits = with_history && queue->history.first;
+    bool history_too =
+        history_waits && ((!has_small && !large_too) || queue->has_passed_over_history);
     if (has_small) {
-        size_t n_max = VV_ROUND_BATCHES_MAX - (large_too ? 1 : 0);
+        size_t n_max = VV_ROUND_BATCHES_MAX - (large_too ? 1u : 0u) - (history_too ? 1u : 0u);
         n = take_some(queue, &queue->small, VV_ROUND_BYTES_MAX, give_out, 0, n_max);
         queue->since_small = 0;
     } else if (queue->since_small < VV_QUEUE_CALM_ROUNDS) {
         queue->since_small++;
     }
+    bool is_calm = queue->since_small == VV_QUEUE_CALM_ROUNDS;
+    size_t bytes_max = is_calm ? VV_ROUND_BYTES_MAX : VV_ROUND_LARGE_BYTES;
     if (large_too) {
-        bool is_calm = queue->since_small == VV_QUEUE_CALM_ROUNDS;
-        n = take_some(queue, &queue->large, is_calm ? VV_ROUND_BYTES_MAX : VV_ROUND_LARGE_BYTES,
-                      give_out, n, VV_ROUND_BATCHES_MAX);
+        size_t n_max = VV_ROUND_BATCHES_MAX - (history_too ? 1u : 0u);
+        n = take_some(queue, &queue->large, bytes_max, give_out, n, n_max);
     }
-    queue->has_passed_over = !large_too && queue->large.first;
+    if (history_too) {
+        n = take_some(queue, &queue->history, bytes_max, give_out, n, VV_ROUND_BATCHES_MAX);
+    }
+    queue->has_passed_over_large = !large_too && queue->large.first;
+    queue->has_passed_over_history = history_waits && !history_too;
     return n;
 }
 
 struct vv_submission *vv_queue_take_one(struct vv_queue *queue)
 {
-    struct vv_submission_list *list = queue->small.first ? &queue->small : &queue->large;
+    struct vv_submission_list *list = queue->small.first   ? &queue->small
+                                      : queue->large.first ? &queue->large
+                                                           : &queue->history;
     return list->first ? pop(queue, list) : NULL;
 }

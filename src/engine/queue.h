@@ -5,9 +5,10 @@
  *
  * So large submissions (history that is loaded) do not hold up small ones (devices that report
  * now): a round takes all small ones, and large ones in every second round at least, but few of
- * them while small ones come. Neither kind can keep the other from its turn. Within a kind the
- * order is that of coming; who sent one of them has had its answer before sending what must follow.
- * Pure; the caller's lock.
+ * them while small ones come. Neither kind can keep the other from its turn. History, small or
+ * large, is a kind of its own: it has its turn as large ones have, but only when it need not rest
+ * (history.h). Within a kind the order is that of coming; who sent one of them has had its answer
+ * before sending what must follow. Pure; the caller's lock.
  */
 #ifndef VV_ENGINE_QUEUE_H
 #define VV_ENGINE_QUEUE_H
@@ -33,19 +34,30 @@ struct vv_submission_list {
 struct vv_queue {
     struct vv_submission_list small;
     struct vv_submission_list large;
-    size_t bytes;         /* of all batches in it */
+    struct vv_submission_list history;
+    size_t bytes;         /* of small and large ones … */
+    size_t history_bytes; /* … and of history */
     unsigned since_small; /* rounds since one had a small one, up to VV_QUEUE_CALM_ROUNDS */
-    bool has_passed_over; /* the last round took no large one, though one waited */
+    /* The last round took none of them, though one waited and might have been taken. */
+    bool has_passed_over_large;
+    bool has_passed_over_history;
 };
+
+/* Whether a round would have something: with history, or while that rests. */
+static inline bool vv_queue_has_some(const struct vv_queue *queue, bool with_history)
+{
+    return queue->small.first || queue->large.first || (with_history && queue->history.first);
+}
 
 static inline bool vv_queue_is_empty(const struct vv_queue *queue)
 {
-    return !queue->small.first && !queue->large.first;
+    return !vv_queue_has_some(queue, true);
 }
 
 void vv_queue_add(struct vv_queue *queue, struct vv_submission *take_submission);
-/* Takes a round: how many; the small ones first. give_out has VV_ROUND_BATCHES_MAX. */
-size_t vv_queue_take(struct vv_queue *queue, struct vv_submission **give_out);
+/* Takes a round: how many; the small ones first, history last, if it may be taken at all. give_out
+ * has VV_ROUND_BATCHES_MAX. */
+size_t vv_queue_take(struct vv_queue *queue, bool with_history, struct vv_submission **give_out);
 /* Takes any of them; NULL: there is none. */
 struct vv_submission *vv_queue_take_one(struct vv_queue *queue);
 

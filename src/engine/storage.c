@@ -153,6 +153,20 @@ static void finish_job(struct vv_engine *engine, struct vv_job *job)
     vv_job_destroy(job);
 }
 
+/* History's part of a flush delays further history. Where the store is elsewhere the time goes into
+ * waiting for it, which takes nothing from live data. */
+static void charge_history(struct vv_engine *engine, const struct vv_job *job, int64_t spent_ns)
+{
+    if (job->history_points == 0 || engine->store->ops->shared) {
+        return;
+    }
+    double part = (double)job->history_points / (double)job->points;
+    int64_t now = now_of(engine);
+    pthread_mutex_lock(&engine->lock);
+    vv_history_spend(&engine->history, VV_HISTORY_WRITES, now, (int64_t)(part * (double)spent_ns));
+    pthread_mutex_unlock(&engine->lock);
+}
+
 enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
 {
     pthread_mutex_lock(&engine->lock);
@@ -178,6 +192,7 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
     engine->seal_unconfirmed = false; /* the job's confirm covered it */
     int64_t spent_ns = now_of(engine) - start;
     vv_share_earn(&engine->seal_share, spent_ns);
+    charge_history(engine, job, spent_ns);
     vv_histogram_add_duration(&engine->counters.flush_duration, spent_ns);
     atomic_fetch_add(&engine->counters.flushes, 1);
     finish_job(engine, job);
@@ -188,6 +203,16 @@ enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
 /* ---- sealing ---- */
 
 static const struct vv_outage seal_outage = {"seal_waits", "seal_again", "all spans can be sealed"};
+
+/* How long sealing history has to rest still. */
+static int64_t seals_rest_ns(struct vv_engine *engine)
+{
+    int64_t now = now_of(engine);
+    pthread_mutex_lock(&engine->lock);
+    int64_t rest_ns = vv_history_rest_ns(&engine->history, VV_HISTORY_SEALS, now);
+    pthread_mutex_unlock(&engine->lock);
+    return rest_ns;
+}
 
 /* What was removed and retired. */
 static enum vv_status confirm_seals(struct vv_engine *engine, struct vv_error *error)
@@ -201,6 +226,27 @@ static enum vv_status confirm_seals(struct vv_engine *engine, struct vv_error *e
     return status;
 }
 
+/* What was due before the time that it returns is history; while that rests, the sealer passes it
+ * over. A store that nodes share waits for nobody: its spans have to be sealed before runs expire.
+ */
+static int64_t hold_history(struct vv_engine *engine)
+{
+    if (engine->store->ops->shared) {
+        return INT64_MIN;
+    }
+    int64_t old_ns = engine->clock->wall_ns(engine->clock) - engine->settings.history_age_ns;
+    vv_sealer_hold(engine->sealer, seals_rest_ns(engine) > 0 ? old_ns : INT64_MIN);
+    return old_ns;
+}
+
+static void rest_from_sealing(struct vv_engine *engine, int64_t start_ns)
+{
+    int64_t now = now_of(engine);
+    pthread_mutex_lock(&engine->lock);
+    vv_history_spend(&engine->history, VV_HISTORY_SEALS, now, now - start_ns);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error)
 {
     enum vv_status status = ensure_store(engine, error);
@@ -211,7 +257,12 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct 
         return status;
     }
     size_t spans_max = engine->store->ops->shared ? SEAL_SPANS_SHARED : SEAL_SPANS;
+    int64_t start = now_of(engine);
+    int64_t old_ns = hold_history(engine);
     status = vv_sealer_step(engine->sealer, until, spans_max, error);
+    if (status == VV_OK && vv_sealer_last_due_ns(engine->sealer) < old_ns) {
+        rest_from_sealing(engine, start);
+    }
     pthread_mutex_lock(&engine->lock);
     vv_sealer_read_figures(engine->sealer, &engine->seal_figures);
     engine->n_damaged = vv_sealer_read_damaged(engine->sealer, engine->damaged);
@@ -258,7 +309,10 @@ static void seal_when_due(struct vv_engine *engine)
     }
     bool more = seal_slice(engine, VV_SEAL_DUE) == VV_OK;
     vv_share_spend(&engine->seal_share, now_of(engine) - start, job_waits);
-    engine->seal_at_ns = now_of(engine) + (more ? 0 : engine->settings.seal_interval_ns);
+    int64_t wait_ns = more ? 0 : engine->settings.seal_interval_ns;
+    int64_t rest_ns = seals_rest_ns(engine); /* then history has its turn */
+    wait_ns = rest_ns > 0 && rest_ns < wait_ns ? rest_ns : wait_ns;
+    engine->seal_at_ns = now_of(engine) + wait_ns;
 }
 
 /* Whether a request to seal everything waits, and the flush that it came with is done. */

@@ -132,21 +132,41 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
     return VV_OK;
 }
 
+/* What waits of history is bounded by itself: it must not have live data refused, and while that
+ * comes whoever sent it must be answered before losing patience. */
+static bool is_crowded(const struct vv_engine *engine, const struct vv_submission *submission)
+{
+    size_t bytes_max = (size_t)engine->settings.head_bytes_max;
+    if (!submission->is_history) {
+        return engine->queue.bytes > bytes_max / 2;
+    }
+    bool is_live = vv_history_is_live(&engine->history, submission->queued_ns);
+    return engine->queue.history_bytes > (is_live ? bytes_max / 8 : bytes_max / 2);
+}
+
 static enum vv_status enqueue(struct vv_engine *engine, struct vv_submission *submission)
 {
     enum vv_status status = VV_OK;
     pthread_mutex_lock(&engine->lock);
     if (engine->stopping) {
         status = VV_CANCELLED;
-    } else if (atomic_load(&engine->recovering) ||
-               engine->queue.bytes > (size_t)engine->settings.head_bytes_max / 2) {
+    } else if (atomic_load(&engine->recovering) || is_crowded(engine, submission)) {
         status = VV_OVERLOAD;
     } else {
         vv_queue_add(&engine->queue, submission);
+        if (submission->batch->points > 0 && !submission->is_history) {
+            vv_history_note_live(&engine->history, submission->queued_ns);
+        }
         pthread_cond_signal(&engine->committer_wakes);
     }
     pthread_mutex_unlock(&engine->lock);
     return status;
+}
+
+static bool is_history(const struct vv_engine *engine, const struct vv_batch *batch)
+{
+    int64_t before_ns = engine->clock->wall_ns(engine->clock) - engine->settings.history_age_ns;
+    return engine->settings.history_share < 100 && vv_history_has(batch, before_ns);
 }
 
 static void submit(struct vv_engine *engine, struct vv_batch *take_batch, bool to_store,
@@ -161,6 +181,7 @@ static void submit(struct vv_engine *engine, struct vv_batch *take_batch, bool t
                                              .done = done,
                                              .context = context};
         submission->queued_ns = engine->clock->monotonic_ns(engine->clock);
+        submission->is_history = is_history(engine, take_batch);
         status = enqueue(engine, submission);
     }
     if (status == VV_OK) {

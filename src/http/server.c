@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting and stopping of the door. */
 #include "base/log.h"
+#include "base/turns.h"
 #include "http/http_private.h"
 
 #include <fcntl.h>
@@ -70,6 +71,7 @@ static void connection_changed(void *context, struct MHD_Connection *connection,
                                void **socket_context, enum MHD_ConnectionNotificationCode code)
 {
     struct vv_http *http = context;
+    vv_turns_shorten(); /* of the thread that serves it */
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         vv_guard_close(http->guard, *socket_context);
         *socket_context = NULL;

@@ -44,6 +44,7 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
         return status;
     }
     sealer->options = *options;
+    sealer->hold_ns = INT64_MIN;
     sealer->stale = (struct vv_stale_options){.registry = options->registry,
                                               .store = options->store,
                                               .ledger = options->ledger,
@@ -342,6 +343,7 @@ enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until, size_t s
     if (status == VV_OK) {
         group.first = sealer->marks[0];
         group.n = sealer->n_marks;
+        sealer->last_due_ns = group.first.due_ns;
         sealer->alone -= sealer->alone > 0;
         status = seal_marks(sealer, error);
         if (vv_seal_is_away(sealer, status)) {
@@ -353,6 +355,16 @@ enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until, size_t s
         vv_error_set(error, status, "out of memory while sealing; it is tried again");
     }
     return status;
+}
+
+void vv_sealer_hold(struct vv_sealer *sealer, int64_t due_ns)
+{
+    sealer->hold_ns = due_ns;
+}
+
+int64_t vv_sealer_last_due_ns(const struct vv_sealer *sealer)
+{
+    return sealer->last_due_ns;
 }
 
 int64_t vv_sealer_latest_ns(const struct vv_sealer *sealer)

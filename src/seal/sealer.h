@@ -80,6 +80,11 @@ void vv_sealer_destroy(struct vv_sealer *sealer);
 #define VV_SEAL_ALL UINT64_MAX
 VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until,
                                             size_t spans_max, struct vv_error *error);
+/* From now on spans that are due are sealed if they have been due since that time or later;
+ * INT64_MIN: all of them. What is sealed on request is not held back. */
+void vv_sealer_hold(struct vv_sealer *sealer, int64_t due_ns);
+/* When the first span of the last group was due. */
+int64_t vv_sealer_last_due_ns(const struct vv_sealer *sealer);
 #define VV_SEAL_DAMAGED_MAX 256
 /* The spans that could not be decoded, and are not tried again before a restart; how many. */
 size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,

@@ -115,6 +115,14 @@ const struct vv_setting vv_setting_table[] = {
          "Points in memory, at most; beyond it writes are answered 503 until the store has caught "
          "up. At least twice head.flush_bytes"),
 
+    DURATION("history.age", history_age_ns, "1h", VV_MINUTE, 366 * VV_DAY, NULL,
+             "A write whose points are all older than this is history, and gives way to live data; "
+             "so does sealing what was due so long ago"),
+    INT("history.share", history_share, "5", 1, 100, NULL,
+        "While live data comes (the last of it within 10 s), writing history, and likewise sealing "
+        "it, take so many percent of the time, at most, so that live writes are acknowledged as "
+        "soon as without it. 100: history is never held back; loading it ends sooner then"),
+
     DURATION("partition.bucket", bucket_ns, "0s", VV_MINUTE, 366 * VV_DAY,
              "chosen for each source from what is seen",
              "How much time a partition of a new source holds"),
@@ -334,9 +342,10 @@ const struct vv_setting vv_setting_table[] = {
 const size_t vv_setting_count = sizeof vv_setting_table / sizeof vv_setting_table[0];
 
 /* Only for suggestions; a test holds it against the table. */
-static const char *const sections[] = {
-    "ack",       "late",      "log",   "http",  "ingest", "limits",    "journal", "head",    "seal",
-    "partition", "retention", "tiers", "store", "query",  "cassandra", "fleet",   "deletion"};
+static const char *const sections[] = {"ack",       "late",      "log",     "http",  "ingest",
+                                       "limits",    "journal",   "head",    "seal",  "history",
+                                       "partition", "retention", "tiers",   "store", "query",
+                                       "cassandra", "fleet",     "deletion"};
 
 const struct vv_setting *vv_setting_find(struct vv_str name)
 {

@@ -43,6 +43,7 @@ static void init_settings(struct world *world)
     settings->block_bytes_max = 2048; /* several parts a span */
     settings->splits = (int64_t)(1 + vv_random_below(&world->random, 3));
     settings->disk_reserve_bytes = 0;
+    settings->history_share = 100; /* the model goes by the order in which writes come */
 }
 
 void world_init(struct world *world, uint64_t seed, bool story)

@@ -69,6 +69,7 @@ static void init_settings(struct fleet_world *world, struct fleet_node *node)
     settings->seal_quiet_ns = VV_SECOND;
     settings->block_bytes_max = 512; /* several parts a span */
     settings->disk_reserve_bytes = 0;
+    settings->history_share = 100; /* each write has its stamp at once */
     settings->tiers_default = world->begins_with_tiers;
     settings->retention_raw_ns = world->begins_with_tiers ? 500 * VV_DAY : 0;
     fleet_init_late(world, settings);

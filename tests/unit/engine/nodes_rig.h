@@ -45,6 +45,7 @@ static inline void rig_open(struct rig *rig)
 {
     struct vv_settings settings;
     vv_settings_init(&settings);
+    settings.history_share = 100; /* the clock stands still: nothing would end a rest */
     strcpy(settings.data, "/data");
     settings.disk_reserve_bytes = 0;
     settings.journal_segment_bytes = 1 << 20; /* each is filled */

@@ -32,20 +32,37 @@ static int begin(void **state)
     return 0;
 }
 
-static void add(size_t bytes, size_t times)
+static void add_kind(size_t bytes, size_t times, bool is_history)
 {
     for (size_t i = 0; i < times; i++) {
         size_t at = waiting.n++ % MANY;
         waiting.batches[at].bytes = bytes;
-        waiting.submissions[at] = (struct vv_submission){.batch = &waiting.batches[at]};
+        waiting.submissions[at] =
+            (struct vv_submission){.batch = &waiting.batches[at], .is_history = is_history};
         vv_queue_add(&waiting.queue, &waiting.submissions[at]);
     }
+}
+
+static void add(size_t bytes, size_t times)
+{
+    add_kind(bytes, times, false);
+}
+
+/* Takes a round; how many of it are history. */
+static size_t take_history(bool with_history)
+{
+    size_t n = vv_queue_take(&waiting.queue, with_history, waiting.round);
+    size_t history = 0;
+    for (size_t i = 0; i < n; i++) {
+        history += waiting.round[i]->is_history;
+    }
+    return history;
 }
 
 /* Takes a round; how many large ones it has, and small ones. */
 static size_t take(size_t *small_out)
 {
-    size_t n = vv_queue_take(&waiting.queue, waiting.round);
+    size_t n = vv_queue_take(&waiting.queue, true, waiting.round);
     size_t large = 0;
     for (size_t i = 0; i < n; i++) {
         large += waiting.round[i]->batch->bytes > VV_SMALL_BYTES_MAX;
@@ -117,6 +134,54 @@ static void large_writes_are_not_starved_by_small_ones(void **state)
     assert_int_equal(taken, 5);
 }
 
+static void history_that_rests_is_in_no_round_and_holds_up_nothing(void **state)
+{
+    (void)state;
+    add_kind(SMALL, 3, true);
+    add_kind(LARGE, 3, true);
+    assert_false(vv_queue_has_some(&waiting.queue, false));
+    for (size_t i = 0; i < 5; i++) {
+        add(SMALL, 2);
+        assert_true(vv_queue_has_some(&waiting.queue, false));
+        assert_int_equal(take_history(false), 0);
+        assert_false(vv_queue_has_some(&waiting.queue, false));
+    }
+    assert_true(take_history(true) > 0);
+}
+
+static void history_goes_alone_or_every_second_time_and_little_at_once(void **state)
+{
+    (void)state;
+    add_kind(LARGE, 40, true);
+    size_t rounds_with = 0;
+    for (size_t i = 0; i < 20; i++) {
+        add(SMALL, 1);
+        add(LARGE, 1);
+        size_t history = take_history(true);
+        assert_true(history == 0 || (history - 1) * LARGE < VV_ROUND_LARGE_BYTES);
+        rounds_with += history > 0;
+    }
+    assert_int_equal(rounds_with, 10);
+    while (waiting.queue.small.first || waiting.queue.large.first) {
+        (void)take_history(false);
+    }
+    assert_true(take_history(true) > 0);
+}
+
+static void what_history_has_waiting_is_counted_by_itself(void **state)
+{
+    (void)state;
+    add_kind(SMALL, 2, true);
+    add(LARGE, 1);
+    assert_int_equal(waiting.queue.history_bytes, 2 * SMALL);
+    assert_int_equal(waiting.queue.bytes, LARGE);
+    while (vv_queue_take_one(&waiting.queue)) {
+    }
+    assert_int_equal(waiting.queue.history_bytes, 0);
+    assert_int_equal(waiting.queue.bytes, 0);
+    assert_true(vv_queue_is_empty(&waiting.queue));
+}
+
 static void each_kind_keeps_its_order_and_all_bytes_are_counted(void **state)
 {
     (void)state;
@@ -128,7 +193,7 @@ static void each_kind_keeps_its_order_and_all_bytes_are_counted(void **state)
         for (size_t i = vv_random_below(&random, 20); i > 0 && added < MANY; i--, added++) {
             add(vv_random_below(&random, 2) ? SMALL : LARGE, 1);
         }
-        size_t n = vv_queue_take(&waiting.queue, waiting.round);
+        size_t n = vv_queue_take(&waiting.queue, true, waiting.round);
         for (size_t i = 0; i < n; i++) {
             size_t at = (size_t)(waiting.round[i] - waiting.submissions);
             size_t kind = waiting.batches[at].bytes == LARGE;
@@ -162,6 +227,9 @@ int main(void)
         cmocka_unit_test_setup(large_writes_share_a_round_when_no_small_ones_come, begin),
         cmocka_unit_test_setup(one_that_is_larger_than_a_round_is_taken, begin),
         cmocka_unit_test_setup(large_writes_are_not_starved_by_small_ones, begin),
+        cmocka_unit_test_setup(history_that_rests_is_in_no_round_and_holds_up_nothing, begin),
+        cmocka_unit_test_setup(history_goes_alone_or_every_second_time_and_little_at_once, begin),
+        cmocka_unit_test_setup(what_history_has_waiting_is_counted_by_itself, begin),
         cmocka_unit_test_setup(each_kind_keeps_its_order_and_all_bytes_are_counted, begin),
         cmocka_unit_test_setup(what_is_left_can_be_taken_one_by_one, begin),
     };

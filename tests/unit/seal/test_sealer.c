@@ -118,6 +118,40 @@ static void nothing_is_lost_whichever_write_fails(void **state)
     }
 }
 
+/* Whatever else there is of it: what was due since then is sealed, and what is asked for. */
+static void history_that_is_held_back_holds_up_no_other_span(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    init_hours(&p);
+    uint32_t source = pipeline_source(&p, "a");
+    for (int64_t hour = 0; hour < 40; hour++) {
+        fill_hour(&p, source, noon - 400 * VV_DAY + hour * VV_HOUR);
+    }
+    fill_hour(&p, source, noon - 3 * VV_HOUR);
+    vv_sim_clock_advance(&p.clock, 2 * VV_SECOND);
+    vv_sealer_hold(p.sealer, noon - VV_DAY);
+    for (int round = 0; round < 2; round++) { /* the second one begins behind the first */
+        assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_DUE, 64, NULL), VV_OK);
+        assert_true(vv_sealer_last_due_ns(p.sealer) >= noon - VV_DAY);
+        assert_int_equal(pipeline_marks(&p), 40);
+        assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_DUE, 64, NULL), VV_DONE);
+        fill_hour(&p, source, noon - 2 * VV_HOUR);
+        vv_sim_clock_advance(&p.clock, 2 * VV_SECOND);
+    }
+    vv_sealer_hold(p.sealer, INT64_MIN);
+    assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_DUE, 10, NULL), VV_OK);
+    vv_sealer_hold(p.sealer, noon - VV_DAY); /* in the middle of it */
+    assert_int_equal(pipeline_marks(&p), 31);
+    while (vv_sealer_step(p.sealer, VV_SEAL_DUE, 64, NULL) == VV_OK) {
+    }
+    assert_int_equal(pipeline_marks(&p), 30);
+    assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_ALL, 64, NULL), VV_OK);
+    assert_true(vv_sealer_last_due_ns(p.sealer) < noon - VV_DAY);
+    assert_int_equal(pipeline_marks(&p), 0);
+    pipeline_deinit(&p);
+}
+
 static void expired_spans_are_cleared_away_unsealed(void **state)
 {
     (void)state;
@@ -486,6 +520,7 @@ int main(void)
         cmocka_unit_test(runs_that_follow_each_other_become_one_block),
         cmocka_unit_test(late_points_are_folded_into_the_block),
         cmocka_unit_test(nothing_is_lost_whichever_write_fails),
+        cmocka_unit_test(history_that_is_held_back_holds_up_no_other_span),
         cmocka_unit_test(expired_spans_are_cleared_away_unsealed),
         cmocka_unit_test(a_damaged_run_stops_no_other_span),
         cmocka_unit_test(only_spans_whose_runs_are_old_enough_are_asked_for),
