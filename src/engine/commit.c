@@ -50,19 +50,27 @@ bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t 
 
 /* ---- taking what waits ---- */
 
-/* How long history has to rest still. Under the lock; who stops waits for no rest. */
+/* How long history has to rest still; who stops waits for no rest. Under the lock. */
 static int64_t history_rests_ns(struct vv_engine *engine)
 {
     int64_t now = engine->clock->monotonic_ns(engine->clock);
     return engine->stopping ? 0 : vv_history_rest_ns(&engine->history, VV_HISTORY_WRITES, now);
 }
 
+/* So many bytes of history a round may have. Under the lock. */
+static size_t history_bytes_max(struct vv_engine *engine)
+{
+    int64_t now = engine->clock->monotonic_ns(engine->clock);
+    bool is_live = vv_history_is_live(&engine->history, now);
+    return history_rests_ns(engine) > 0 ? 0 : is_live ? VV_ROUND_LARGE_BYTES : VV_ROUND_BYTES_MAX;
+}
+
 static void take_waiting(struct vv_engine *engine, struct round *round)
 {
     pthread_mutex_lock(&engine->lock);
-    bool with_history = history_rests_ns(engine) == 0;
+    size_t bytes_max = history_bytes_max(engine);
     vv_history_end_turn(&engine->history);
-    round->n = vv_queue_take(&engine->queue, with_history, round->submissions);
+    round->n = vv_queue_take(&engine->queue, bytes_max, round->submissions);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -345,6 +353,8 @@ static void complete(struct vv_engine *engine, struct round *round, const struct
                                                    : &engine->counters.commit_wait,
                                   now - each->queued_ns);
         if (each->to_store && each->status == VV_OK) {
+            each->queued_ns =
+                now; /* the wait for the store begins; history's rest is no part of it */
             vv_batch_destroy(each->batch);
             each->batch = NULL;
             vv_acks_hold(engine, each);

@@ -277,6 +277,7 @@ struct vv_engine {
     int64_t retry_at_ns; /* after a failure of the store */
     int64_t retry_wait_ns;
     bool seal_unconfirmed;
+    bool sealed_history;     /* by the last group */
     int64_t beat_at_ns;      /* monotonic: when the other nodes hear of this one again */
     int64_t beaten_until_ns; /* what they heard */
     bool beat_failed;

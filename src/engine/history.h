@@ -2,7 +2,7 @@
 /*
  * History gives way to live data. A write is history when all its points are old; any other is
  * live. While live data comes, the work that history makes rests after each piece of it for so long
- * that it takes its share of the time and no more; when none comes, it takes what it likes.
+ * that it takes its share of the time (but 5 s at most); when none comes, it takes what it likes.
  *
  * What an acknowledgement waits for is a sync of the disk and a turn on a processor. Beside a
  * flush, or a span that is sealed, either may take some milliseconds more, whatever the priorities:
@@ -24,7 +24,7 @@
 enum vv_history_work { VV_HISTORY_WRITES, VV_HISTORY_SEALS, VV_HISTORY_WORKS };
 
 struct vv_history {
-    int64_t percent;       /* 1 to 100, of each work; 100: it never rests */
+    int64_t percent;       /* 1 to 99, of each work; 100: nothing counts as history */
     int64_t live_until_ns; /* monotonic, as what follows: live data comes until then */
     int64_t rest_until_ns[VV_HISTORY_WORKS];
     bool is_turn; /* of writing history: live data has just been answered */

@@ -116,8 +116,8 @@ static void write_commits(struct vv_engine *engine, struct vv_buffer *buffer)
                    "From a batch's submission to the end of its commit; of history by itself.");
     vv_histogram_write_durations(&counters->commit_wait, "varve_write_seconds", "kind=\"live\"",
                                  buffer);
-    vv_histogram_write_durations(&counters->history_wait, "varve_write_seconds",
-                                 "kind=\"history\"", buffer);
+    vv_histogram_write_durations(&counters->history_wait, "varve_write_seconds", "kind=\"history\"",
+                                 buffer);
     histogram_head(buffer, "varve_commit_seconds", "The journal's write and sync of a round.");
     vv_histogram_write_durations(&counters->commit_duration, "varve_commit_seconds", "", buffer);
     histogram_head(buffer, "varve_ack_store_seconds",

@@ -50,12 +50,13 @@ static size_t take_some(struct vv_queue *queue, struct vv_submission_list *list,
     return n;
 }
 
-size_t vv_queue_take(struct vv_queue *queue, bool with_history, struct vv_submission **give_out)
+size_t vv_queue_take(struct vv_queue *queue, size_t history_bytes_max,
+                     struct vv_submission **give_out)
 {
     size_t n = 0;
     bool has_small = queue->small.first != NULL;
     bool large_too = queue->large.first && (!has_small || queue->has_passed_over_large);
-    bool history_waits = with_history && queue->history.first;
+    bool history_waits = history_bytes_max > 0 && queue->history.first;
     bool history_too =
         history_waits && ((!has_small && !large_too) || queue->has_passed_over_history);
     if (has_small) {
@@ -72,7 +73,7 @@ size_t vv_queue_take(struct vv_queue *queue, bool with_history, struct vv_submis
         n = take_some(queue, &queue->large, bytes_max, give_out, n, n_max);
     }
     if (history_too) {
-        n = take_some(queue, &queue->history, bytes_max, give_out, n, VV_ROUND_BATCHES_MAX);
+        n = take_some(queue, &queue->history, history_bytes_max, give_out, n, VV_ROUND_BATCHES_MAX);
     }
     queue->has_passed_over_large = !large_too && queue->large.first;
     queue->has_passed_over_history = history_waits && !history_too;

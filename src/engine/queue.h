@@ -55,9 +55,10 @@ static inline bool vv_queue_is_empty(const struct vv_queue *queue)
 }
 
 void vv_queue_add(struct vv_queue *queue, struct vv_submission *take_submission);
-/* Takes a round: how many; the small ones first, history last, if it may be taken at all. give_out
- * has VV_ROUND_BATCHES_MAX. */
-size_t vv_queue_take(struct vv_queue *queue, bool with_history, struct vv_submission **give_out);
+/* Takes a round: how many; the small ones first, history last: so many bytes of it at most, or a
+ * single one; 0: none. give_out has VV_ROUND_BATCHES_MAX. */
+size_t vv_queue_take(struct vv_queue *queue, size_t history_bytes_max,
+                     struct vv_submission **give_out);
 /* Takes any of them; NULL: there is none. */
 struct vv_submission *vv_queue_take_one(struct vv_queue *queue);
 

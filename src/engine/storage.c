@@ -129,6 +129,16 @@ enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_er
     return VV_OK;
 }
 
+/* ---- history ---- */
+
+static void spend_on_history(struct vv_engine *engine, enum vv_history_work work, int64_t spent_ns)
+{
+    int64_t now = now_of(engine);
+    pthread_mutex_lock(&engine->lock);
+    vv_history_spend(&engine->history, work, now, spent_ns);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 /* ---- jobs ---- */
 
 static void finish_job(struct vv_engine *engine, struct vv_job *job)
@@ -157,14 +167,10 @@ static void finish_job(struct vv_engine *engine, struct vv_job *job)
  * waiting for it, which takes nothing from live data. */
 static void charge_history(struct vv_engine *engine, const struct vv_job *job, int64_t spent_ns)
 {
-    if (job->history_points == 0 || engine->store->ops->shared) {
-        return;
+    if (job->history_points > 0 && !engine->store->ops->shared) {
+        double part = (double)job->history_points / (double)job->points;
+        spend_on_history(engine, VV_HISTORY_WRITES, (int64_t)(part * (double)spent_ns));
     }
-    double part = (double)job->history_points / (double)job->points;
-    int64_t now = now_of(engine);
-    pthread_mutex_lock(&engine->lock);
-    vv_history_spend(&engine->history, VV_HISTORY_WRITES, now, (int64_t)(part * (double)spent_ns));
-    pthread_mutex_unlock(&engine->lock);
 }
 
 enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error)
@@ -217,34 +223,30 @@ static int64_t seals_rest_ns(struct vv_engine *engine)
 /* What was removed and retired. */
 static enum vv_status confirm_seals(struct vv_engine *engine, struct vv_error *error)
 {
+    int64_t start = now_of(engine);
     enum vv_status status = engine->seal_unconfirmed ? vv_engine_confirm(engine, error) : VV_OK;
     if (status != VV_OK) {
         note_failure(engine, "seal_failed", status, error);
-    } else {
-        engine->seal_unconfirmed = false;
+        return status;
     }
-    return status;
+    if (engine->seal_unconfirmed && engine->sealed_history) {
+        spend_on_history(engine, VV_HISTORY_SEALS, now_of(engine) - start);
+    }
+    engine->seal_unconfirmed = false;
+    return VV_OK;
 }
 
 /* What was due before the time that it returns is history; while that rests, the sealer passes it
  * over. A store that nodes share waits for nobody: its spans have to be sealed before runs expire.
- */
-static int64_t hold_history(struct vv_engine *engine)
+ * Nor does what holds up that something expires. */
+static int64_t hold_history(struct vv_engine *engine, bool *is_held_out)
 {
-    if (engine->store->ops->shared) {
-        return INT64_MIN;
-    }
     int64_t old_ns = engine->clock->wall_ns(engine->clock) - engine->settings.history_age_ns;
-    vv_sealer_hold(engine->sealer, seals_rest_ns(engine) > 0 ? old_ns : INT64_MIN);
-    return old_ns;
-}
-
-static void rest_from_sealing(struct vv_engine *engine, int64_t start_ns)
-{
-    int64_t now = now_of(engine);
-    pthread_mutex_lock(&engine->lock);
-    vv_history_spend(&engine->history, VV_HISTORY_SEALS, now, now - start_ns);
-    pthread_mutex_unlock(&engine->lock);
+    bool is_alone = !engine->store->ops->shared;
+    *is_held_out =
+        is_alone && seals_rest_ns(engine) > 0 && atomic_load(&engine->expiry_held_ns) == 0;
+    vv_sealer_hold(engine->sealer, *is_held_out ? old_ns : INT64_MIN);
+    return is_alone ? old_ns : INT64_MIN;
 }
 
 enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error)
@@ -258,10 +260,14 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct 
     }
     size_t spans_max = engine->store->ops->shared ? SEAL_SPANS_SHARED : SEAL_SPANS;
     int64_t start = now_of(engine);
-    int64_t old_ns = hold_history(engine);
+    bool is_held;
+    int64_t old_ns = hold_history(engine, &is_held);
     status = vv_sealer_step(engine->sealer, until, spans_max, error);
-    if (status == VV_OK && vv_sealer_last_due_ns(engine->sealer) < old_ns) {
-        rest_from_sealing(engine, start);
+    if (status == VV_OK) {
+        engine->sealed_history = vv_sealer_last_due_ns(engine->sealer) < old_ns;
+    }
+    if (status == VV_OK && engine->sealed_history) {
+        spend_on_history(engine, VV_HISTORY_SEALS, now_of(engine) - start);
     }
     pthread_mutex_lock(&engine->lock);
     vv_sealer_read_figures(engine->sealer, &engine->seal_figures);
@@ -271,6 +277,9 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct 
         engine->seal_unconfirmed = true;
         engine->retry_wait_ns = 0;
         return VV_OK;
+    }
+    if (status == VV_DONE && is_held && engine->sealed_history) {
+        return VV_DONE; /* more of it comes after the rest, and one sync does for many groups */
     }
     bool waits = status == VV_OVERLOAD && engine->store->ops->shared;
     if (status == VV_DONE || waits) { /* for a part of the store that is away, the rest is sealed */

@@ -133,15 +133,13 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
 }
 
 /* What waits of history is bounded by itself: it must not have live data refused, and while that
- * comes whoever sent it must be answered before losing patience. */
+ * comes whoever sends it should be answered before losing patience. */
 static bool is_crowded(const struct vv_engine *engine, const struct vv_submission *submission)
 {
-    size_t bytes_max = (size_t)engine->settings.head_bytes_max;
-    if (!submission->is_history) {
-        return engine->queue.bytes > bytes_max / 2;
-    }
+    size_t part = (size_t)engine->settings.head_bytes_max / 8;
     bool is_live = vv_history_is_live(&engine->history, submission->queued_ns);
-    return engine->queue.history_bytes > (is_live ? bytes_max / 8 : bytes_max / 2);
+    return submission->is_history ? engine->queue.history_bytes > (is_live ? part : 3 * part)
+                                  : engine->queue.bytes > 3 * part;
 }
 
 static enum vv_status enqueue(struct vv_engine *engine, struct vv_submission *submission)
@@ -166,7 +164,7 @@ static enum vv_status enqueue(struct vv_engine *engine, struct vv_submission *su
 static bool is_history(const struct vv_engine *engine, const struct vv_batch *batch)
 {
     int64_t before_ns = engine->clock->wall_ns(engine->clock) - engine->settings.history_age_ns;
-    return engine->settings.history_share < 100 && vv_history_has(batch, before_ns);
+    return engine->history.percent < 100 && vv_history_has(batch, before_ns);
 }
 
 static void submit(struct vv_engine *engine, struct vv_batch *take_batch, bool to_store,

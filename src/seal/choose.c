@@ -192,20 +192,6 @@ static enum vv_status fit_marks(struct vv_sealer *sealer, size_t spans_max)
     return VV_OK;
 }
 
-/* From where on marks are looked at: behind the cursor, or from the first one; not at what is held
- * back. false: from the very first. */
-static bool begins_behind(const struct choice *choice, bool behind_cursor,
-                          struct vv_mark *after_out)
-{
-    const struct vv_sealer *sealer = choice->sealer;
-    *after_out = behind_cursor ? sealer->cursor : (struct vv_mark){.due_ns = INT64_MIN};
-    bool is_held = choice->until == VV_SEAL_DUE && after_out->due_ns < sealer->hold_ns;
-    if (is_held) {
-        *after_out = (struct vv_mark){.due_ns = sealer->hold_ns};
-    }
-    return behind_cursor || is_held;
-}
-
 /* Goes on behind the last mark that was looked at, and once around at the end: marks that wait for
  * quiet are not looked at again for each group. */
 enum vv_status vv_seal_choose(struct vv_sealer *sealer, vv_stamp until, size_t spans_max,
@@ -224,14 +210,14 @@ enum vv_status vv_seal_choose(struct vv_sealer *sealer, vv_stamp until, size_t s
         return status;
     }
     vv_put_off_forget(&sealer->put_off, vv_seal_monotonic(sealer));
-    struct vv_mark after;
-    if (sealer->has_cursor && begins_behind(&choice, true, &after)) {
+    const struct vv_mark held = {.due_ns = until == VV_SEAL_DUE ? sealer->hold_ns : INT64_MIN};
+    const struct vv_mark *first = held.due_ns > INT64_MIN ? &held : NULL;
+    if (sealer->has_cursor && sealer->cursor.due_ns >= held.due_ns) {
+        struct vv_mark after = sealer->cursor;
         status = store->ops->scan_marks(store, due_until, &after, choose_mark, &choice, error);
     }
     if (status == VV_OK && sealer->n_marks == 0) {
-        bool is_behind = begins_behind(&choice, false, &after);
-        status = store->ops->scan_marks(store, due_until, is_behind ? &after : NULL, choose_mark,
-                                        &choice, error);
+        status = store->ops->scan_marks(store, due_until, first, choose_mark, &choice, error);
     }
     if (sealer->n_marks == 0) {
         sealer->has_cursor = false;

@@ -49,7 +49,7 @@ struct vv_sealer {
     struct vv_span_key damaged[VV_SEAL_DAMAGED_MAX]; /* not tried again before a restart */
     size_t n_damaged;
     struct vv_put_off put_off;
-    int64_t hold_ns;    /* what was due before waits */
+    int64_t hold_ns; /* what was due before waits */
     int64_t last_due_ns;
     size_t passed_over; /* of the marks that were looked at for this group */
     int64_t latest_ns;  /* the latest wall time at which spans were chosen */

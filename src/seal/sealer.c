@@ -359,6 +359,8 @@ enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp until, size_t s
 
 void vv_sealer_hold(struct vv_sealer *sealer, int64_t due_ns)
 {
+    bool ends = due_ns == INT64_MIN && sealer->hold_ns != INT64_MIN;
+    sealer->has_cursor = sealer->has_cursor && !ends; /* what was held comes first */
     sealer->hold_ns = due_ns;
 }
 

@@ -115,13 +115,16 @@ const struct vv_setting vv_setting_table[] = {
          "Points in memory, at most; beyond it writes are answered 503 until the store has caught "
          "up. At least twice head.flush_bytes"),
 
-    DURATION("history.age", history_age_ns, "1h", VV_MINUTE, 366 * VV_DAY, NULL,
-             "A write whose points are all older than this is history, and gives way to live data; "
-             "so does sealing what was due so long ago"),
+    DURATION(
+        "history.age", history_age_ns, "1h", VV_MINUTE, 366 * VV_DAY, NULL,
+        "A write whose points are all older than this is history, and gives way to live data; "
+        "so does sealing what was due so long ago, for whatever reason it was not sealed then"),
     INT("history.share", history_share, "5", 1, 100, NULL,
-        "While live data comes (the last of it within 10 s), writing history, and likewise sealing "
-        "it, take so many percent of the time, at most, so that live writes are acknowledged as "
-        "soon as without it. 100: history is never held back; loading it ends sooner then"),
+        "While live data comes (the last of it within 10 s), writing history rests after each "
+        "piece "
+        "of it for so long that it takes so many percent of the time, and so does sealing it; a "
+        "rest is 5 s at most. Live writes are acknowledged nearly as soon as without it then. 100: "
+        "history is never held back, and loading it ends sooner"),
 
     DURATION("partition.bucket", bucket_ns, "0s", VV_MINUTE, 366 * VV_DAY,
              "chosen for each source from what is seen",

@@ -5,6 +5,8 @@
 #include "engine/engine_private.h"
 #include "place.h"
 
+#include <stdatomic.h>
+
 #define NOW (20000 * VV_DAY)
 
 /* ---- the share ---- */
@@ -105,22 +107,30 @@ static void begin(struct place *place)
     place->engine->clock = &slow.clock;
 }
 
-/* Writes one point that is so old; its outcome is VV_UNKNOWN until it is answered. */
-static void submit(struct place *place, int64_t age_ns, enum vv_status *outcome)
+/* One point of that time, to be acknowledged by the store or by the journal. */
+static void send_point(struct vv_engine *engine, int64_t time, bool to_store, vv_write_done done,
+                       void *context)
 {
     char line[80];
-    int64_t time = place->clock.clock.wall_ns(&place->clock.clock) - age_ns;
     int size = snprintf(line, sizeof line, "m,h=a v=1 %lld", (long long)time);
     struct vv_staging staging;
     struct vv_line_parser *parser;
-    *outcome = VV_UNKNOWN;
-    assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
+    assert_int_equal(vv_engine_stage(engine, TENANT, &staging, NULL), VV_OK);
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, (size_t)size), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
     vv_line_parser_destroy(parser);
-    vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, outcome);
+    (to_store ? vv_engine_submit_to_store
+              : vv_engine_submit)(engine, vv_staging_take_batch(&staging), done, context);
     vv_staging_deinit(&staging);
+}
+
+/* Writes one point that is so old; its outcome is VV_UNKNOWN until it is answered. */
+static void submit(struct place *place, int64_t age_ns, enum vv_status *outcome)
+{
+    int64_t now = place->clock.clock.wall_ns(&place->clock.clock);
+    *outcome = VV_UNKNOWN;
+    send_point(place->engine, now - age_ns, false, keep_status, outcome);
 }
 
 static void commit(struct place *place)
@@ -244,6 +254,143 @@ static void sealing_history_rests_beside_live_data(void **state)
     end(&place);
 }
 
+/* Its wait for the store begins when it is journaled. */
+static void the_rest_of_history_uses_up_no_time_of_ack_store(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    enum vv_status live;
+    enum vv_status old = VV_DONE;
+    submit(&place, 0, &live);
+    commit(&place);
+    commit(&place);
+    send_point(place.engine, NOW - VV_DAY, true, keep_status, &old);
+    for (int64_t waited = 0; waited < 2 * place.engine->settings.ack_timeout_ns;
+         waited += VV_HISTORY_REST_NS_MAX) {
+        vv_history_spend(&place.engine->history, VV_HISTORY_WRITES, slow_monotonic_ns(&slow.clock),
+                         VV_HISTORY_REST_NS_MAX);
+        submit(&place, waited, &live);
+        commit(&place);
+        commit(&place);
+        assert_int_equal(old, VV_DONE);
+        vv_sim_clock_advance(&place.clock, VV_HISTORY_REST_NS_MAX / 2);
+    }
+    vv_sim_clock_advance(&place.clock, 2 * VV_HISTORY_REST_NS_MAX);
+    commit(&place);
+    commit(&place);
+    assert_int_equal(old, VV_DONE);
+    flush(&place);
+    commit(&place);
+    assert_int_equal(old, VV_OK);
+    end(&place);
+}
+
+/* ---- confirms ---- */
+
+static struct place *confirming;
+static const struct vv_store_ops *real_ops;
+static int confirms;
+
+static enum vv_status slow_confirm(struct vv_store *store, struct vv_error *error)
+{
+    confirms++;
+    vv_sim_clock_advance(&confirming->clock, 200 * VV_MILLISECOND);
+    return real_ops->confirm(store, error);
+}
+
+static void write_hours(struct place *place, int64_t hours)
+{
+    static char text[1 << 18];
+    size_t size = 0;
+    for (int64_t hour = 0; hour < hours; hour++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, "m,h=a v=1 %lld\n",
+                                 (long long)(NOW - 300 * VV_DAY + hour * VV_HOUR));
+    }
+    write_text(place, (struct vv_str){text, size});
+    flush(place);
+    vv_sim_clock_advance(&place->clock, VV_MINUTE);
+}
+
+/* Each is a sync of the disk, which live data would meet. */
+static void history_that_is_sealed_bit_by_bit_is_confirmed_once(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    write_hours(&place, 1200);
+    real_ops = place.store->ops;
+    struct vv_store_ops ops = *real_ops;
+    ops.confirm = slow_confirm;
+    place.store->ops = &ops;
+    confirming = &place;
+    confirms = 0;
+    while (sealed(&place) < 1200 || place.engine->seal_unconfirmed) {
+        vv_history_note_live(&place.engine->history, slow_monotonic_ns(&slow.clock));
+        while (step(&place, VV_TASK_SEAL) == VV_OK) {
+        }
+        int64_t now = slow_monotonic_ns(&slow.clock);
+        vv_sim_clock_advance(&place.clock,
+                             vv_history_rest_ns(&place.engine->history, VV_HISTORY_SEALS, now));
+    }
+    assert_int_equal(confirms, 1);
+    int64_t now = place.clock.clock.monotonic_ns(&place.clock.clock);
+    assert_true(place.engine->history.rest_until_ns[VV_HISTORY_SEALS] > now - VV_SECOND);
+    place.store->ops = real_ops;
+    end(&place);
+}
+
+/* ---- with threads ---- */
+
+struct counts {
+    atomic_int answered;
+    atomic_int good;
+};
+
+static void count(void *context, enum vv_status status, const char *message)
+{
+    (void)message;
+    struct counts *counts = context;
+    atomic_fetch_add(&counts->good, status == VV_OK);
+    atomic_fetch_add(&counts->answered, 1);
+}
+
+static void all_is_answered_whatever_rests(void **state)
+{
+    (void)state;
+    struct counts counts = {0};
+    struct vv_sim_disk *sim = vv_sim_disk_create(1);
+    struct vv_disk *disk = vv_sim_disk_interface(sim);
+    assert_int_equal(disk->ops->make_folder(disk, "/data", NULL), VV_OK);
+    assert_int_equal(disk->ops->make_folder(disk, "/data/journal", NULL), VV_OK);
+    struct vv_store *store;
+    struct vv_store_options store_options = {.folder = "/data/store", .eras = 24};
+    assert_int_equal(vv_store_memory_open(&store_options, &store, NULL), VV_OK);
+    struct vv_settings settings;
+    vv_settings_init(&settings);
+    strcpy(settings.data, "/data");
+    settings.disk_reserve_bytes = 0;
+    settings.history_share = 1;
+    settings.series_cache_bytes = 1 << 20;
+    struct vv_clock *clock = vv_clock_system();
+    struct vv_engine_options options = {
+        .settings = &settings, .disk = disk, .clock = clock, .store = store};
+    struct vv_engine *engine = start_engine(&options);
+    int n = 0;
+    for (int i = 0; i < 300; i++) {
+        send_point(engine, clock->wall_ns(clock) + n++, i % 7 == 0, count, &counts);
+        send_point(engine, clock->wall_ns(clock) - VV_DAY + n++, i % 5 == 0, count, &counts);
+        if (i % 50 == 0) {
+            assert_int_equal(vv_engine_flush(engine, i % 100 == 0, NULL), VV_OK);
+        }
+    }
+    vv_engine_close(engine);
+    assert_int_equal(atomic_load(&counts.answered), n);
+    assert_int_equal(atomic_load(&counts.good), n);
+    store->ops->close(store);
+    vv_sim_disk_destroy(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +401,9 @@ int main(void)
         cmocka_unit_test(history_rests_beside_live_data_which_does_not_wait),
         cmocka_unit_test(history_that_waits_has_no_live_data_refused),
         cmocka_unit_test(sealing_history_rests_beside_live_data),
+        cmocka_unit_test(the_rest_of_history_uses_up_no_time_of_ack_store),
+        cmocka_unit_test(history_that_is_sealed_bit_by_bit_is_confirmed_once),
+        cmocka_unit_test(all_is_answered_whatever_rests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,8 @@ static void add(size_t bytes, size_t times)
 /* Takes a round; how many of it are history. */
 static size_t take_history(bool with_history)
 {
-    size_t n = vv_queue_take(&waiting.queue, with_history, waiting.round);
+    size_t bytes_max = with_history ? VV_ROUND_LARGE_BYTES : 0;
+    size_t n = vv_queue_take(&waiting.queue, bytes_max, waiting.round);
     size_t history = 0;
     for (size_t i = 0; i < n; i++) {
         history += waiting.round[i]->is_history;
@@ -62,7 +63,7 @@ static size_t take_history(bool with_history)
 /* Takes a round; how many large ones it has, and small ones. */
 static size_t take(size_t *small_out)
 {
-    size_t n = vv_queue_take(&waiting.queue, true, waiting.round);
+    size_t n = vv_queue_take(&waiting.queue, VV_ROUND_BYTES_MAX, waiting.round);
     size_t large = 0;
     for (size_t i = 0; i < n; i++) {
         large += waiting.round[i]->batch->bytes > VV_SMALL_BYTES_MAX;
@@ -168,6 +169,22 @@ static void history_goes_alone_or_every_second_time_and_little_at_once(void **st
     assert_true(take_history(true) > 0);
 }
 
+static void history_is_little_beside_live_data_that_is_large(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VV_QUEUE_CALM_ROUNDS + 8; i++) {
+        add(LARGE, 1);
+        (void)take_history(true);
+    }
+    add_kind(LARGE, 40, true);
+    for (size_t i = 0; i < 10; i++) {
+        add(LARGE, 1);
+        size_t history = take_history(true);
+        assert_true(history == 0 || (history - 1) * LARGE < VV_ROUND_LARGE_BYTES);
+    }
+    assert_true(vv_queue_take(&waiting.queue, VV_ROUND_BYTES_MAX, waiting.round) > 10);
+}
+
 static void what_history_has_waiting_is_counted_by_itself(void **state)
 {
     (void)state;
@@ -193,7 +210,7 @@ static void each_kind_keeps_its_order_and_all_bytes_are_counted(void **state)
         for (size_t i = vv_random_below(&random, 20); i > 0 && added < MANY; i--, added++) {
             add(vv_random_below(&random, 2) ? SMALL : LARGE, 1);
         }
-        size_t n = vv_queue_take(&waiting.queue, true, waiting.round);
+        size_t n = vv_queue_take(&waiting.queue, VV_ROUND_BYTES_MAX, waiting.round);
         for (size_t i = 0; i < n; i++) {
             size_t at = (size_t)(waiting.round[i] - waiting.submissions);
             size_t kind = waiting.batches[at].bytes == LARGE;
@@ -229,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup(large_writes_are_not_starved_by_small_ones, begin),
         cmocka_unit_test_setup(history_that_rests_is_in_no_round_and_holds_up_nothing, begin),
         cmocka_unit_test_setup(history_goes_alone_or_every_second_time_and_little_at_once, begin),
+        cmocka_unit_test_setup(history_is_little_beside_live_data_that_is_large, begin),
         cmocka_unit_test_setup(what_history_has_waiting_is_counted_by_itself, begin),
         cmocka_unit_test_setup(each_kind_keeps_its_order_and_all_bytes_are_counted, begin),
         cmocka_unit_test_setup(what_is_left_can_be_taken_one_by_one, begin),

@@ -152,6 +152,24 @@ static void history_that_is_held_back_holds_up_no_other_span(void **state)
     pipeline_deinit(&p);
 }
 
+static void history_comes_first_when_it_is_not_held_back_any_more(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    init_hours(&p);
+    uint32_t source = pipeline_source(&p, "a");
+    fill_hour(&p, source, noon - 400 * VV_DAY);
+    fill_hour(&p, source, noon - 4 * VV_HOUR);
+    fill_hour(&p, source, noon - 3 * VV_HOUR);
+    vv_sim_clock_advance(&p.clock, 2 * VV_SECOND);
+    vv_sealer_hold(p.sealer, noon - VV_DAY);
+    assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_DUE, 1, NULL), VV_OK);
+    vv_sealer_hold(p.sealer, INT64_MIN);
+    assert_int_equal(vv_sealer_step(p.sealer, VV_SEAL_DUE, 1, NULL), VV_OK);
+    assert_true(vv_sealer_last_due_ns(p.sealer) < noon - VV_DAY);
+    pipeline_deinit(&p);
+}
+
 static void expired_spans_are_cleared_away_unsealed(void **state)
 {
     (void)state;
@@ -521,6 +539,7 @@ int main(void)
         cmocka_unit_test(late_points_are_folded_into_the_block),
         cmocka_unit_test(nothing_is_lost_whichever_write_fails),
         cmocka_unit_test(history_that_is_held_back_holds_up_no_other_span),
+        cmocka_unit_test(history_comes_first_when_it_is_not_held_back_any_more),
         cmocka_unit_test(expired_spans_are_cleared_away_unsealed),
         cmocka_unit_test(a_damaged_run_stops_no_other_span),
         cmocka_unit_test(only_spans_whose_runs_are_old_enough_are_asked_for),
