@@ -353,8 +353,8 @@ static void complete(struct vv_engine *engine, struct round *round, const struct
                                                    : &engine->counters.commit_wait,
                                   now - each->queued_ns);
         if (each->to_store && each->status == VV_OK) {
-            each->queued_ns =
-                now; /* the wait for the store begins; history's rest is no part of it */
+            /* The wait for the store begins: history's rest is no part of it. */
+            each->queued_ns = now;
             vv_batch_destroy(each->batch);
             each->batch = NULL;
             vv_acks_hold(engine, each);
