@@ -51,9 +51,8 @@ bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind, uint32_t 
 /* ---- taking what waits ---- */
 
 /* How long history has to rest still; who stops waits for no rest. Under the lock. */
-static int64_t history_rests_ns(struct vv_engine *engine)
+static int64_t history_rests_ns(const struct vv_engine *engine, int64_t now)
 {
-    int64_t now = engine->clock->monotonic_ns(engine->clock);
     return engine->stopping ? 0 : vv_history_rest_ns(&engine->history, VV_HISTORY_WRITES, now);
 }
 
@@ -62,7 +61,9 @@ static size_t history_bytes_max(struct vv_engine *engine)
 {
     int64_t now = engine->clock->monotonic_ns(engine->clock);
     bool is_live = vv_history_is_live(&engine->history, now);
-    return history_rests_ns(engine) > 0 ? 0 : is_live ? VV_ROUND_LARGE_BYTES : VV_ROUND_BYTES_MAX;
+    return history_rests_ns(engine, now) > 0 ? 0
+           : is_live                         ? VV_ROUND_LARGE_BYTES
+                                             : VV_ROUND_BYTES_MAX;
 }
 
 static void take_waiting(struct vv_engine *engine, struct round *round)
@@ -535,7 +536,8 @@ static void wait_for_work(struct vv_engine *engine, bool blocked)
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     pthread_mutex_lock(&engine->lock);
-    int64_t rest_ns = engine->queue.history.first ? history_rests_ns(engine) : 0;
+    int64_t now = engine->clock->monotonic_ns(engine->clock);
+    int64_t rest_ns = engine->queue.history.first ? history_rests_ns(engine, now) : 0;
     int64_t wait_ns = blocked ? VV_SECOND : vv_acks_patience(engine, VV_SECOND);
     bool is_idle = !engine->stopping && engine->flush_cut == engine->flush_requested && wait_ns > 0;
     wait_ns = rest_ns > 0 && rest_ns < wait_ns ? rest_ns : wait_ns;

@@ -43,7 +43,7 @@ struct vv_submission {
     struct vv_batch *batch;
     vv_write_done done;
     void *context;
-    int64_t queued_ns; /* monotonic */
+    int64_t queued_ns; /* monotonic; once it waits for the store, when that began */
     bool to_store;     /* done when the store has confirmed it */
     bool is_history;   /* all its points are old (history.h) */
     vv_stamp stamp;

@@ -121,7 +121,7 @@ static void write_commits(struct vv_engine *engine, struct vv_buffer *buffer)
     histogram_head(buffer, "varve_commit_seconds", "The journal's write and sync of a round.");
     vv_histogram_write_durations(&counters->commit_duration, "varve_commit_seconds", "", buffer);
     histogram_head(buffer, "varve_ack_store_seconds",
-                   "From a batch's submission to its outcome, of those that wait for the store.");
+                   "From a batch's commit to its outcome, of those that wait for the store.");
     vv_histogram_write_durations(&counters->ack_wait, "varve_ack_store_seconds", "", buffer);
     single(buffer, "varve_acks_waiting", "gauge", "Batches that wait for the store's confirmation.",
            (double)atomic_load(&counters->acks_waiting));

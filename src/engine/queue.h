@@ -3,8 +3,8 @@
  * What waits for the committer. A round journals with one sync all that it takes, so what is in it
  * is answered when the largest of it is written; and what comes meanwhile waits for its end.
  *
- * So large submissions (history that is loaded) do not hold up small ones (devices that report
- * now): a round takes all small ones, and large ones in every second round at least, but few of
+ * So large submissions (of who gathers for many devices) do not hold up small ones (of a device
+ * itself): a round takes all small ones, and large ones in every second round at least, but few of
  * them while small ones come. Neither kind can keep the other from its turn. History, small or
  * large, is a kind of its own: it has its turn as large ones have, but only when it need not rest
  * (history.h). Within a kind the order is that of coming; who sent one of them has had its answer
