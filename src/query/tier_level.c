@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define REACH_NS_MAX (4 * 366 * VV_DAY) /* of a window; beyond the last times it fits an int64 */
+
 void vv_tier_level_clear(struct vv_tier_level *level)
 {
     level->left = level->demand = level->window = (struct vv_window){0, 0};
@@ -33,6 +35,7 @@ struct taking {
     struct vv_result_facts *facts;
     uint32_t last;      /* the record that was taken last … */
     bool last_left_out; /* … or one was left out since, with all its parts */
+    uint64_t buckets;   /* bits: those of the window that have something */
     uint32_t first;     /* part of the record that has steps: behind that of its members */
     struct vv_error *error;
 };
@@ -160,6 +163,15 @@ static enum vv_status take_record(struct taking *taking, const struct vv_piece *
     return status == VV_OK && answers ? add_record(taking, given, follows) : status;
 }
 
+static void note_bucket(struct taking *taking, const struct vv_piece *piece)
+{
+    int64_t bucket_ns = vv_tier_plan(taking->level->route.tier).bucket_ns;
+    int64_t first = vv_time_floor(taking->level->window.from, bucket_ns);
+    uint64_t bit = UINT64_C(1) << ((piece->key.partition.bucket_start - first) / bucket_ns % 64u);
+    taking->facts->partitions_read += !(taking->buckets & bit);
+    taking->buckets |= bit;
+}
+
 static enum vv_status take_piece(void *context, const struct vv_piece *piece)
 {
     struct taking *taking = context;
@@ -174,7 +186,7 @@ static enum vv_status take_piece(void *context, const struct vv_piece *piece)
     if (!is_placed(taking, piece, &given.unit)) {
         return misplaced(taking);
     }
-    taking->facts->partitions_read += !level->found;
+    note_bucket(taking, piece);
     level->found = true;
     if (piece->kind == VV_PIECE_BLOCK) {
         return take_record(taking, piece, &given);
@@ -217,16 +229,31 @@ static enum vv_status add_doubts(struct vv_tier_level *level,
 
 /* ---- windows ---- */
 
-/* What is wanted of the bucket that holds `near`, in whole units, as far as it may fit. */
-static struct vv_window choose_window(const struct vv_tier_level *level, int64_t near,
-                                      bool descending)
+/* So many buckets are read at once. */
+static uint32_t buckets_max(const struct vv_tier_level *level,
+                            const struct vv_query_context *context,
+                            const struct vv_tier_series *series)
+{
+    int64_t reach = REACH_NS_MAX / vv_tier_plan(level->route.tier).bucket_ns;
+    int64_t max = context->store->ops->buckets_max;
+    max = max < reach ? max : reach;
+    return series->few || max < 1 ? 1 : (uint32_t)max;
+}
+
+/* What is wanted of the bucket that holds `near` and those behind it, in whole units, as far as it
+ * may fit. */
+static struct vv_window choose_window(const struct vv_tier_level *level, uint32_t n_buckets,
+                                      int64_t near, bool descending)
 {
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
     int64_t unit_ns = vv_tier_unit_ns_max(level->route.tier);
     int64_t start = vv_time_floor(near, bucket_ns);
+    int64_t more = (n_buckets - 1) * bucket_ns;
     struct vv_window wanted = {vv_time_floor(level->demand.from, unit_ns),
                                vv_time_ceil(level->demand.to, unit_ns)};
-    wanted = vv_window_intersect(wanted, (struct vv_window){start, start + bucket_ns});
+    struct vv_window buckets = {descending ? start - more : start,
+                                descending ? start + bucket_ns : start + bucket_ns + more};
+    wanted = vv_window_intersect(wanted, buckets);
     if (level->units_max > 0) {
         int64_t unit = vv_time_floor(near, unit_ns);
         int64_t length = level->units_max * unit_ns;
@@ -254,7 +281,7 @@ static void widen(struct vv_tier_level *level, const struct vv_query_context *co
                   uint32_t source, bool forward)
 {
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
-    int64_t start = vv_time_floor(level->window.from, bucket_ns);
+    int64_t start = vv_time_floor(forward ? level->window.to - 1 : level->window.from, bucket_ns);
     int64_t nearest;
     if (level->units_max > 0) {
         return;
@@ -326,6 +353,13 @@ static void keep_last_words(const struct vv_tier_level *level, struct vv_cover *
     cover->n_stale = n;
 }
 
+static uint32_t buckets_of(const struct vv_tier_level *level)
+{
+    int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
+    int64_t first = vv_time_floor(level->window.from, bucket_ns);
+    return (uint32_t)((level->window.to - 1 - first) / bucket_ns) + 1;
+}
+
 static enum vv_status read_window(struct vv_tier_level *level,
                                   const struct vv_query_context *context,
                                   const struct vv_tier_series *series, bool descending,
@@ -342,6 +376,7 @@ static enum vv_status read_window(struct vv_tier_level *level,
         .span_from = level->window.from,
         .span_to = level->window.to,
         .heads_only = !series->sketches,
+        .n_buckets = buckets_of(level),
     };
     struct taking taking = {.level = level,
                             .series = series,
@@ -417,7 +452,7 @@ enum vv_status vv_tier_level_load(struct vv_tier_level *level,
 {
     enum vv_status status = VV_OK;
     while (!vv_window_holds(level->window, near)) {
-        level->window = choose_window(level, near, descending);
+        level->window = choose_window(level, buckets_max(level, context, series), near, descending);
         status = read_window(level, context, series, descending, facts, error);
         if (status == VV_OVERLOAD && context->partial) {
             leave_out(level, series, facts, error);

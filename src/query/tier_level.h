@@ -3,8 +3,8 @@
  * A level: what one tier has of a source and measurement, a window at a time. Private to
  * src/query. One thread at a time.
  *
- * A window is what of a bucket of the tier's space is wanted, less where that would take too much
- * memory. Its cover says which stretches its records answer: not those of which the head has
+ * A window is what is wanted of as many buckets of the tier's space as the store reads at once, less
+ * where that would take too much memory. Its cover says which stretches its records answer: not those of which the head has
  * something, nor those that are to be built again. What is to be built again of units for which
  * nothing finer is kept any more is taken as it is.
  */
@@ -36,6 +36,7 @@ struct vv_tier_series {
     const uint64_t *ids;
     uint32_t measurement;
     bool sketches;                    /* records without them answer nothing */
+    bool few;                         /* rows may be enough: a window is a bucket at most */
     size_t memory_max;                /* for the bytes of a window */
     const struct vv_unit *head_units; /* of which the head has something, ascending */
     size_t n_head_units;

@@ -118,6 +118,7 @@ enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan, const struct vv_quer
         .source = options->source,
         .measurement = options->metric->measurement,
         .sketches = options->sketches,
+        .few = options->few,
         .memory_max = options->memory_max / SHARE,
         .sources = options->n_members > 0 ? options->members : &scan->options.source,
         .n_sources = options->n_members > 0 ? options->n_members : 1,

@@ -31,6 +31,7 @@ struct vv_tier_scan_options {
     int64_t from;                        /* [from, to) */
     int64_t to;
     bool descending;
+    bool few;            /* the first rows may be enough */
     unsigned step_parts; /* of steps that are wanted, of enum vv_step_part */
     bool sketches;       /* are wanted */
     size_t memory_max;

@@ -40,6 +40,7 @@ static enum vv_status open_tiers(struct vv_walk *walk, const struct vv_walk_plan
         .from = walk->options.from,
         .to = walk->options.to,
         .descending = walk->options.descending,
+        .few = walk->options.few,
         .step_parts = plan->step_parts,
         .sketches = plan->sketches,
         .memory_max = walk->options.memory_max,

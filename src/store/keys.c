@@ -165,9 +165,11 @@ size_t vv_key_successor(uint8_t *bytes, size_t size)
     return size;
 }
 
-void vv_key_read_bounds(const struct vv_store_read *read, uint8_t *from_out, uint8_t *to_out)
+void vv_key_read_bounds(const struct vv_store_read *read, uint32_t bucket, uint8_t *from_out,
+                        uint8_t *to_out)
 {
     struct vv_span_key key = {read->partition, read->measurement, read->span_from};
+    key.partition.bucket_start += bucket * read->partition.bucket_ns;
     vv_key_from_span(&key, from_out);
     key.span_start = read->span_to;
     vv_key_from_span(&key, to_out);

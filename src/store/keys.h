@@ -51,8 +51,9 @@ VV_MUST_CHECK enum vv_status vv_key_check_blocks(const struct vv_piece *pieces, 
  * there are none (all were 0xff). */
 size_t vv_key_successor(uint8_t *bytes, size_t size);
 
-/* The range of spans [span_from, span_to) of a read, as keys of spans. */
-void vv_key_read_bounds(const struct vv_store_read *read, uint8_t *from_out, uint8_t *to_out);
+/* The range of spans [span_from, span_to) of a read, as keys of spans; of one of its buckets. */
+void vv_key_read_bounds(const struct vv_store_read *read, uint32_t bucket, uint8_t *from_out,
+                        uint8_t *to_out);
 
 static inline void vv_key_put_u16(uint8_t *out, uint16_t value)
 {

@@ -100,6 +100,9 @@ struct vv_store_read {
     /* Of a block that was put with a head nothing else is wanted. A store that keeps all in one
      * place gives all. */
     bool heads_only;
+    /* The partition's bucket and those that follow it, so many in all, of the same length: at most
+     * the store's buckets_max. 0: the one. */
+    uint32_t n_buckets;
 };
 
 /*
@@ -378,8 +381,8 @@ struct vv_store_ops {
 
     /* Reading. Sees all that was confirmed before the call, and what the calling thread wrote; runs
      * are visited before blocks, so that what is sealed meanwhile is seen at least once. Runs
-     * ascend by span, run, part; then blocks by span, part; then, where spans are being sealed,
-     * perhaps some of their runs (again). */
+     * ascend by bucket, span, run, part; then blocks by bucket, span, part; then, where spans are
+     * being sealed, perhaps some of their runs (again). */
     enum vv_status (*read)(struct vv_store *, const struct vv_store_read *, vv_piece_visit, void *,
                            struct vv_error *);
     /*
@@ -418,6 +421,8 @@ struct vv_store_ops {
     /* Whether there may be single values of the tenant, whoever wrote them and when. NULL: never.
      * Any thread. */
     bool (*has_values)(struct vv_store *, uint32_t tenant);
+    /* Of how many buckets a read may be, where that costs less than one read for each; 0: of one. */
+    uint32_t buckets_max;
     const struct vv_shared_ops *shared; /* NULL: the store is one node's */
 };
 

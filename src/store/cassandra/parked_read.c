@@ -82,7 +82,7 @@ enum vv_status vv_parked_collect(struct vv_cassandra *store, const struct vv_sto
     if (!is_wanted(store, read)) {
         return VV_OK;
     }
-    vv_key_read_bounds(read, from, to);
+    vv_key_read_bounds(read, 0, from, to);
     const struct vv_str prefix = {(char *)from, VV_KEY_PARTITION_SIZE + sizeof read->measurement};
     enum vv_status status =
         vv_parked_scan(store, VV_PARKED_RUN, prefix, collect_run, &collecting, error);

@@ -138,6 +138,7 @@ static const struct vv_store_ops memory_ops = {
     .get_meta = vv_memory_get_meta,
     .scan_meta = vv_memory_scan_meta,
     .read_figures = vv_memory_read_figures,
+    .buckets_max = 4,
 };
 
 enum vv_status vv_store_memory_open(const struct vv_store_options *options,

@@ -76,6 +76,30 @@ static enum vv_status visit_pieces(const struct findings *findings, enum vv_piec
     return status;
 }
 
+static enum vv_status read_kind(struct vv_memory_store *memory, const struct vv_store_read *read,
+                                enum vv_piece_kind kind, vv_piece_visit visit, void *context,
+                                struct vv_error *error)
+{
+    bool is_run = kind == VV_PIECE_RUN;
+    uint32_t n_buckets = read->n_buckets > 0 ? read->n_buckets : 1;
+    enum vv_status status = VV_OK;
+    for (uint32_t i = 0; i < n_buckets && status == VV_OK; i++) {
+        uint8_t from_bytes[VV_KEY_SPAN_SIZE];
+        uint8_t to_bytes[VV_KEY_SPAN_SIZE];
+        vv_key_read_bounds(read, i, from_bytes, to_bytes);
+        struct vv_str from = {(char *)from_bytes, sizeof from_bytes};
+        struct vv_str to = {(char *)to_bytes, sizeof to_bytes};
+        struct findings findings;
+        status = find(memory, is_run ? &memory->runs : &memory->blocks, from, to,
+                      !is_run && read->heads_only, &findings, error);
+        if (status == VV_OK) {
+            status = visit_pieces(&findings, kind, visit, context);
+            vv_arena_deinit(&findings.arena);
+        }
+    }
+    return status;
+}
+
 enum vv_status vv_memory_read(struct vv_store *store, const struct vv_store_read *read,
                               vv_piece_visit visit, void *context, struct vv_error *error)
 {
@@ -83,23 +107,9 @@ enum vv_status vv_memory_read(struct vv_store *store, const struct vv_store_read
     if (read->partition.region != 0) {
         return VV_OK;
     }
-    uint8_t from_bytes[VV_KEY_SPAN_SIZE];
-    uint8_t to_bytes[VV_KEY_SPAN_SIZE];
-    vv_key_read_bounds(read, from_bytes, to_bytes);
-    struct vv_str from = {(char *)from_bytes, sizeof from_bytes};
-    struct vv_str to = {(char *)to_bytes, sizeof to_bytes};
-    struct findings findings;
-    enum vv_status status = find(memory, &memory->runs, from, to, false, &findings, error);
+    enum vv_status status = read_kind(memory, read, VV_PIECE_RUN, visit, context, error);
     if (status == VV_OK) {
-        status = visit_pieces(&findings, VV_PIECE_RUN, visit, context);
-        vv_arena_deinit(&findings.arena);
-    }
-    if (status == VV_OK) {
-        status = find(memory, &memory->blocks, from, to, read->heads_only, &findings, error);
-        if (status == VV_OK) {
-            status = visit_pieces(&findings, VV_PIECE_BLOCK, visit, context);
-            vv_arena_deinit(&findings.arena);
-        }
+        status = read_kind(memory, read, VV_PIECE_BLOCK, visit, context, error);
     }
     return status == VV_DONE ? VV_OK : status;
 }

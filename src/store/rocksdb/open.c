@@ -359,6 +359,7 @@ static const struct vv_store_ops rocksdb_ops = {
     .get_meta = vv_rocksdb_get_meta,
     .scan_meta = vv_rocksdb_scan_meta,
     .read_figures = vv_rocksdb_read_figures,
+    .buckets_max = VV_ROCKSDB_BUCKETS_MAX,
 };
 
 /* A path in the store's folder, with room for names in it. */

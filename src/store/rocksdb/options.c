@@ -8,8 +8,11 @@
 #define WRITE_BUFFER_BYTES_DEFAULT (UINT64_C(32) << 20)
 #define WRITE_BUFFER_BYTES_MIN     (UINT64_C(1) << 20)
 #define WRITE_BUFFERS              3
-#define TABLE_BLOCK_BYTES          8192
-#define TABLE_FORMAT               5
+#define TABLE_BLOCK_BYTES          16384
+/* Per cent: what does not fit begins a new one, however little is in the last. Else heads of tiers
+ * would be read with the tail that follows them, which may be large. */
+#define TABLE_BLOCK_DEVIATION 99
+#define TABLE_FORMAT          5
 
 /* Closing does not flush: what was not confirmed is the caller's to write again, and a full disk
  * must not keep the store from closing. */
@@ -61,6 +64,7 @@ static void table_init(struct vv_rocksdb_options *options, uint64_t cache_bytes)
     options->table = rocksdb_block_based_options_create();
     rocksdb_block_based_options_set_block_cache(options->table, options->cache);
     rocksdb_block_based_options_set_block_size(options->table, TABLE_BLOCK_BYTES);
+    rocksdb_block_based_options_set_block_size_deviation(options->table, TABLE_BLOCK_DEVIATION);
     rocksdb_block_based_options_set_format_version(options->table, TABLE_FORMAT);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(options->table, 1);
     /* Merged files are large: an index in one piece would be read anew whenever it left the cache.

@@ -8,31 +8,67 @@ enum vv_status vv_rocksdb_damaged_key(size_t size, struct vv_error *error)
                         "a key of the store has %zu bytes: restore the store from a backup", size);
 }
 
-static enum vv_status read_runs(struct vv_rocksdb *rocksdb, const uint8_t *from, const uint8_t *to,
-                                vv_piece_visit visit, void *context, struct vv_error *error)
+#define BOUND_SIZE (1 + VV_KEY_SPAN_SIZE)
+
+/* The runs of one bucket of the read. */
+static void bounds_of(const struct vv_store_read *read, uint32_t bucket, uint8_t *lower,
+                      uint8_t *upper)
 {
-    uint8_t lower[1 + VV_KEY_SPAN_SIZE] = {VV_AREA_RUN};
-    uint8_t upper[1 + VV_KEY_SPAN_SIZE] = {VV_AREA_RUN};
-    memcpy(lower + 1, from, VV_KEY_SPAN_SIZE);
-    memcpy(upper + 1, to, VV_KEY_SPAN_SIZE);
+    lower[0] = upper[0] = VV_AREA_RUN;
+    vv_key_read_bounds(read, bucket, lower + 1, upper + 1);
+}
+
+/* Nothing lies between where the cursor stands and where it stood. */
+static void go_to(struct vv_rocksdb_cursor *cursor, const uint8_t *lower)
+{
+    if (memcmp(vv_rocksdb_cursor_key(cursor).data, lower, BOUND_SIZE) < 0) {
+        rocksdb_iter_seek(cursor->iterator, (char *)lower, BOUND_SIZE);
+    }
+}
+
+static enum vv_status visit_runs(struct vv_rocksdb_cursor *cursor, const uint8_t *upper,
+                                 vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    while (status == VV_OK && vv_rocksdb_cursor_valid(cursor)) {
+        struct vv_str key = vv_rocksdb_cursor_key(cursor);
+        struct vv_piece piece = {.bytes = vv_rocksdb_cursor_value(cursor)};
+        if (key.size != 1 + VV_KEY_RUN_SIZE) {
+            return vv_rocksdb_damaged_key(key.size, error);
+        }
+        if (memcmp(key.data, upper, BOUND_SIZE) >= 0) {
+            break;
+        }
+        vv_key_to_run((const uint8_t *)key.data + 1, &piece);
+        status = visit(context, &piece);
+        rocksdb_iter_next(cursor->iterator);
+    }
+    return status;
+}
+
+static enum vv_status read_runs(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
+                                uint32_t n_buckets, vv_piece_visit visit, void *context,
+                                struct vv_error *error)
+{
+    uint8_t first[BOUND_SIZE];
+    uint8_t last[BOUND_SIZE];
+    uint8_t lower[BOUND_SIZE];
+    uint8_t upper[BOUND_SIZE];
+    bounds_of(read, n_buckets - 1, lower, last);
+    bounds_of(read, 0, first, upper);
     struct vv_rocksdb_cursor cursor;
     enum vv_status status = vv_rocksdb_cursor_open(
-        rocksdb, rocksdb->base, NULL, (struct vv_str){(char *)lower, sizeof lower},
-        (struct vv_str){(char *)upper, sizeof upper}, &cursor, error);
+        rocksdb, rocksdb->base, NULL, (struct vv_str){(char *)first, sizeof first},
+        (struct vv_str){(char *)last, sizeof last}, &cursor, error);
     if (status != VV_OK) {
         return status;
     }
-    rocksdb_iter_seek(cursor.iterator, (char *)lower, sizeof lower);
-    while (status == VV_OK && vv_rocksdb_cursor_valid(&cursor)) {
-        struct vv_str key = vv_rocksdb_cursor_key(&cursor);
-        struct vv_piece piece = {.bytes = vv_rocksdb_cursor_value(&cursor)};
-        if (key.size != 1 + VV_KEY_RUN_SIZE) {
-            status = vv_rocksdb_damaged_key(key.size, error);
-        } else {
-            vv_key_to_run((const uint8_t *)key.data + 1, &piece);
-            status = visit(context, &piece);
-            rocksdb_iter_next(cursor.iterator);
-        }
+    rocksdb_iter_seek(cursor.iterator, (char *)first, sizeof first);
+    for (uint32_t i = 0; i < n_buckets && status == VV_OK && vv_rocksdb_cursor_valid(&cursor);
+         i++) {
+        bounds_of(read, i, lower, upper);
+        go_to(&cursor, lower);
+        status = visit_runs(&cursor, upper, visit, context, error);
     }
     if (status == VV_OK) {
         status = vv_rocksdb_cursor_status(&cursor, error);
@@ -45,19 +81,18 @@ enum vv_status vv_rocksdb_read(struct vv_store *store, const struct vv_store_rea
                                vv_piece_visit visit, void *context, struct vv_error *error)
 {
     struct vv_rocksdb *rocksdb = vv_rocksdb_of(store);
-    uint8_t from[VV_KEY_SPAN_SIZE];
-    uint8_t to[VV_KEY_SPAN_SIZE];
-    vv_key_read_bounds(read, from, to);
-    if (read->partition.region != 0 || memcmp(from, to, sizeof from) >= 0) {
+    uint32_t n_buckets = read->n_buckets > 0 ? read->n_buckets : 1;
+    vv_invariant(n_buckets <= VV_ROCKSDB_BUCKETS_MAX);
+    if (read->partition.region != 0 || read->span_from >= read->span_to) {
         return VV_OK;
     }
     enum vv_status status = vv_rocksdb_enter(rocksdb, error);
     if (status != VV_OK) {
         return status;
     }
-    status = read_runs(rocksdb, from, to, visit, context, error);
+    status = read_runs(rocksdb, read, n_buckets, visit, context, error);
     if (status == VV_OK) {
-        status = vv_rocksdb_read_blocks(rocksdb, read, visit, context, error);
+        status = vv_rocksdb_read_blocks(rocksdb, read, n_buckets, visit, context, error);
     }
     vv_rocksdb_leave(rocksdb);
     return status == VV_DONE ? VV_OK : status;

@@ -6,7 +6,7 @@
  */
 #include "store/rocksdb/rocksdb.h"
 
-/* The blocks of one read in one class. */
+/* The blocks of one group of buckets in one class. */
 struct source {
     struct vv_rocksdb_era *era; /* NULL: the class has no such one */
     struct vv_rocksdb_cursor cursor;
@@ -20,8 +20,10 @@ struct source {
 struct reading {
     struct vv_rocksdb *rocksdb;
     const struct vv_store_read *read;
-    uint8_t from[VV_KEY_SPAN_SIZE]; /* what lies before was visited */
-    uint8_t to[VV_KEY_SPAN_SIZE];
+    uint32_t n_buckets;             /* of the read */
+    uint32_t bucket;                /* the next one … */
+    uint8_t from[VV_KEY_SPAN_SIZE]; /* … of which what lies before was visited */
+    uint32_t group; /* so many from it on are read at once: their blocks are in one era */
     vv_piece_visit visit;
     void *context;
     struct vv_rocksdb_tenant where;
@@ -33,6 +35,58 @@ struct reading {
     struct vv_error *error;
 };
 
+/* ---- groups ---- */
+
+static struct vv_partition partition_of(const struct reading *reading, uint32_t bucket)
+{
+    struct vv_partition partition = reading->read->partition;
+    partition.bucket_start += bucket * partition.bucket_ns;
+    return partition;
+}
+
+static struct vv_era era_of(const struct reading *reading, const struct vv_rocksdb_class *class,
+                            uint32_t bucket)
+{
+    const struct vv_partition partition = partition_of(reading, bucket);
+    return vv_era_of(class->retention_s, reading->rocksdb->era_count, &partition);
+}
+
+/* While blocks move, which is rare, each bucket is read by itself. */
+static uint32_t group_of(const struct reading *reading)
+{
+    const struct vv_rocksdb_class *class = &reading->where.classes[0];
+    uint32_t end = reading->bucket + 1;
+    if (reading->where.n != 1 || end == reading->n_buckets) {
+        return 1;
+    }
+    int64_t start_s = era_of(reading, class, reading->bucket).start_s;
+    while (end < reading->n_buckets && era_of(reading, class, end).start_s == start_s) {
+        end++;
+    }
+    return end - reading->bucket;
+}
+
+/* Where a bucket of the read begins, or what was not visited of it, and where it ends. */
+static void bounds_of(const struct reading *reading, const struct vv_rocksdb_class *class,
+                      uint32_t bucket, uint8_t *lower, uint8_t *upper)
+{
+    uint8_t from[VV_KEY_SPAN_SIZE];
+    uint8_t to[VV_KEY_SPAN_SIZE];
+    vv_key_read_bounds(reading->read, bucket, from, to);
+    vv_rocksdb_key_store(bucket == reading->bucket ? reading->from : from, VV_KEY_SPAN_SIZE,
+                         class->generation, lower);
+    vv_rocksdb_key_store(to, VV_KEY_SPAN_SIZE, class->generation, upper);
+}
+
+static void begin_bucket(struct reading *reading, uint32_t bucket)
+{
+    uint8_t to[VV_KEY_SPAN_SIZE];
+    reading->bucket = bucket;
+    if (bucket < reading->n_buckets) {
+        vv_key_read_bounds(reading->read, bucket, reading->from, to);
+    }
+}
+
 /* ---- sources ---- */
 
 /* Leaves a source without an iterator when the class has no such era. */
@@ -40,14 +94,14 @@ static enum vv_status source_open(struct reading *reading, const struct vv_rocks
                                   struct source *source)
 {
     struct vv_rocksdb *rocksdb = reading->rocksdb;
-    struct vv_era era =
-        vv_era_of(class->retention_s, rocksdb->era_count, &reading->read->partition);
+    struct vv_era era = era_of(reading, class, reading->bucket);
+    uint8_t lower[VV_STORED_SPAN_SIZE];
     source->era = vv_rocksdb_eras_use(rocksdb, &era);
     if (!source->era) {
         return VV_OK;
     }
-    vv_rocksdb_key_store(reading->from, VV_KEY_SPAN_SIZE, class->generation, source->lower);
-    vv_rocksdb_key_store(reading->to, VV_KEY_SPAN_SIZE, class->generation, source->upper);
+    bounds_of(reading, class, reading->bucket + reading->group - 1, lower, source->upper);
+    bounds_of(reading, class, reading->bucket, source->lower, lower);
     enum vv_status status =
         vv_rocksdb_cursor_open(rocksdb, source->era->family, reading->snapshot,
                                (struct vv_str){(char *)source->lower, sizeof source->lower},
@@ -81,6 +135,7 @@ static enum vv_status sources_open(struct reading *reading)
     struct vv_rocksdb *rocksdb = reading->rocksdb;
     enum vv_status status = VV_OK;
     vv_rocksdb_tenants_get(rocksdb, reading->read->partition.tenant, &reading->where);
+    reading->group = group_of(reading);
     /* While blocks move from class to class, all classes must be seen as of one moment. */
     bool needs_snapshot = reading->where.n > 1 || reading->with_tails;
     reading->snapshot = needs_snapshot ? rocksdb_create_snapshot(rocksdb->database) : NULL;
@@ -196,6 +251,9 @@ static enum vv_status visit_block(struct reading *reading, struct source *source
     if (is_cut && !reading->read->heads_only) {
         if (!reading->with_tails) {
             reading->wants_tails = true;
+            reading->bucket = (uint32_t)((uint64_t)(piece->key.partition.bucket_start -
+                                                    reading->read->partition.bucket_start) /
+                                         (uint64_t)reading->read->partition.bucket_ns);
             vv_key_from_span(&piece->key, reading->from);
             return VV_DONE;
         }
@@ -225,15 +283,31 @@ static enum vv_status visit_span(struct reading *reading, int64_t span_start, bo
     return status;
 }
 
-/* Visits all of a source that is alone: while nothing moves there is one. */
+static int compare_key(const struct source *source, const uint8_t *bound)
+{
+    return memcmp(vv_rocksdb_cursor_key(&source->cursor).data, bound, VV_STORED_SPAN_SIZE);
+}
+
+/* Of a source that is alone, as there is one while nothing moves: one bucket after the other. */
 static enum vv_status visit_alone(struct reading *reading, bool *damaged_out)
 {
     struct source *source = &reading->sources[0];
     enum vv_status status = VV_OK;
     struct vv_piece piece;
-    while (status == VV_OK && source_span(source, &piece, damaged_out)) {
-        status = visit_block(reading, source, &piece);
-        rocksdb_iter_next(source->cursor.iterator);
+    uint32_t end = reading->bucket + reading->group;
+    for (uint32_t i = reading->bucket;
+         i < end && status == VV_OK && source_span(source, &piece, damaged_out); i++) {
+        uint8_t lower[VV_STORED_SPAN_SIZE];
+        uint8_t upper[VV_STORED_SPAN_SIZE];
+        bounds_of(reading, &reading->where.classes[0], i, lower, upper);
+        if (compare_key(source, lower) < 0) {
+            rocksdb_iter_seek(source->cursor.iterator, (char *)lower, sizeof lower);
+        }
+        while (status == VV_OK && source_span(source, &piece, damaged_out) &&
+               compare_key(source, upper) < 0) {
+            status = visit_block(reading, source, &piece);
+            rocksdb_iter_next(source->cursor.iterator);
+        }
     }
     return status;
 }
@@ -272,17 +346,27 @@ static enum vv_status visit_sources(struct reading *reading)
 /* Most reads need no snapshot, so the first block whose tail is wanted makes it begin anew there.
  */
 enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
-                                      vv_piece_visit visit, void *context, struct vv_error *error)
+                                      uint32_t n_buckets, vv_piece_visit visit, void *context,
+                                      struct vv_error *error)
 {
-    struct reading reading = {
-        .rocksdb = rocksdb, .read = read, .visit = visit, .context = context, .error = error};
-    vv_key_read_bounds(read, reading.from, reading.to);
-    enum vv_status status = sources_open_all(&reading);
-    status = status == VV_OK ? visit_sources(&reading) : status;
-    if (reading.wants_tails) {
-        reading.with_tails = true;
+    struct reading reading = {.rocksdb = rocksdb,
+                              .read = read,
+                              .n_buckets = n_buckets,
+                              .visit = visit,
+                              .context = context,
+                              .error = error};
+    enum vv_status status = VV_OK;
+    begin_bucket(&reading, 0);
+    while (status == VV_OK && reading.bucket < n_buckets) {
         status = sources_open_all(&reading);
         status = status == VV_OK ? visit_sources(&reading) : status;
+        if (reading.wants_tails) {
+            reading.wants_tails = false;
+            reading.with_tails = true;
+            status = VV_OK;
+        } else {
+            begin_bucket(&reading, reading.bucket + reading.group);
+        }
     }
     sources_close(&reading);
     vv_buffer_deinit(&reading.whole);

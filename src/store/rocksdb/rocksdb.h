@@ -265,11 +265,13 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_remove_range(struct vv_rocksdb *rocksdb,
 
 /* ---- read.c, read_blocks.c */
 enum vv_status vv_rocksdb_damaged_key(size_t size, struct vv_error *error);
-/* The blocks of a read; the caller has entered. What the visitor returns is returned. */
+#define VV_ROCKSDB_BUCKETS_MAX 16u /* of a read */
+/* The blocks of a read of n_buckets ≥ 1; the caller has entered. What the visitor returns is
+ * returned. */
 VV_MUST_CHECK enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb,
                                                     const struct vv_store_read *read,
-                                                    vv_piece_visit visit, void *context,
-                                                    struct vv_error *error);
+                                                    uint32_t n_buckets, vv_piece_visit visit,
+                                                    void *context, struct vv_error *error);
 
 /* ---- blocks.c */
 enum vv_status vv_rocksdb_put_blocks(struct vv_store *, const struct vv_piece *, size_t n,
