@@ -304,7 +304,7 @@ static enum vv_status note_block(void *context, const struct vv_piece *piece)
 bool has_block(struct contract *contract, const struct vv_span_key *key)
 {
     const struct vv_store_read read = {
-        key->partition, key->measurement, key->span_start, key->span_start + 1, 0, false, false};
+        key->partition, key->measurement, key->span_start, key->span_start + 1, 0, false, false, 0};
     bool has = false;
     assert_ok(contract->store->ops->read(contract->store, &read, note_block, &has, NULL));
     return has;

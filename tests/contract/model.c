@@ -412,7 +412,7 @@ static void look(struct vv_store *store, struct holding *holding)
     for (uint32_t span = 0; span < MODEL_SPANS; span++) {
         struct vv_span_key key = span_key(span);
         const struct vv_store_read read = {
-            key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false, false};
+            key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false, false, 0};
         assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
         look_at_heads(store, holding, span);
     }

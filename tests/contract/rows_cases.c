@@ -225,7 +225,7 @@ static void rows_come_in_pages(void **state)
     values_free(&expected);
 
     const struct vv_store_read read = {
-        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false};
+        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false, 0};
     int count = 0;
     assert_ok(c->store->ops->read(c->store, &read, stop_at_second, &count, NULL));
     assert_int_equal(count, 2);
@@ -244,7 +244,7 @@ static void rows_can_be_visited_again(void **state)
 {
     struct contract *c = rows_store(state);
     const struct vv_store_read read = {
-        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false};
+        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false, 0};
     struct vv_store_answer *answer;
     struct values expected = {0};
     for (int i = 0; i < 5000; i++) {
@@ -570,7 +570,7 @@ static void rows_are_read_again_when_memory_was_out(void **state)
 {
     struct contract *c = rows_store(state);
     const struct vv_store_read read = {
-        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false};
+        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false, 0};
     size_t whole = 0;
     bool failed = true;
     for (uint64_t i = 0; i < 5; i++) {

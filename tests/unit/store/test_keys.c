@@ -141,23 +141,39 @@ static void a_successor_is_the_least_above_all_that_begin_so(void **state)
     assert_int_equal(vv_key_successor(none, 0), 0);
 }
 
+/* Times of which a few buckets fit an int64 behind each. */
+static int64_t random_bucket_start(struct vv_random *random)
+{
+    static const int64_t edges[] = {VV_TIME_MIN, -VV_HOUR, -1, 0, 1, 255, VV_HOUR, VV_TIME_MAX};
+    return edges[vv_random_below(random, 8)];
+}
+
 static void read_bounds_hold_exactly_the_range(void **state)
 {
     (void)state;
     struct vv_random random = {SEED + 2};
     for (int round = 0; round < 20000; round++) {
         struct vv_span_key key = random_key(&random);
-        struct vv_store_read read = {
-            key.partition, key.measurement, random_i64(&random), random_i64(&random), 0, false,
-            false};
+        uint32_t bucket = (uint32_t)vv_random_below(&random, 4);
+        uint32_t other = vv_random_below(&random, 2) ? bucket : 1;
+        struct vv_store_read read = {.partition = key.partition,
+                                     .measurement = key.measurement,
+                                     .span_from = random_i64(&random),
+                                     .span_to = random_i64(&random)};
+        read.partition.bucket_start = random_bucket_start(&random);
+        read.partition.bucket_ns =
+            VV_BUCKET_NS_MIN + (int64_t)vv_random_below(&random, VV_BUCKET_NS_MAX);
+        key.partition = read.partition;
+        key.partition.bucket_start += other * read.partition.bucket_ns;
         uint8_t from[VV_KEY_SPAN_SIZE];
         uint8_t to[VV_KEY_SPAN_SIZE];
         uint8_t run_key[VV_KEY_RUN_SIZE];
         const struct vv_piece run = {VV_PIECE_RUN, key, vv_random_next(&random), 0, {0}, 0, 0};
-        vv_key_read_bounds(&read, from, to);
+        vv_key_read_bounds(&read, bucket, from, to);
         vv_key_from_run(&run, run_key);
         bool in = memcmp(run_key, from, sizeof from) >= 0 && memcmp(run_key, to, sizeof to) < 0;
-        assert_int_equal(in, key.span_start >= read.span_from && key.span_start < read.span_to);
+        assert_int_equal(in, bucket == other && key.span_start >= read.span_from &&
+                                 key.span_start < read.span_to);
     }
 }
 
