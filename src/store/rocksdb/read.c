@@ -18,11 +18,12 @@ static void bounds_of(const struct vv_store_read *read, uint32_t bucket, uint8_t
     vv_key_read_bounds(read, bucket, lower + 1, upper + 1);
 }
 
-/* Nothing lies between where the cursor stands and where it stood. */
+/* Stands there or behind it already where nothing of others lies between two buckets. */
 static void go_to(struct vv_rocksdb_cursor *cursor, const uint8_t *lower)
 {
-    if (memcmp(vv_rocksdb_cursor_key(cursor).data, lower, BOUND_SIZE) < 0) {
-        rocksdb_iter_seek(cursor->iterator, (char *)lower, BOUND_SIZE);
+    struct vv_str bound = {(const char *)lower, BOUND_SIZE};
+    if (vv_str_compare(vv_rocksdb_cursor_key(cursor), bound) < 0) {
+        rocksdb_iter_seek(cursor->iterator, bound.data, bound.size);
     }
 }
 
