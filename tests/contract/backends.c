@@ -23,7 +23,8 @@ static void memory_heal(struct contract *contract)
 
 static const struct backend memory = {
     .name = "memory",
-    .abilities = KEEPS_ORDER | EXPIRES_BY_CALL | FORGETS_BUCKETS | WRITES_AGAIN | READS_ON,
+    .abilities =
+        KEEPS_ORDER | EXPIRES_BY_CALL | FORGETS_BUCKETS | WRITES_AGAIN | READS_ON | READS_BUCKETS,
     .immediate = true,
     .open = vv_store_memory_open,
     .crash = memory_crash,
@@ -64,8 +65,8 @@ static void embedded_heal(struct contract *contract)
 
 static const struct backend embedded = {
     .name = "rocksdb",
-    .abilities =
-        IS_EMBEDDED | KEEPS_ORDER | EXPIRES_BY_CALL | FORGETS_BUCKETS | WRITES_AGAIN | READS_ON,
+    .abilities = IS_EMBEDDED | KEEPS_ORDER | EXPIRES_BY_CALL | FORGETS_BUCKETS | WRITES_AGAIN |
+                 READS_ON | READS_BUCKETS,
     .immediate = true,
     .open = vv_store_rocksdb_open,
     .crash = embedded_crash,

@@ -36,6 +36,7 @@ enum backend_ability {
     WRITES_AGAIN = 16,   /* a run that was removed can be put again under the same key */
     READS_ON = 32,       /* reads are answered while writes fail */
     KEEPS_ROWS = 64,     /* can keep a tenant's values as rows */
+    READS_BUCKETS = 128, /* a read may be of several */
 };
 
 struct backend {
@@ -148,6 +149,7 @@ struct contract_case {
 
 extern const struct contract_case write_cases[];
 extern const struct contract_case block_cases[];
+extern const struct contract_case bucket_cases[];
 extern const struct contract_case retention_cases[];
 extern const struct contract_case nearest_cases[];
 extern const struct contract_case durability_cases[];

@@ -9,9 +9,9 @@
 #define NAME_SIZE 96
 
 static const struct contract_case *const groups[] = {
-    write_cases,   block_cases,  retention_cases, nearest_cases,    durability_cases,
-    failure_cases, folder_cases, random_cases,    concurrent_cases, rows_cases,
-    refresh_cases, turn_cases,   metrics_cases,
+    write_cases,      block_cases,   bucket_cases, retention_cases, nearest_cases,
+    durability_cases, failure_cases, folder_cases, random_cases,    concurrent_cases,
+    rows_cases,       refresh_cases, turn_cases,   metrics_cases,
 };
 
 static char names[TESTS_MAX][NAME_SIZE];

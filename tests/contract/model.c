@@ -405,6 +405,72 @@ static void look_at_heads(struct vv_store *store, struct holding *holding, uint3
     (void)expect(holding, heads.n == holding->blocks[span].n_parts, "heads are not those of all");
 }
 
+/* ---- several buckets */
+
+struct again {
+    struct holding holding;
+    struct vv_piece last;
+    bool has_last;
+};
+
+static bool is_behind(const struct vv_piece *a, const struct vv_piece *b)
+{
+    int order = vv_span_key_compare(&a->key, &b->key);
+    if (a->kind != b->kind) {
+        return a->kind == VV_PIECE_BLOCK;
+    }
+    return order != 0 ? order > 0 : a->run != b->run ? a->run > b->run : a->part > b->part;
+}
+
+static enum vv_status hold_again(void *context, const struct vv_piece *piece)
+{
+    struct again *again = context;
+    (void)expect(&again->holding, !again->has_last || is_behind(piece, &again->last),
+                 "what several buckets have is out of order");
+    again->last = *piece;
+    again->has_last = true;
+    return hold_piece(&again->holding, piece);
+}
+
+static bool is_in(const struct vv_store_read *read, const struct vv_span_key *key)
+{
+    int64_t ahead = key->partition.bucket_start - read->partition.bucket_start;
+    struct vv_span_key moved = {read->partition, read->measurement, key->span_start};
+    moved.partition.bucket_start += ahead;
+    return vv_span_key_compare(&moved, key) == 0 && ahead >= 0 &&
+           ahead < read->n_buckets * read->partition.bucket_ns;
+}
+
+/* From the span's bucket on: what was found in one after the other. */
+static void look_again(struct vv_store *store, struct holding *holding, uint32_t from)
+{
+    static struct again again;
+    static const uint32_t no_runs[MODEL_RUNS][2];
+    static const struct model_block no_block;
+    struct vv_span_key key = span_key(from);
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = key.measurement,
+                                       .span_from = INT64_MIN,
+                                       .span_to = INT64_MAX,
+                                       .n_buckets = 2 + from % (store->ops->buckets_max - 1)};
+    again = (struct again){.has_last = false};
+    assert_ok(store->ops->read(store, &read, hold_again, &again, NULL));
+    for (uint32_t span = 0; span < MODEL_SPANS; span++) {
+        struct vv_span_key other = span_key(span);
+        bool in = is_in(&read, &other);
+        const struct model_block *block = in ? &holding->blocks[span] : &no_block;
+        const struct model_block *found = &again.holding.blocks[span];
+        (void)expect(&again.holding,
+                     memcmp(again.holding.state.runs[span],
+                            in ? holding->state.runs[span] : no_runs, sizeof no_runs) == 0,
+                     "runs of several buckets are not those of each");
+        (void)expect(&again.holding,
+                     found->value == block->value && found->n_parts == block->n_parts,
+                     "blocks of several buckets are not those of each");
+    }
+    holding->wrong = holding->wrong ? holding->wrong : again.holding.wrong;
+}
+
 static void look(struct vv_store *store, struct holding *holding)
 {
     memset(holding, 0, sizeof *holding);
@@ -415,6 +481,9 @@ static void look(struct vv_store *store, struct holding *holding)
             key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false, false, 0};
         assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
         look_at_heads(store, holding, span);
+    }
+    for (uint32_t span = 0; span < MODEL_SPANS && store->ops->buckets_max > 1; span++) {
+        look_again(store, holding, span);
     }
     assert_ok(store->ops->scan_marks(store, INT64_MAX, NULL, hold_mark, holding, NULL));
     for (uint32_t kind = 0; kind < MODEL_KINDS; kind++) {

@@ -28,6 +28,7 @@ static const struct vv_span_key span = {{1, 1, 100 * VV_DAY, VV_DAY, 0, 0}, 1, 1
 /* What is done before the n-th iterator from now on; 0: nothing any more. */
 static unsigned move_before;
 static int64_t new_retention;
+static bool only_begins;     /* the move: nothing is moved yet */
 static const char *new_text; /* it is replaced, and stays where it is */
 static struct vv_store *moved_store;
 
@@ -37,13 +38,20 @@ static void replace(void)
     assert_int_equal(moved_store->ops->put_blocks(moved_store, &block, 1, NULL), VV_OK);
 }
 
-static void move_all(void)
+static void move_on(void)
 {
     bool more = true;
-    assert_int_equal(moved_store->ops->set_retention(moved_store, 1, new_retention, NULL), VV_OK);
     while (more) {
         assert_int_equal(moved_store->ops->expire(moved_store, 101 * VV_DAY, 1u << 20, &more, NULL),
                          VV_OK);
+    }
+}
+
+static void move_all(void)
+{
+    assert_int_equal(moved_store->ops->set_retention(moved_store, 1, new_retention, NULL), VV_OK);
+    if (!only_begins) {
+        move_on();
     }
 }
 
@@ -99,16 +107,22 @@ static enum vv_status count_piece(void *context, const struct vv_piece *piece)
 }
 
 /* Moves all before each of the iterators that a call opens, one after the other. */
-static void try_all(struct fixture *f, void (*check)(struct fixture *f))
+static void try_all_between(struct fixture *f, int64_t one, int64_t other,
+                            void (*check)(struct fixture *f))
 {
     unsigned at = 0;
     do {
         move_before = ++at;
-        new_retention = at % 2 ? 40000 * VV_DAY : 30000 * VV_DAY;
+        new_retention = at % 2 ? one : other;
         check(f);
     } while (move_before == 0);
     move_before = 0;
     assert_true(at > 2); /* that of runs, and of blocks */
+}
+
+static void try_all(struct fixture *f, void (*check)(struct fixture *f))
+{
+    try_all_between(f, 40000 * VV_DAY, 30000 * VV_DAY, check);
 }
 
 static void check_read(struct fixture *f)
@@ -147,6 +161,56 @@ static void head_and_tail_are_of_one_block_when_it_is_replaced_meanwhile(void **
     new_text = NULL;
 }
 
+/* ---- several buckets ---- */
+
+#define BUCKETS 6
+
+struct buckets {
+    char days[256];
+    size_t size;
+};
+
+static enum vv_status take_day(void *context, const struct vv_piece *piece)
+{
+    struct buckets *found = context;
+    bool is_whole = vv_str_equal(piece->bytes, vv_str_of("head and tail"));
+    found->size +=
+        (size_t)snprintf(found->days + found->size, sizeof found->days - found->size, " %d%s",
+                         (int)(piece->key.span_start / VV_DAY), is_whole ? "" : "?");
+    return VV_OK;
+}
+
+static void check_buckets(struct fixture *f)
+{
+    struct buckets found = {{0}, 0};
+    const struct vv_store_read read = {
+        .partition = span.partition, .measurement = 1, .span_to = INT64_MAX, .n_buckets = BUCKETS};
+    assert_int_equal(f->store->ops->read(f->store, &read, take_day, &found, NULL), VV_OK);
+    assert_string_equal(found.days, " 100 101 103 104 105");
+    move_on();
+}
+
+/* Each once, whether they lie in one era or in several, and before or behind the first head. */
+static void each_of_several_buckets_is_read_once_when_all_moves_meanwhile(void **state)
+{
+    struct fixture *f = *state;
+    for (int day = 0; day < BUCKETS; day++) {
+        struct vv_piece block = {VV_PIECE_BLOCK, span, 0, 0, vv_str_of("head and tail"), 0, 0};
+        block.key.partition.bucket_start += day * VV_DAY;
+        block.key.span_start += day * VV_DAY;
+        block.bytes.size = day == 2 ? 0 : block.bytes.size;
+        block.head_size = day == 3 || day == 5 ? 4 : 0;
+        assert_int_equal(f->store->ops->put_blocks(f->store, &block, 1, NULL), VV_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        only_begins = i == 1;
+        try_all(f, check_buckets);
+        try_all_between(f, 16 * VV_DAY, 4 * VV_DAY, check_buckets);
+        try_all_between(f, 16 * VV_DAY, 17 * VV_DAY, check_buckets);
+    }
+    only_begins = false;
+}
+
 static void check_nearest(struct fixture *f)
 {
     int64_t start = 0;
@@ -166,6 +230,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             head_and_tail_are_of_one_block_when_it_is_replaced_meanwhile, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            each_of_several_buckets_is_read_once_when_all_moves_meanwhile, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bucket_is_found_when_all_moves_before_it_is_looked_for,
                                         set_up, tear_down),
     };
