@@ -293,11 +293,8 @@ static struct vv_stretch near_stretch(const struct vv_tier_scan *scan,
                                       const struct vv_tier_level *level, struct vv_window range)
 {
     int64_t step_ns = vv_tier_step_ns(level->route.tier);
-    struct vv_stretch stretch = vv_cover_next(&level->cover, step_ns, range.from, range.to);
-    while (scan->options.descending && stretch.to < range.to) {
-        stretch = vv_cover_next(&level->cover, step_ns, stretch.to, range.to);
-    }
-    return stretch;
+    return scan->options.descending ? vv_cover_last(&level->cover, step_ns, range.from, range.to)
+                                    : vv_cover_next(&level->cover, step_ns, range.from, range.to);
 }
 
 static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_level *level,

@@ -166,3 +166,24 @@ struct vv_stretch vv_cover_next(const struct vv_cover *cover, int64_t step_ns, i
     }
     return gap;
 }
+
+struct vv_stretch vv_cover_last(const struct vv_cover *cover, int64_t step_ns, int64_t from,
+                                int64_t to)
+{
+    struct vv_stretch gap = {.from = from, .to = to};
+    size_t end = first_after(cover, to);
+    end += end < cover->n_records && cover->records[end].unit.from < to;
+    for (size_t i = end; i > 0 && cover->records[i - 1].unit.to > from; i--) {
+        struct vv_unit unit = whole_steps(cover->records[i - 1].unit, step_ns, from, to);
+        if (unit.from >= unit.to) {
+            continue;
+        }
+        if (unit.to < to) {
+            gap.from = unit.to;
+            return gap;
+        }
+        return (struct vv_stretch){
+            .from = unit.from, .to = to, .is_covered = true, .tag = cover->records[i - 1].tag};
+    }
+    return gap;
+}

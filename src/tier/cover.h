@@ -49,5 +49,8 @@ struct vv_stretch {
  * range covers the whole steps of that part; 0: any part. from < to. */
 struct vv_stretch vv_cover_next(const struct vv_cover *cover, int64_t step_ns, int64_t from,
                                 int64_t to);
+/* The last of these stretches of [from, to). */
+struct vv_stretch vv_cover_last(const struct vv_cover *cover, int64_t step_ns, int64_t from,
+                                int64_t to);
 
 #endif

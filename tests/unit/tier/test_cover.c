@@ -2,6 +2,8 @@
 /* What records of a tier cover of a range. */
 #include "tier/cover.h"
 
+#include "base/random.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +11,8 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+
+#define SEED 8821
 
 static struct vv_unit unit(int64_t from, int64_t to)
 {
@@ -27,12 +31,34 @@ static void stale(struct vv_cover *cover, int64_t from, int64_t to)
     assert_int_equal(vv_cover_add_stale(cover, &added), VV_OK);
 }
 
+/* Backwards there are the same stretches as forwards. */
+static void assert_same_backwards(const struct vv_cover *cover, int64_t step, int64_t from,
+                                  int64_t to)
+{
+    struct vv_stretch stretches[64];
+    size_t n = 0;
+    for (int64_t at = from; at < to; at = stretches[n++].to) {
+        assert_true(n < 64);
+        stretches[n] = vv_cover_next(cover, step, at, to);
+    }
+    while (n > 0) {
+        const struct vv_stretch *next = &stretches[--n];
+        struct vv_stretch last = vv_cover_last(cover, step, from, to);
+        assert_true(last.from == next->from && last.to == next->to);
+        assert_int_equal(last.is_covered, next->is_covered);
+        assert_int_equal(last.tag, next->tag);
+        to = last.from;
+    }
+    assert_true(to == from);
+}
+
 /* The stretches of [from, to) as text: "10-20:7" a covered one, "20-30" another. */
 static void assert_stretches(const struct vv_cover *cover, int64_t step, int64_t from, int64_t to,
                              const char *wanted)
 {
     char text[512] = "";
     size_t n = 0;
+    assert_same_backwards(cover, step, from, to);
     while (from < to) {
         struct vv_stretch stretch = vv_cover_next(cover, step, from, to);
         assert_int_equal(stretch.from, from);
@@ -121,6 +147,27 @@ static void of_records_that_overlap_one_counts(void **state)
     vv_cover_deinit(&cover);
 }
 
+/* Of units that begin and end anywhere, with gaps or without. */
+static void stretches_are_the_same_from_either_end(void **state)
+{
+    (void)state;
+    struct vv_random random = {SEED};
+    for (int round = 0; round < 20000; round++) {
+        struct vv_cover cover = {0};
+        int64_t at = (int64_t)vv_random_below(&random, 30) - 30;
+        for (uint32_t i = 0; i < 8; i++) {
+            int64_t length = 1 + (int64_t)vv_random_below(&random, 40);
+            add(&cover, at, at + length, i);
+            at += length + (int64_t)(vv_random_below(&random, 3) * vv_random_below(&random, 15));
+        }
+        vv_cover_settle(&cover);
+        int64_t from = (int64_t)vv_random_below(&random, 200) - 50;
+        int64_t to = from + (int64_t)vv_random_below(&random, 250);
+        assert_same_backwards(&cover, vv_random_below(&random, 2) ? 10 : 0, from, to);
+        vv_cover_deinit(&cover);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +176,8 @@ int main(void)
         cmocka_unit_test(a_part_of_a_record_covers_whole_steps),
         cmocka_unit_test(a_unit_may_end_within_a_step),
         cmocka_unit_test(of_records_that_overlap_one_counts),
+        cmocka_unit_test(stretches_are_the_same_from_either_end),
     };
+    print_message("seed %d\n", SEED);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
