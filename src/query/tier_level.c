@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 #define REACH_NS_MAX (4 * 366 * VV_DAY) /* of a window; beyond the last times it fits an int64 */
+#define BUCKETS_MAX  64                 /* of a window */
 
 void vv_tier_level_clear(struct vv_tier_level *level)
 {
-    level->left = level->demand = level->window = (struct vv_window){0, 0};
+    level->left = level->demand = level->window = level->counted = (struct vv_window){0, 0};
     level->n_records = 0;
     vv_buffer_clear(&level->bytes);
     level->units_max = 0;
@@ -167,9 +168,25 @@ static void note_bucket(struct taking *taking, const struct vv_piece *piece)
 {
     int64_t bucket_ns = vv_tier_plan(taking->level->route.tier).bucket_ns;
     int64_t first = vv_time_floor(taking->level->window.from, bucket_ns);
-    uint64_t bit = UINT64_C(1) << ((piece->key.partition.bucket_start - first) / bucket_ns % 64u);
-    taking->facts->partitions_read += !(taking->buckets & bit);
-    taking->buckets |= bit;
+    taking->buckets |= UINT64_C(1)
+                       << ((piece->key.partition.bucket_start - first) / bucket_ns % BUCKETS_MAX);
+}
+
+/* Each once, also where windows that are less than it follow each other. */
+static void count_buckets(const struct taking *taking, bool descending)
+{
+    struct vv_tier_level *level = taking->level;
+    int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
+    int64_t first = vv_time_floor(level->window.from, bucket_ns);
+    for (uint32_t i = 0; i < BUCKETS_MAX; i++) {
+        uint32_t at = descending ? BUCKETS_MAX - 1 - i : i;
+        bool has_something = taking->buckets >> at & 1u;
+        if (has_something && !vv_window_holds(level->counted, first + at * bucket_ns)) {
+            level->counted.from = first + at * bucket_ns;
+            level->counted.to = level->counted.from + bucket_ns;
+            taking->facts->partitions_read++;
+        }
+    }
 }
 
 static enum vv_status take_piece(void *context, const struct vv_piece *piece)
@@ -237,6 +254,7 @@ static uint32_t buckets_max(const struct vv_tier_level *level,
     int64_t reach = REACH_NS_MAX / vv_tier_plan(level->route.tier).bucket_ns;
     int64_t max = context->store->ops->buckets_max;
     max = max < reach ? max : reach;
+    max = max < BUCKETS_MAX ? max : BUCKETS_MAX;
     return series->few || max < 1 ? 1 : (uint32_t)max;
 }
 
@@ -394,6 +412,7 @@ static enum vv_status read_window(struct vv_tier_level *level,
         status = add_doubts(level, context, &read, error);
     }
     if (status == VV_OK) {
+        count_buckets(&taking, descending);
         keep_last_words(level, &level->cover);
         vv_cover_settle(&level->cover);
     }

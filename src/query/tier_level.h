@@ -3,10 +3,10 @@
  * A level: what one tier has of a source and measurement, a window at a time. Private to
  * src/query. One thread at a time.
  *
- * A window is what is wanted of as many buckets of the tier's space as the store reads at once, less
- * where that would take too much memory. Its cover says which stretches its records answer: not those of which the head has
- * something, nor those that are to be built again. What is to be built again of units for which
- * nothing finer is kept any more is taken as it is.
+ * A window is what is wanted of as many buckets of the tier's space as the store reads at once,
+ * less where that would take too much memory. Its cover says which stretches its records answer:
+ * not those of which the head has something, nor those that are to be built again. What is to be
+ * built again of units for which nothing finer is kept any more is taken as it is.
  */
 #ifndef VV_QUERY_TIER_LEVEL_H
 #define VV_QUERY_TIER_LEVEL_H
@@ -45,16 +45,17 @@ struct vv_tier_series {
 /* Zero-initialised is empty. */
 struct vv_tier_level {
     struct vv_route_level route;
-    int64_t finer_oldest;    /* nothing finer is kept, or is whole, of what was before */
-    struct vv_window left;   /* to be given; one end moves */
-    struct vv_window demand; /* what `left` was at first */
-    struct vv_window window; /* that is loaded; empty: none */
-    struct vv_cover cover;   /* tags are indexes of records */
+    int64_t finer_oldest;     /* nothing finer is kept, or is whole, of what was before */
+    struct vv_window left;    /* to be given; one end moves */
+    struct vv_window demand;  /* what `left` was at first */
+    struct vv_window window;  /* that is loaded; empty: none */
+    struct vv_window counted; /* the bucket that was counted last; empty: none */
+    struct vv_cover cover;    /* tags are indexes of records */
     struct vv_tier_record *records;
     size_t n_records;
     size_t records_capacity;
     struct vv_buffer bytes;
-    int64_t units_max;    /* of a window; 0: a whole bucket */
+    int64_t units_max;    /* of a window; 0: whole buckets */
     bool found;           /* a window had something */
     bool is_sealed;       /* a record was found that is not to be built again, and … */
     int64_t sealed_until; /* … the last one ended here */

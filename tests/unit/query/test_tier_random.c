@@ -157,6 +157,9 @@ static void tiers_answer_as_raw_points_do(void **state)
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct tiers t;
         init_world(&m, &t, 7700 + seed);
+        struct vv_store_ops ops = *m.f.store->ops;
+        ops.buckets_max = (uint32_t)seed % 6; /* that are read at once */
+        m.f.store->ops = &ops;
         for (int i = 0; i < REQUESTS; i++) {
             struct model_query q;
             choose(&m, &q);
