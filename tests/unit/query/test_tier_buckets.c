@@ -190,6 +190,21 @@ static void days_of_many_buckets_are_read_together(void **state)
     place_deinit(&p);
 }
 
+/* More than are told apart in one window. */
+static void minutes_of_many_buckets_are_read_together(void **state)
+{
+    (void)state;
+    struct place p;
+    begin(&p);
+    fill(&p, VV_SPACE_MINUTE, 19800 * VV_DAY, 19960 * VV_DAY, 10 * VV_HOUR);
+    const char *const *words =
+        ASK("from=2024-01-01", "source=a", "metric=press.temp", "step=3m", ALL_AGG);
+    check(&p, VV_SPACE_MINUTE, words, 80);
+    json_decref(ask(&p, 16, VV_SPACE_MINUTE, words));
+    assert_int_equal(counted.reads, 5);
+    place_deinit(&p);
+}
+
 /* Buckets without anything, at the ends of what is read together as in its middle, and so many
  * that nothing is found in some. */
 static void buckets_without_anything_are_passed_over(void **state)
@@ -208,6 +223,30 @@ static void buckets_without_anything_are_passed_over(void **state)
     tiers_keep(&p.t, VV_SPACE_MINUTE, VV_DAY);
     check_order(&p, VV_SPACE_HOUR, ASK_HOURS("step=6h", ALL_AGG), 9);
     check_order(&p, VV_SPACE_HOUR, ASK_HOURS("step=6h", ALL_AGG, "order=desc"), 9);
+    place_deinit(&p);
+}
+
+/* What others of the source have among what was read is no reason to read on there. */
+static void the_store_is_asked_behind_what_was_read(void **state)
+{
+    (void)state;
+    struct place p;
+    begin(&p);
+    static const int filled[] = {0, 30};
+    static const int others[] = {5, 25};
+    for (int i = 0; i < 2; i++) {
+        int64_t from = bucket_of_hours(others[i]);
+        write_series(&p, 0, 2, from, from + VV_DAY, VV_HOUR);
+        fixture_flush(&p.f);
+        tiers_build(&p.t, p.sources[0], p.pump, VV_SPACE_HOUR, from, from + VV_DAY);
+        from = bucket_of_hours(filled[i]);
+        fill(&p, VV_SPACE_HOUR, from, from + VV_DAY, VV_HOUR);
+    }
+    check(&p, VV_SPACE_HOUR, ASK_HOURS("step=6h", ALL_AGG), 2);
+    json_decref(ask(&p, 4, VV_SPACE_HOUR, ASK_HOURS("step=6h", ALL_AGG)));
+    assert_int_equal(counted.reads, 4); /* 0 … 3, 4 … 7, 25 … 28, 29 … 30 */
+    json_decref(ask(&p, 4, VV_SPACE_HOUR, ASK_HOURS("step=6h", ALL_AGG, "order=desc")));
+    assert_int_equal(counted.reads, 4); /* 30 … 27, 26 … 23, 5 … 2, 1 … 0 */
     place_deinit(&p);
 }
 
@@ -269,8 +308,9 @@ static void windows_of_many_buckets_are_narrowed(void **state)
     (void)state;
     struct place p;
     begin(&p);
-    fill(&p, VV_SPACE_HOUR, bucket_of_hours(0), bucket_of_hours(6), 2 * VV_HOUR);
-    fill(&p, VV_SPACE_HOUR, bucket_of_hours(12), bucket_of_hours(20), 2 * VV_HOUR);
+    int64_t middle = bucket_of_hours(12); /* windows need not begin with a bucket */
+    fill(&p, VV_SPACE_HOUR, bucket_of_hours(0) + 5 * VV_DAY, bucket_of_hours(6), 20 * VV_MINUTE);
+    fill(&p, VV_SPACE_HOUR, middle, bucket_of_hours(19) + 17 * VV_DAY, 20 * VV_MINUTE);
     const char *const asked[2][11] = {
         {"tenant=t", "time_format=ns", "from=2022-02-01", "to=2024-10-01", "source=a",
          "metric=press.temp", "tier=hour", "step=6h", "agg=count,sum,p90"},
@@ -284,7 +324,7 @@ static void windows_of_many_buckets_are_narrowed(void **state)
         struct vv_result_facts facts = p.f.facts;
         json_decref(ask(&p, 16, VV_SPACE_HOUR, asked[i]));
         uint32_t reads = counted.reads;
-        for (size_t memory = 256 << 10; memory >= 40 << 10; memory -= memory / 4) {
+        for (size_t memory = 512 << 10; memory >= 40 << 10; memory -= memory / 4) {
             p.f.limits.memory_bytes_max = memory;
             json_t *json = ask(&p, 16, VV_SPACE_HOUR, asked[i]);
             assert_true(
@@ -305,7 +345,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hours_of_many_buckets_are_read_together),
         cmocka_unit_test(days_of_many_buckets_are_read_together),
+        cmocka_unit_test(minutes_of_many_buckets_are_read_together),
         cmocka_unit_test(buckets_without_anything_are_passed_over),
+        cmocka_unit_test(the_store_is_asked_behind_what_was_read),
         cmocka_unit_test(doubts_of_some_buckets_leave_the_others),
         cmocka_unit_test(where_few_rows_are_wanted_one_bucket_is_read),
         cmocka_unit_test(windows_of_many_buckets_are_narrowed),
