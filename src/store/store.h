@@ -421,7 +421,8 @@ struct vv_store_ops {
     /* Whether there may be single values of the tenant, whoever wrote them and when. NULL: never.
      * Any thread. */
     bool (*has_values)(struct vv_store *, uint32_t tenant);
-    /* Of how many buckets a read may be, where that costs less than one read for each; 0: of one. */
+    /* Of how many buckets a read may be, where that costs less than one read for each; 0: of one.
+     */
     uint32_t buckets_max;
     const struct vv_shared_ops *shared; /* NULL: the store is one node's */
 };
