@@ -240,6 +240,12 @@ static enum vv_status complete(struct reading *reading, struct source *source,
 
 /* ---- visiting ---- */
 
+static atomic_bool *are_cut(const struct reading *reading)
+{
+    uint32_t tenant = reading->read->partition.tenant;
+    return &reading->rocksdb->are_cut[tenant % VV_ROCKSDB_CUT_TENANTS];
+}
+
 /* What the source stands on; or notes that its tail is wanted first. */
 static enum vv_status visit_block(struct reading *reading, struct source *source,
                                   struct vv_piece *piece)
@@ -251,6 +257,7 @@ static enum vv_status visit_block(struct reading *reading, struct source *source
     if (is_cut && !reading->read->heads_only) {
         if (!reading->with_tails) {
             reading->wants_tails = true;
+            atomic_store_explicit(are_cut(reading), true, memory_order_relaxed);
             reading->bucket = (uint32_t)((uint64_t)(piece->key.partition.bucket_start -
                                                     reading->read->partition.bucket_start) /
                                          (uint64_t)reading->read->partition.bucket_ns);
@@ -343,8 +350,8 @@ static enum vv_status visit_sources(struct reading *reading)
     return status == VV_OK && damaged ? vv_rocksdb_damaged_key(0, reading->error) : status;
 }
 
-/* Most reads need no snapshot, so the first block whose tail is wanted makes it begin anew there.
- */
+/* Most reads need no snapshot, so a tenant's first block whose tail is wanted makes it begin anew
+ * there; after that its reads begin with one. */
 enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
                                       uint32_t n_buckets, vv_piece_visit visit, void *context,
                                       struct vv_error *error)
@@ -356,6 +363,8 @@ enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb, const struct v
                               .context = context,
                               .error = error};
     enum vv_status status = VV_OK;
+    reading.with_tails =
+        !read->heads_only && atomic_load_explicit(are_cut(&reading), memory_order_relaxed);
     begin_bucket(&reading, 0);
     while (status == VV_OK && reading.bucket < n_buckets) {
         status = sources_open_all(&reading);

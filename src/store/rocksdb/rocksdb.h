@@ -66,6 +66,8 @@ struct vv_rocksdb_options {
     rocksdb_ingestexternalfileoptions_t *ingest;
 };
 
+#define VV_ROCKSDB_CUT_TENANTS 4096u
+
 struct vv_rocksdb {
     struct vv_store store; /* first: a vv_store * of ours is a vv_rocksdb * */
     char *folder;
@@ -94,6 +96,8 @@ struct vv_rocksdb {
     uint64_t eras_expired;
     uint64_t recoveries;
     int64_t bucket_ns_max; /* of all blocks, at most */
+    /* By the number of a tenant, modulo: whole blocks of it that were read were cut. */
+    atomic_bool are_cut[VV_ROCKSDB_CUT_TENANTS];
 
     /* Of the storage thread alone. */
     bool broken; /* a call failed: nothing is written until recover() */
