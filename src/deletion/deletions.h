@@ -62,6 +62,10 @@ bool vv_deletions_has(struct vv_deletions *deletions, uint32_t source);
 bool vv_deletions_overlap(struct vv_deletions *deletions, uint32_t source, uint32_t measurement,
                           int64_t from, int64_t to);
 
+/* Changes when a marker may have become swept: what was read of the store before need not say what
+ * is to be made anew because of it, and vv_deletions_overlap does not any more. */
+uint64_t vv_deletions_sweeps(struct vv_deletions *deletions);
+
 /* ---- the metadata ---- */
 
 /* The source's record, documented in record.c; false, and nothing, when it has no markers. Check

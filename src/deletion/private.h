@@ -50,6 +50,7 @@ struct vv_deletions {
     size_t pending_capacity;
     _Atomic uint64_t n_markers;
     _Atomic uint64_t n_sources;
+    _Atomic uint64_t n_sweeps; /* changed under the lock */
     struct vv_newest hours;
     _Atomic vv_stamp newest; /* of all */
 };

@@ -74,11 +74,17 @@ static void note_done(struct vv_marker *marker, const struct vv_marker *read)
     }
 }
 
+uint64_t vv_deletions_sweeps(struct vv_deletions *deletions)
+{
+    return atomic_load(&deletions->n_sweeps);
+}
+
 void vv_deletions_note_done(struct vv_deletions *deletions, uint32_t source,
                             const struct vv_marker *markers, size_t n)
 {
     pthread_rwlock_wrlock(&deletions->lock);
     struct vv_marked_source *place = vv_marked_find(deletions, source);
+    deletions->n_sweeps++;
     for (size_t i = 0; place && i < place->now.n; i++) {
         for (size_t j = 0; j < n; j++) {
             note_done(&place->now.items[i], &markers[j]);
@@ -94,6 +100,7 @@ size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int6
     struct vv_marked_source *place = vv_marked_find(deletions, source);
     size_t n = place ? place->now.n : 0;
     size_t kept = 0;
+    deletions->n_sweeps++;
     for (size_t i = 0; i < n; i++) {
         const struct vv_marker *marker = &place->now.items[i];
         if (marker->to > before || marker->stamp >= until || lacks_any(marker, lacks)) {

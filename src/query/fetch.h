@@ -11,7 +11,8 @@
  * What makes it safe beside flushes: a scan reads the head first and the store afterwards. What was
  * asked for before may lack what was flushed in between, so an answer counts only if no generation
  * of the head was dropped since it was asked for, and no source's plans have moved. The same holds
- * for where the store has something.
+ * for where the store has something. Of tiers no deletion may have been swept since then, either:
+ * a level asks for those that are not before it reads.
  */
 #ifndef VV_QUERY_FETCH_H
 #define VV_QUERY_FETCH_H
@@ -30,10 +31,21 @@ void vv_fetch_destroy(struct vv_fetch *fetch); /* NULL is allowed */
 void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                      int64_t to, bool descending, bool few);
 
+/* The same of what tiers are read of: the coarsest one that a question takes. */
+void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
+                           int64_t to, bool descending, bool few);
+
 /* As the store's read(), through the context's fetch when it has one. */
 VV_MUST_CHECK enum vv_status vv_fetch_read(const struct vv_query_context *context,
                                            const struct vv_store_read *read, vv_piece_visit visit,
                                            void *visit_context, struct vv_error *error);
+
+/* The same of a window of the coarsest tier, whose units are so long at most. Of others, 0: as the
+ * store's read(). */
+VV_MUST_CHECK enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
+                                                const struct vv_store_read *read, int64_t unit_ns,
+                                                vv_piece_visit visit, void *visit_context,
+                                                struct vv_error *error);
 
 /* Changes when what was read of the store before may lack something by now: a generation of the
  * head was dropped, or plans have moved. (Both counts only grow, so their sum stays where both do.)

@@ -79,6 +79,9 @@ enum vv_status vv_result_select_to_read(struct vv_result *result, bool descendin
     if (status == VV_OK) {
         vv_fetch_expect(result->context.fetch, result->selection.sources,
                         result->selection.n_sources, result->from, result->to, descending, few);
+        vv_fetch_expect_tiers(result->context.fetch, result->selection.sources,
+                              result->selection.n_sources, result->from, result->to, descending,
+                              few);
     }
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/tier_level.h"
 
+#include "query/fetch.h"
 #include "tier/chunk.h"
 #include "tier/cohort.h"
 
@@ -406,7 +407,9 @@ static enum vv_status read_window(struct vv_tier_level *level,
     enum vv_status status = add_head(level, series);
     status = status == VV_OK ? add_all_deleted(level, context, series) : status;
     if (status == VV_OK) {
-        status = context->store->ops->read(context->store, &read, take_piece, &taking, error);
+        status = vv_fetch_read_tier(
+            context, &read, level->is_coarsest ? vv_tier_unit_ns_max(level->route.tier) : 0,
+            take_piece, &taking, error);
     }
     if (status == VV_OK && series->ids && level->found) {
         status = add_doubts(level, context, &read, error);

@@ -27,8 +27,12 @@ struct slow {
     struct vv_store_ops ops;
     struct fixture *f;
     struct vv_random random;
-    bool moves; /* flush and seal between asking and using */
+    bool may_read; /* without asking */
+    bool moves;    /* flush and seal between asking and using */
     unsigned flush_at;
+    unsigned act_at; /* that read: then this is done */
+    void (*act)(void *context);
+    void *act_context;
     bool fails_day; /* partitions of every third day */
     unsigned fail_every;
     unsigned begun;
@@ -72,6 +76,9 @@ static inline enum vv_status slow_begin_read(struct vv_store *store,
     if (slow->begun == slow->flush_at || (slow->moves && vv_random_below(&slow->random, 6) == 0)) {
         fixture_flush(slow->f);
     }
+    if (slow->begun == slow->act_at) {
+        slow->act(slow->act_context);
+    }
     if (slow->moves && vv_random_below(&slow->random, 12) == 0) {
         fixture_seal(slow->f);
     }
@@ -103,15 +110,13 @@ static inline void slow_end_read(struct vv_store_answer *answer)
     free(answer);
 }
 
-static inline enum vv_status slow_never_read(struct vv_store *store,
-                                             const struct vv_store_read *read, vv_piece_visit visit,
-                                             void *context, struct vv_error *error)
+static inline enum vv_status slow_read(struct vv_store *store, const struct vv_store_read *read,
+                                       vv_piece_visit visit, void *context, struct vv_error *error)
 {
-    (void)store;
-    (void)read;
-    (void)visit;
-    (void)context;
-    return vv_error_set(error, VV_INVALID, "read without having been asked for");
+    struct slow *slow = slow_of(store);
+    struct vv_store *inner = slow->f->store;
+    return slow->may_read ? inner->ops->read(inner, read, visit, context, error)
+                          : vv_error_set(error, VV_INVALID, "read without having been asked for");
 }
 
 static inline enum vv_status slow_nearest(struct vv_store *store, uint8_t region, uint32_t tenant,
@@ -126,7 +131,7 @@ static inline enum vv_status slow_nearest(struct vv_store *store, uint8_t region
 static inline void slow_init(struct slow *slow, struct fixture *f, uint64_t seed)
 {
     *slow = (struct slow){.f = f, .random = {seed}};
-    slow->ops.read = slow_never_read;
+    slow->ops.read = slow_read;
     slow->ops.begin_read = slow_begin_read;
     slow->ops.visit_read = slow_visit_read;
     slow->ops.end_read = slow_end_read;

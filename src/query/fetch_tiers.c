@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads of the coarsest tier: a window of a source is a bucket, and its windows are known from the
+ * range. Of finer tiers, which fill gaps, none are foreseen. */
+#include "query/fetch_private.h"
+
+#include "query/peers.h"
+
+void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
+                           int64_t to, bool descending, bool few)
+{
+    if (fetch) {
+        fetch->tiers = (struct vv_fetch_order){sources, n, from, to, descending};
+        fetch->tier_cursor = (struct vv_fetch_tier_cursor){.ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
+    }
+}
+
+/* What of the range is read of a source; false: nothing, or nobody knows. What others wrote may lie
+ * anywhere: of a long range it is not asked for ahead but where this node knows of something. */
+static bool range_of(const struct vv_fetch *fetch, const struct vv_fetch_tier_cursor *cursor,
+                     size_t index, int64_t *from_out, int64_t *to_out)
+{
+    const struct vv_fetch_order *order = &fetch->tiers;
+    int64_t first;
+    int64_t last;
+    *from_out = order->from;
+    *to_out = order->to;
+    if (vv_peers_may_write(fetch->context) &&
+        vv_fetch_is_short(order->from, order->to, cursor->read.partition.bucket_ns)) {
+        return order->from < order->to;
+    }
+    if (!vv_registry_source_times(fetch->context->registry, order->sources[index], &first, &last)) {
+        return false;
+    }
+    *from_out = first > order->from ? first : order->from;
+    *to_out = last < order->to ? last + (last < INT64_MAX) : order->to;
+    return *from_out < *to_out;
+}
+
+/* Makes the cursor's read that of a bucket, as the scan will want it at most. */
+static void set_bucket(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor,
+                       int64_t start)
+{
+    struct vv_store_read *read = &cursor->read;
+    int64_t from = vv_time_floor(fetch->tiers.from, cursor->unit_ns);
+    int64_t to = vv_time_ceil(fetch->tiers.to, cursor->unit_ns);
+    int64_t end = start + read->partition.bucket_ns;
+    read->partition.source = fetch->tiers.sources[cursor->source];
+    read->partition.bucket_start = start;
+    read->span_from = from > start ? from : start;
+    read->span_to = to < end ? to : end;
+}
+
+/* To the first bucket of the next source that can have something. */
+static bool next_source(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
+{
+    int64_t from;
+    int64_t to;
+    while (++cursor->source < fetch->tiers.n) {
+        if (range_of(fetch, cursor, cursor->source, &from, &to)) {
+            int64_t time = fetch->tiers.descending ? to - 1 : from;
+            set_bucket(fetch, cursor, vv_time_floor(time, cursor->read.partition.bucket_ns));
+            return true;
+        }
+    }
+    cursor->placed = false;
+    return false;
+}
+
+static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
+{
+    const struct vv_partition *partition = &cursor->read.partition;
+    int64_t from;
+    int64_t to;
+    if (!cursor->placed) {
+        return false;
+    }
+    int64_t length = fetch->tiers.descending ? -partition->bucket_ns : partition->bucket_ns;
+    int64_t start = partition->bucket_start + length;
+    bool is_inside = range_of(fetch, cursor, cursor->source, &from, &to) && start < to &&
+                     start + partition->bucket_ns > from;
+    if (is_inside) {
+        set_bucket(fetch, cursor, start);
+        return true;
+    }
+    return next_source(fetch, cursor);
+}
+
+/* Puts the cursor on a read that was not foreseen; where it isn't one of the expected, nothing more
+ * is. */
+static void place(struct vv_fetch *fetch, const struct vv_store_read *read, int64_t unit_ns)
+{
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursor;
+    const struct vv_fetch_order *order = &fetch->tiers;
+    size_t start = cursor->placed ? cursor->source : 0;
+    cursor->placed = false;
+    for (size_t i = 0; i < order->n && !cursor->placed; i++) {
+        size_t index = (start + i) % order->n;
+        if (order->sources[index] == read->partition.source) {
+            cursor->placed = true;
+            cursor->source = index;
+            cursor->read = *read;
+            cursor->unit_ns = unit_ns;
+        }
+    }
+}
+
+static void run_ahead(struct vv_fetch *fetch)
+{
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursor;
+    uint32_t waiting = vv_fetch_waiting(fetch);
+    uint32_t most = vv_fetch_fitting(fetch);
+    most = cursor->ahead < most ? cursor->ahead : most;
+    while (waiting < most && step(fetch, cursor)) {
+        struct vv_fetch_entry *entry;
+        if (vv_fetch_find(fetch, &cursor->read)) {
+            continue;
+        }
+        if (vv_fetch_begin(fetch, &cursor->read, true, &entry, NULL) != VV_OK) {
+            return;
+        }
+        waiting++;
+    }
+}
+
+static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store_read *read,
+                                   int64_t unit_ns, vv_piece_visit visit, void *visit_context,
+                                   struct vv_error *error)
+{
+    struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
+    bool foreseen = entry != NULL;
+    enum vv_status status = VV_OK;
+    if (!entry) {
+        status = vv_fetch_begin(fetch, read, true, &entry, error);
+        if (status != VV_OK) {
+            return status;
+        }
+        place(fetch, read, unit_ns);
+    }
+    vv_fetch_note_used(fetch, entry);
+    run_ahead(fetch);
+    const struct vv_fetch_visit how = {visit, visit_context, foreseen, &fetch->tier_cursor.ahead};
+    status = vv_fetch_use(fetch, entry, read, &how, error);
+    if (status == VV_OVERLOAD && foreseen) { /* it was asked for at a bad time: once more */
+        vv_fetch_forget(fetch, entry);
+        return read_fetched(fetch, read, unit_ns, visit, visit_context, error);
+    }
+    return status;
+}
+
+enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
+                                  const struct vv_store_read *read, int64_t unit_ns,
+                                  vv_piece_visit visit, void *visit_context, struct vv_error *error)
+{
+    if (context->fetch && context->fetch->tiers.n > 0 && unit_ns > 0) {
+        return read_fetched(context->fetch, read, unit_ns, visit, visit_context, error);
+    }
+    return context->store->ops->read(context->store, read, visit, visit_context, error);
+}
