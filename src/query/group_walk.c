@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "query/answer_rows.h"
+#include "query/fetch.h"
 
 #include <stdlib.h>
 
@@ -31,6 +32,7 @@ void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_o
     walk->source = 0;
     walk->end = 0;
     walk->alone = 0;
+    walk->expected = VV_GROUP_NOTHING;
     walk->route = cohort_route(options->result, options->metric);
 }
 
@@ -49,11 +51,22 @@ void vv_group_walk_close(struct vv_group_walk *walk)
     walk->source = walk->end = walk->alone = walk->options.n = 0;
 }
 
+/* What is expected borrows them. */
+static void drop_cohorts(struct vv_group_walk *walk)
+{
+    if (walk->cohorts) {
+        vv_fetch_expect_tiers(walk->options.result->context.fetch, NULL, 0, 0, 0, false, false);
+    }
+    free(walk->cohorts);
+    walk->cohorts = NULL;
+}
+
 void vv_group_walk_deinit(struct vv_group_walk *walk)
 {
     vv_group_walk_close(walk);
     vv_walk_deinit(&walk->walk);
     vv_tier_scan_deinit(&walk->cohort);
+    drop_cohorts(walk);
     free(walk->ids);
     walk->ids = NULL;
     walk->ids_capacity = 0;
@@ -133,8 +146,57 @@ static enum vv_status find_ids(struct vv_group_walk *walk)
     return status;
 }
 
+/* ---- what is asked for ahead ---- */
+
+static void expect_sources(struct vv_group_walk *walk, size_t end, struct vv_window range)
+{
+    vv_fetch_expect_tiers(walk->options.result->context.fetch, walk->options.sources + walk->source,
+                          end - walk->source, range.from, range.to, false, false);
+}
+
+/* Those of the sources from this one on. Without memory for their numbers nothing is expected. */
+static void expect_cohorts(struct vv_group_walk *walk)
+{
+    struct vv_result *result = walk->options.result;
+    size_t n = 0;
+    if (!result->context.fetch || walk->expected == VV_GROUP_COHORTS) {
+        return;
+    }
+    drop_cohorts(walk);
+    walk->cohorts = malloc((walk->options.n - walk->source) * sizeof *walk->cohorts);
+    for (size_t i = walk->source; walk->cohorts && i < walk->options.n; i++) {
+        uint32_t cohort = cohort_of(result, walk->options.sources[i]);
+        if (cohort != 0 && (n == 0 || walk->cohorts[n - 1] != cohort)) {
+            walk->cohorts[n++] = cohort;
+        }
+    }
+    vv_fetch_expect_tiers(result->context.fetch, walk->cohorts, n, result->from, result->to, false,
+                          false);
+    walk->expected = VV_GROUP_COHORTS;
+}
+
+/* What the cohort's records leave, of each of its sources. */
+static void expect_members(struct vv_group_walk *walk)
+{
+    expect_sources(walk, walk->end,
+                   (struct vv_window){walk->gaps[0].from, walk->gaps[walk->n_gaps - 1].to});
+    walk->expected = VV_GROUP_MEMBERS;
+}
+
+static void expect_all(struct vv_group_walk *walk)
+{
+    const struct vv_result *result = walk->options.result;
+    if (walk->expected != VV_GROUP_SOURCES) {
+        expect_sources(walk, walk->options.n, (struct vv_window){result->from, result->to});
+        walk->expected = VV_GROUP_SOURCES;
+    }
+}
+
+/* ---- a cohort's records ---- */
+
 static enum vv_status open_cohort(struct vv_group_walk *walk)
 {
+    expect_cohorts(walk);
     struct vv_result *result = walk->options.result;
     bool has_ids = result->context.members != NULL;
     enum vv_status status = has_ids ? find_ids(walk) : VV_OK;
@@ -188,6 +250,8 @@ static void end_cohort(struct vv_group_walk *walk)
     walk->is_open = false;
     if (walk->n_gaps == 0) {
         walk->source = walk->end;
+    } else {
+        expect_members(walk);
     }
 }
 
@@ -299,6 +363,9 @@ static enum vv_status open_next(struct vv_group_walk *walk)
         if (is_in_cohort(walk)) {
             return open_cohort(walk);
         }
+    }
+    if (!is_in_cohort(walk)) {
+        expect_all(walk);
     }
     return open_source(walk);
 }

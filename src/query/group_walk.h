@@ -43,6 +43,8 @@ struct vv_group_walk {
     size_t ids_capacity;
     struct vv_window gaps[VV_COHORT_GAPS_MAX]; /* that its records leave, ascending, apart */
     size_t n_gaps;
+    enum { VV_GROUP_NOTHING, VV_GROUP_COHORTS, VV_GROUP_MEMBERS, VV_GROUP_SOURCES } expected;
+    uint32_t *cohorts; /* whose records are expected to be read */
 };
 
 /* Whether the next event is made of what has been read. */

@@ -5,8 +5,6 @@
  */
 #include "tier_place.h"
 
-#include "slow_store.h"
-
 static json_t *ask_slowly(struct place *p, struct slow *slow, const char *const *words)
 {
     slow_init(slow, &p->f, 1);
