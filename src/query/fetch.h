@@ -31,7 +31,7 @@ void vv_fetch_destroy(struct vv_fetch *fetch); /* NULL is allowed */
 void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                      int64_t to, bool descending, bool few);
 
-/* The same of what tiers are read of: the coarsest one that a question takes. */
+/* The same of what tiers are read of: sources, or cohorts. */
 void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                            int64_t to, bool descending, bool few);
 
@@ -40,10 +40,19 @@ VV_MUST_CHECK enum vv_status vv_fetch_read(const struct vv_query_context *contex
                                            const struct vv_store_read *read, vv_piece_visit visit,
                                            void *visit_context, struct vv_error *error);
 
-/* The same of a window of the coarsest tier, whose units are so long at most. Of others, 0: as the
- * store's read(). */
+/* The same of a window of a tier. */
+struct vv_fetch_tier {
+    size_t level;    /* 0: the coarsest one that the scan goes through */
+    int64_t unit_ns; /* how long its units are at most */
+};
 VV_MUST_CHECK enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
-                                                const struct vv_store_read *read, int64_t unit_ns,
+                                                const struct vv_store_read *read,
+                                                const struct vv_fetch_tier *tier,
+                                                vv_piece_visit visit, void *visit_context,
+                                                struct vv_error *error);
+/* The same of what tiers of many sources share: kept where it holds, not asked for ahead. */
+VV_MUST_CHECK enum vv_status vv_fetch_read_kept(const struct vv_query_context *context,
+                                                const struct vv_store_read *read,
                                                 vv_piece_visit visit, void *visit_context,
                                                 struct vv_error *error);
 

@@ -57,7 +57,7 @@ struct vv_fetch_cursor {
     uint32_t ahead; /* how many may be asked for and not used */
 };
 
-/* Where that of the coarsest tier is. */
+/* Where that of a level of tiers is. */
 struct vv_fetch_tier_cursor {
     bool placed;
     size_t source;             /* in the order of those of tiers */
@@ -76,8 +76,8 @@ struct vv_fetch {
     struct vv_fetch_nearest nearest[VV_FETCH_NEAREST]; /* the oldest is overwritten */
     uint64_t n_nearest;
     struct vv_fetch_cursor cursors[VV_REGIONS_MAX];
-    struct vv_fetch_tier_cursor tier_cursor;
-    uint64_t bytes_visited; /* of answers, for their mean size */
+    struct vv_fetch_tier_cursor tier_cursors[VV_SPACES]; /* from the coarsest level on */
+    uint64_t bytes_visited;                              /* of answers, for their mean size */
     uint64_t visits;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads of the coarsest tier: a window of a source is a bucket, and its windows are known from the
- * range. Of finer tiers, which fill gaps, none are foreseen. */
+/* Reads of tiers. Of the coarsest level a window is a bucket, and a source's windows are known from
+ * the range; of finer ones, which fill gaps, the next source is taken to want what the one before
+ * it did. */
 #include "query/fetch_private.h"
 
 #include "query/peers.h"
@@ -10,7 +11,10 @@ void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size
 {
     if (fetch) {
         fetch->tiers = (struct vv_fetch_order){sources, n, from, to, descending};
-        fetch->tier_cursor = (struct vv_fetch_tier_cursor){.ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
+        for (size_t level = 0; level < VV_SPACES; level++) {
+            fetch->tier_cursors[level] =
+                (struct vv_fetch_tier_cursor){.ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
+        }
     }
 }
 
@@ -66,14 +70,11 @@ static bool next_source(const struct vv_fetch *fetch, struct vv_fetch_tier_curso
     return false;
 }
 
-static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
+static bool step_in_range(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
 {
     const struct vv_partition *partition = &cursor->read.partition;
     int64_t from;
     int64_t to;
-    if (!cursor->placed) {
-        return false;
-    }
     int64_t length = fetch->tiers.descending ? -partition->bucket_ns : partition->bucket_ns;
     int64_t start = partition->bucket_start + length;
     bool is_inside = range_of(fetch, cursor, cursor->source, &from, &to) && start < to &&
@@ -85,11 +86,23 @@ static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *curs
     return next_source(fetch, cursor);
 }
 
+static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
+{
+    if (cursor->placed && cursor == &fetch->tier_cursors[0]) {
+        return step_in_range(fetch, cursor);
+    }
+    cursor->placed = cursor->placed && ++cursor->source < fetch->tiers.n;
+    if (cursor->placed) {
+        cursor->read.partition.source = fetch->tiers.sources[cursor->source];
+    }
+    return cursor->placed;
+}
+
 /* Puts the cursor on a read that was not foreseen; where it isn't one of the expected, nothing more
  * is. */
-static void place(struct vv_fetch *fetch, const struct vv_store_read *read, int64_t unit_ns)
+static void place(struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor,
+                  const struct vv_store_read *read, int64_t unit_ns)
 {
-    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursor;
     const struct vv_fetch_order *order = &fetch->tiers;
     size_t start = cursor->placed ? cursor->source : 0;
     cursor->placed = false;
@@ -104,9 +117,8 @@ static void place(struct vv_fetch *fetch, const struct vv_store_read *read, int6
     }
 }
 
-static void run_ahead(struct vv_fetch *fetch)
+static void run_ahead(struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
 {
-    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursor;
     uint32_t waiting = vv_fetch_waiting(fetch);
     uint32_t most = vv_fetch_fitting(fetch);
     most = cursor->ahead < most ? cursor->ahead : most;
@@ -123,9 +135,10 @@ static void run_ahead(struct vv_fetch *fetch)
 }
 
 static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store_read *read,
-                                   int64_t unit_ns, vv_piece_visit visit, void *visit_context,
-                                   struct vv_error *error)
+                                   const struct vv_fetch_tier *tier, vv_piece_visit visit,
+                                   void *visit_context, struct vv_error *error)
 {
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[tier->level];
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
     bool foreseen = entry != NULL;
     enum vv_status status = VV_OK;
@@ -134,25 +147,49 @@ static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store
         if (status != VV_OK) {
             return status;
         }
-        place(fetch, read, unit_ns);
+        place(fetch, cursor, read, tier->unit_ns);
     }
     vv_fetch_note_used(fetch, entry);
-    run_ahead(fetch);
-    const struct vv_fetch_visit how = {visit, visit_context, foreseen, &fetch->tier_cursor.ahead};
+    run_ahead(fetch, cursor);
+    const struct vv_fetch_visit how = {visit, visit_context, foreseen, &cursor->ahead};
     status = vv_fetch_use(fetch, entry, read, &how, error);
     if (status == VV_OVERLOAD && foreseen) { /* it was asked for at a bad time: once more */
         vv_fetch_forget(fetch, entry);
-        return read_fetched(fetch, read, unit_ns, visit, visit_context, error);
+        return read_fetched(fetch, read, tier, visit, visit_context, error);
     }
     return status;
 }
 
 enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
-                                  const struct vv_store_read *read, int64_t unit_ns,
-                                  vv_piece_visit visit, void *visit_context, struct vv_error *error)
+                                  const struct vv_store_read *read,
+                                  const struct vv_fetch_tier *tier, vv_piece_visit visit,
+                                  void *visit_context, struct vv_error *error)
 {
-    if (context->fetch && context->fetch->tiers.n > 0 && unit_ns > 0) {
-        return read_fetched(context->fetch, read, unit_ns, visit, visit_context, error);
+    if (context->fetch && context->fetch->tiers.n > 0) {
+        return read_fetched(context->fetch, read, tier, visit, visit_context, error);
     }
     return context->store->ops->read(context->store, read, visit, visit_context, error);
+}
+
+enum vv_status vv_fetch_read_kept(const struct vv_query_context *context,
+                                  const struct vv_store_read *read, vv_piece_visit visit,
+                                  void *visit_context, struct vv_error *error)
+{
+    struct vv_fetch *fetch = context->fetch;
+    uint32_t ahead = 0;
+    if (!fetch) {
+        return context->store->ops->read(context->store, read, visit, visit_context, error);
+    }
+    struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
+    enum vv_status status = entry ? VV_OK : vv_fetch_begin(fetch, read, true, &entry, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    vv_fetch_note_used(fetch, entry);
+    const struct vv_fetch_visit how = {visit, visit_context, true, &ahead};
+    status = vv_fetch_use(fetch, entry, read, &how, error);
+    if (status != VV_OK) { /* it is not to be kept */
+        vv_fetch_forget(fetch, entry);
+    }
+    return status;
 }

@@ -242,7 +242,7 @@ static enum vv_status add_doubts(struct vv_tier_level *level,
     struct doubting doubting = {level, of_cohort->partition.source, error};
     struct vv_store_read read = *of_cohort;
     read.partition.source = VV_COHORT_DOUBTS;
-    return context->store->ops->read(context->store, &read, take_doubt, &doubting, error);
+    return vv_fetch_read_kept(context, &read, take_doubt, &doubting, error);
 }
 
 /* ---- windows ---- */
@@ -407,9 +407,8 @@ static enum vv_status read_window(struct vv_tier_level *level,
     enum vv_status status = add_head(level, series);
     status = status == VV_OK ? add_all_deleted(level, context, series) : status;
     if (status == VV_OK) {
-        status = vv_fetch_read_tier(
-            context, &read, level->is_coarsest ? vv_tier_unit_ns_max(level->route.tier) : 0,
-            take_piece, &taking, error);
+        const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
+        status = vv_fetch_read_tier(context, &read, &tier, take_piece, &taking, error);
     }
     if (status == VV_OK && series->ids && level->found) {
         status = add_doubts(level, context, &read, error);

@@ -45,7 +45,7 @@ struct vv_tier_series {
 /* Zero-initialised is empty. */
 struct vv_tier_level {
     struct vv_route_level route;
-    bool is_coarsest;         /* of those that the scan goes through */
+    size_t index;             /* of those that the scan goes through, the coarsest first */
     int64_t finer_oldest;     /* nothing finer is kept, or is whole, of what was before */
     struct vv_window left;    /* to be given; one end moves */
     struct vv_window demand;  /* what `left` was at first */

@@ -92,7 +92,7 @@ static void begin_levels(struct vv_tier_scan *scan)
         struct vv_tier_level *level = &scan->levels[i];
         const struct vv_tier_level *finer = i + 1 < route->n ? level + 1 : NULL;
         level->route = route->levels[i];
-        level->is_coarsest = i == 0;
+        level->index = i;
         level->finer_oldest = later_of(route->raw_oldest, route->raw_whole_from);
         if (finer) {
             int64_t oldest = later_of(finer->route.oldest, finer->route.whole_from);
