@@ -5,6 +5,7 @@
 #include "query/fetch_private.h"
 
 #include "query/peers.h"
+#include "tier/cohort.h"
 
 void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                            int64_t to, bool descending, bool few)
@@ -18,8 +19,9 @@ void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size
     }
 }
 
-/* What of the range is read of a source; false: nothing, or nobody knows. What others wrote may lie
- * anywhere: of a long range it is not asked for ahead but where this node knows of something. */
+/* What of the range is read of a source, or cohort; false: nothing, or nobody knows. What others
+ * wrote, or cohorts have, may lie anywhere: of a long range it is not asked for ahead but where
+ * this node knows of something. */
 static bool range_of(const struct vv_fetch *fetch, const struct vv_fetch_tier_cursor *cursor,
                      size_t index, int64_t *from_out, int64_t *to_out)
 {
@@ -28,7 +30,9 @@ static bool range_of(const struct vv_fetch *fetch, const struct vv_fetch_tier_cu
     int64_t last;
     *from_out = order->from;
     *to_out = order->to;
-    if (vv_peers_may_write(fetch->context) &&
+    bool may_be_anywhere =
+        vv_peers_may_write(fetch->context) || vv_cohort_is(order->sources[index]);
+    if (may_be_anywhere &&
         vv_fetch_is_short(order->from, order->to, cursor->read.partition.bucket_ns)) {
         return order->from < order->to;
     }
