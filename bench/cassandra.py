@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Varve on Cassandra, measured on one real node that is fetched and started here: writing and bytes on
-disk, reading, and the CQL client alone. Figures of the server are its own CPU seconds and bytes.
+disk, reading, tiers beside raw points, and the CQL client alone. Figures of the server are its own CPU
+seconds and bytes.
 
 Exit code 77 when Cassandra cannot be had.
 """
@@ -13,11 +14,12 @@ import cassandra_client
 import cassandra_node
 import cassandra_reading
 import cassandra_table
+import cassandra_tiers
 import cassandra_writing
 import common
 
 EXIT_SKIPPED = 77
-PARTS = ("client", "reading", "writing")  # writing is the last: its node ends in the future
+PARTS = ("client", "reading", "tiers", "writing")  # writing is the last: its node ends in the future
 
 
 def parts_of(text):
@@ -56,6 +58,8 @@ def measure(options):
                 found = cassandra_client.run(node, options.quick, repeats)
             elif part == "reading":
                 found = cassandra_reading.run(node, options.quick)
+            elif part == "tiers":
+                found = cassandra_tiers.run(node, options.quick)
             else:
                 found = cassandra_writing.run(node, options.quick, repeats)
             rows += found[0]

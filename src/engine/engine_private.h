@@ -599,15 +599,16 @@ struct vv_peers_summary vv_engine_sum_peers(struct vv_engine *engine);
 /* Does the oldest job: VV_DONE when there is none. After a failure, waits before it tries again
  * (VV_OVERLOAD meanwhile). Storage thread. */
 enum vv_status vv_storage_job(struct vv_engine *engine, struct vv_error *error);
-/* Seals one group; `until` as in vv_sealer_step. */
-enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
-/* Sealing gives way to others after so much time. */
-#define VV_SEAL_SLICE_NS (100 * VV_MILLISECOND)
-/* What is due to be sealed, or to be built, is done within so much time, as a rule: what is finer
- * than a tier lives so much longer than what it is needed for. */
-#define VV_TIERS_SLACK_NS (12 * VV_HOUR)
-/* Retention: tells the store what tenants' retentions are, and lets it expire. */
-enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
+/* The monotonic clock. */
+int64_t vv_storage_now(struct vv_engine *engine);
+/* VV_OK when the store can be written, as far as is known; VV_OVERLOAD while waiting. */
+enum vv_status vv_storage_ensure(struct vv_engine *engine, struct vv_error *error);
+/* A call that changes the store failed: it is logged as the event, and tried again later. */
+void vv_storage_failed(struct vv_engine *engine, const char *event, enum vv_status status,
+                       const struct vv_error *error);
+/* Work on history took so long: it rests for its share. */
+void vv_storage_spend_on_history(struct vv_engine *engine, enum vv_history_work work,
+                                 int64_t spent_ns);
 /* Learns from the other nodes. */
 enum vv_status vv_storage_learn(struct vv_engine *engine, struct vv_error *error);
 /* Changes plans: vv_plans_step. */
@@ -626,6 +627,31 @@ enum vv_status vv_storage_beat(struct vv_engine *engine, struct vv_error *error)
 /* Delivers some of what is parked; VV_DONE when there is nothing to do now. */
 enum vv_status vv_storage_deliver(struct vv_engine *engine, struct vv_error *error);
 void *vv_storage_thread(void *engine);
+
+/* ---- storage_seal.c: the storage thread ---- */
+/* Seals one group; `until` as in vv_sealer_step. */
+enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct vv_error *error);
+/* Sealing gives way to others after so much time. */
+#define VV_SEAL_SLICE_NS (100 * VV_MILLISECOND)
+/* A slice, if it is time. */
+void vv_storage_seal_when_due(struct vv_engine *engine);
+/* A slice of what a request to seal everything asks for. */
+void vv_storage_seal_on_request(struct vv_engine *engine);
+/* Whether such a request waits, and the flush that it came with is done. Under the lock. */
+bool vv_storage_seal_is_requested(const struct vv_engine *engine);
+
+/* ---- storage_expire.c: the storage thread ---- */
+/* What is due to be sealed, or to be built, is done within so much time, as a rule: what is finer
+ * than a tier lives so much longer than what it is needed for. */
+#define VV_TIERS_SLACK_NS (12 * VV_HOUR)
+/* Retention: tells the store what tenants' retentions are, and lets it expire. */
+enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
+void vv_storage_expire_when_due(struct vv_engine *engine);
+/* What may go now, and what is whole then. */
+enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
+                                     struct vv_error *error);
+/* Whether a retention is another one than the store was told. */
+bool vv_storage_retention_changed(struct vv_engine *engine);
 
 /* ---- recover.c ---- */
 enum vv_status vv_recover_metadata(struct vv_engine *engine, vv_stamp *flushed_out,

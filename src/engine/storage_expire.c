@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The storage thread's expiry: what is over goes, unless something waits that was due before. */
+#include "engine/engine_private.h"
+
+#include "base/log.h"
+
+#define EXPIRE_WORK_BYTES (16u << 20)
+
+/* Since when the oldest mark that is long overdue could have been sealed. */
+struct backlog {
+    const struct vv_sealer *sealer;
+    int64_t since_ns;
+};
+
+/* History that is loaded was due long before it came. */
+static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
+{
+    struct backlog *backlog = context;
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
+    int64_t since_ns = mark->due_ns > run_ns ? mark->due_ns : run_ns;
+    if (since_ns < backlog->since_ns && !vv_sealer_is_damaged(backlog->sealer, mark)) {
+        backlog->since_ns = since_ns;
+    }
+    return VV_OK;
+}
+
+static void note_held(struct vv_engine *engine, int64_t held_ns)
+{
+    bool was_long = atomic_exchange(&engine->expiry_held_ns, held_ns) > VV_TIERS_SLACK_NS;
+    bool is_long = held_ns > VV_TIERS_SLACK_NS;
+    if (was_long != is_long) {
+        char text[VV_TIME_TEXT_SIZE];
+        vv_duration_format(held_ns, text);
+        vv_log(is_long ? VV_LOG_WARN : VV_LOG_INFO, is_long ? "expiry_held" : "expiry_goes_on",
+               "held=%s message=\"%s\"", text,
+               is_long ? "data stays beyond its retention until what waits has been sealed, and "
+                         "what is deleted has been swept"
+                       : "all that was due long since has been sealed and swept");
+    }
+}
+
+/* Since when something is deleted that is not swept, at most `most_ns`. */
+static int64_t unswept_since(struct vv_engine *engine, int64_t most_ns)
+{
+    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX];
+    uint32_t source = vv_deletions_next(engine->deletions, 0, VV_MARKER_UNSWEPT);
+    for (; source != UINT32_MAX;
+         source = vv_deletions_next(engine->deletions, source + 1, VV_MARKER_UNSWEPT)) {
+        size_t n = vv_deletions_read(engine->deletions, source, VV_MARKER_UNSWEPT, markers,
+                                     VV_MARKERS_OF_SOURCE_MAX);
+        for (size_t i = 0; i < n && i < VV_MARKERS_OF_SOURCE_MAX && !markers[i].is_swept; i++) {
+            int64_t since_ns = (int64_t)vv_stamp_clock_us(markers[i].stamp) * VV_MICROSECOND;
+            most_ns = since_ns < most_ns ? since_ns : most_ns;
+        }
+    }
+    return most_ns;
+}
+
+/* What waits to be sealed, or to be built into tiers, and is long overdue holds time up: nothing
+ * goes that was there when it was due. Nor does what steps are built of that are deleted in part,
+ * until that is done. */
+static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
+                                  struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t overdue = now - VV_TIERS_SLACK_NS;
+    struct backlog backlog = {engine->sealer, INT64_MAX};
+    enum vv_status status = VV_OK;
+    if (!store->ops->shared) { /* there what is not sealed is written again */
+        status = store->ops->scan_marks(store, overdue, NULL, look_at_mark, &backlog, error);
+    }
+    bool is_held = backlog.since_ns < overdue;
+    *now_out = is_held ? backlog.since_ns : now;
+    if (!store->ops->shared) {
+        *now_out = unswept_since(engine, *now_out);
+    }
+    if (status == VV_OK) {
+        note_held(engine, now - *now_out);
+    }
+    return status;
+}
+
+enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
+                                     struct vv_error *error)
+{
+    enum vv_status status = expiry_time(engine, now_out, error);
+    return status == VV_OK ? vv_whole_note(engine, *now_out, error) : status;
+}
+
+enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
+{
+    *more_out = false;
+    enum vv_status status = vv_storage_ensure(engine, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&engine->lock);
+    uint64_t round = ++engine->expire_begun;
+    pthread_mutex_unlock(&engine->lock);
+    status = vv_storage_tell_retentions(engine, error);
+    if (status == VV_OK) {
+        int64_t now;
+        struct vv_store *store = engine->store;
+        status = vv_storage_note_whole(engine, &now, error);
+        if (status == VV_OK) {
+            status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
+        }
+    }
+    if (status != VV_OK) {
+        vv_storage_failed(engine, "expire_failed", status, error);
+    } else if (!*more_out) {
+        pthread_mutex_lock(&engine->lock);
+        engine->expire_done = round;
+        pthread_mutex_unlock(&engine->lock);
+    }
+    return status;
+}
+
+void vv_storage_expire_when_due(struct vv_engine *engine)
+{
+    if (vv_storage_now(engine) < engine->expire_at_ns) {
+        return;
+    }
+    struct vv_error error = {0};
+    bool more;
+    enum vv_status status = vv_storage_expire(engine, &more, &error);
+    int64_t wait = status == VV_OK && more ? 0 : engine->settings.expire_interval_ns;
+    engine->expire_at_ns = vv_storage_now(engine) + wait;
+}
+
+bool vv_storage_retention_changed(struct vv_engine *engine)
+{
+    uint32_t tenants = vv_registry_tenant_count(engine->registry);
+    for (uint32_t i = 0; i < tenants; i++) {
+        if (i >= engine->n_retentions ||
+            engine->retentions[i] != vv_registry_retention(engine->registry, i)) {
+            return true;
+        }
+    }
+    return false;
+}
