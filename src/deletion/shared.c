@@ -98,7 +98,7 @@ enum vv_status vv_deletions_learn(struct vv_deletions *deletions, uint32_t sourc
 {
     pthread_rwlock_wrlock(&deletions->lock);
     enum vv_status status = n > 0 ? learn(deletions, source, markers, n) : VV_OK;
-    deletions->n_sweeps++; /* others may have swept them */
+    deletions->n_sweeps += n > 0; /* others may have swept them */
     pthread_rwlock_unlock(&deletions->lock);
     return status;
 }

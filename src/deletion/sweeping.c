@@ -84,7 +84,7 @@ void vv_deletions_note_done(struct vv_deletions *deletions, uint32_t source,
 {
     pthread_rwlock_wrlock(&deletions->lock);
     struct vv_marked_source *place = vv_marked_find(deletions, source);
-    deletions->n_sweeps++;
+    deletions->n_sweeps += place != NULL;
     for (size_t i = 0; place && i < place->now.n; i++) {
         for (size_t j = 0; j < n; j++) {
             note_done(&place->now.items[i], &markers[j]);
@@ -100,7 +100,6 @@ size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int6
     struct vv_marked_source *place = vv_marked_find(deletions, source);
     size_t n = place ? place->now.n : 0;
     size_t kept = 0;
-    deletions->n_sweeps++;
     for (size_t i = 0; i < n; i++) {
         const struct vv_marker *marker = &place->now.items[i];
         if (marker->to > before || marker->stamp >= until || lacks_any(marker, lacks)) {
@@ -108,6 +107,7 @@ size_t vv_deletions_retire(struct vv_deletions *deletions, uint32_t source, int6
         }
     }
     if (kept < n) {
+        deletions->n_sweeps++;
         place->now.n = kept;
         atomic_fetch_sub(&deletions->n_markers, n - kept);
         atomic_fetch_sub(&deletions->n_sources, kept == 0 ? 1 : 0);

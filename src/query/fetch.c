@@ -30,7 +30,7 @@ void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, 
                      int64_t to, bool descending, bool few)
 {
     if (fetch) {
-        fetch->points = (struct vv_fetch_order){sources, n, from, to, descending};
+        fetch->points = (struct vv_fetch_order){sources, n, from, to, descending, few};
         for (uint8_t region = 0; region < VV_REGIONS_MAX; region++) {
             fetch->cursors[region] =
                 (struct vv_fetch_cursor){.region = region, .ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
@@ -207,11 +207,12 @@ static uint32_t allowed(const struct vv_fetch *fetch, const struct vv_fetch_curs
 static void run_ahead(struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
 {
     uint32_t waiting = 0;
-    uint32_t waiting_all = vv_fetch_waiting(fetch);
+    uint32_t waiting_all = 0;
     for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
         const struct vv_fetch_entry *entry = &fetch->entries[i];
-        waiting += entry->answer && !entry->used && !entry->is_of_tier &&
-                   entry->read.partition.region == cursor->region;
+        bool waits = vv_fetch_waits(entry, VV_FETCH_POINTS);
+        waiting_all += waits;
+        waiting += waits && entry->read.partition.region == cursor->region;
     }
     uint32_t most = allowed(fetch, cursor);
     while (waiting < most && waiting_all < VV_FETCH_AHEAD_MAX && step(fetch, cursor)) {
@@ -220,7 +221,7 @@ static void run_ahead(struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
         if (vv_fetch_find(fetch, &read)) {
             continue;
         }
-        if (vv_fetch_begin(fetch, &read, false, &entry, NULL) != VV_OK) {
+        if (vv_fetch_begin(fetch, &read, VV_FETCH_POINTS, &entry, NULL) != VV_OK) {
             return;
         }
         waiting++;
@@ -239,7 +240,7 @@ static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store
     bool foreseen = entry != NULL;
     enum vv_status status = VV_OK;
     if (!entry) {
-        status = vv_fetch_begin(fetch, read, false, &entry, error);
+        status = vv_fetch_begin(fetch, read, VV_FETCH_POINTS, &entry, error);
         if (status != VV_OK) {
             return status;
         }

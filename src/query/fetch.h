@@ -40,7 +40,8 @@ VV_MUST_CHECK enum vv_status vv_fetch_read(const struct vv_query_context *contex
                                            const struct vv_store_read *read, vv_piece_visit visit,
                                            void *visit_context, struct vv_error *error);
 
-/* The same of a window of a tier. */
+/* The same of a window of a tier. *again_out, after VV_OVERLOAD: it had been asked for at a bad
+ * time, and is to be read once more, from its beginning. */
 struct vv_fetch_tier {
     size_t level;    /* 0: the coarsest one that the scan goes through */
     int64_t unit_ns; /* how long its units are at most */
@@ -49,7 +50,7 @@ VV_MUST_CHECK enum vv_status vv_fetch_read_tier(const struct vv_query_context *c
                                                 const struct vv_store_read *read,
                                                 const struct vv_fetch_tier *tier,
                                                 vv_piece_visit visit, void *visit_context,
-                                                struct vv_error *error);
+                                                bool *again_out, struct vv_error *error);
 /* The same of what tiers of many sources share: kept where it holds, not asked for ahead. */
 VV_MUST_CHECK enum vv_status vv_fetch_read_kept(const struct vv_query_context *context,
                                                 const struct vv_store_read *read,

@@ -2,7 +2,7 @@
 /* The answers that were asked for: those that wait, and those that may be used again. */
 #include "query/fetch_private.h"
 
-#define SHARE 8 /* of the query's memory for answers that wait */
+#define SHARE 8 /* of the query's memory: for answers that wait, and for those that were used */
 
 static uint64_t sweeps_of(const struct vv_fetch *fetch)
 {
@@ -31,13 +31,9 @@ uint32_t vv_fetch_fitting(const struct vv_fetch *fetch)
     return fit < VV_FETCH_AHEAD_MAX ? (uint32_t)fit : VV_FETCH_AHEAD_MAX;
 }
 
-uint32_t vv_fetch_waiting(const struct vv_fetch *fetch)
+bool vv_fetch_waits(const struct vv_fetch_entry *entry, unsigned kind)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
-        n += fetch->entries[i].answer && !fetch->entries[i].used;
-    }
-    return n;
+    return entry->answer && !entry->used && entry->kind == kind;
 }
 
 static bool is_partition(const struct vv_store_read *a, const struct vv_store_read *b)
@@ -55,8 +51,8 @@ static struct vv_fetch_entry *find(struct vv_fetch *fetch, const struct vv_store
     for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
         struct vv_fetch_entry *entry = &fetch->entries[i];
         if (entry->answer && is_partition(&entry->read, read) &&
-            entry->read.span_ns == read->span_ns && entry->read.span_from <= read->span_from &&
-            entry->read.span_to >= read->span_to) {
+            entry->read.span_ns == read->span_ns && entry->read.heads_only == read->heads_only &&
+            entry->read.span_from <= read->span_from && entry->read.span_to >= read->span_to) {
             return entry;
         }
     }
@@ -85,7 +81,7 @@ struct vv_fetch_entry *vv_fetch_find(struct vv_fetch *fetch, const struct vv_sto
 {
     struct vv_fetch_entry *entry = find(fetch, read);
     bool holds = entry && entry->epoch == vv_fetch_epoch(fetch->context) &&
-                 (!entry->is_of_tier || entry->sweeps == sweeps_of(fetch));
+                 (entry->kind == VV_FETCH_POINTS || entry->sweeps == sweeps_of(fetch));
     if (entry && !holds) {
         vv_fetch_forget(fetch, entry);
         entry = NULL;
@@ -94,7 +90,7 @@ struct vv_fetch_entry *vv_fetch_find(struct vv_fetch *fetch, const struct vv_sto
 }
 
 enum vv_status vv_fetch_begin(struct vv_fetch *fetch, const struct vv_store_read *read,
-                              bool is_of_tier, struct vv_fetch_entry **entry_out,
+                              unsigned kind, struct vv_fetch_entry **entry_out,
                               struct vv_error *error)
 {
     struct vv_store *store = fetch->context->store;
@@ -110,7 +106,7 @@ enum vv_status vv_fetch_begin(struct vv_fetch *fetch, const struct vv_store_read
     entry->epoch = epoch;
     entry->sweeps = sweeps;
     entry->order = ++fetch->order;
-    entry->is_of_tier = is_of_tier;
+    entry->kind = kind;
     *entry_out = entry;
     return VV_OK;
 }
@@ -143,6 +139,9 @@ static void learn(struct vv_fetch *fetch, const struct vv_fetch_visit *how,
                   const struct filter *filter)
 {
     uint32_t *ahead = how->ahead;
+    if (!ahead) {
+        return;
+    }
     fetch->bytes_visited += filter->bytes;
     fetch->visits++;
     if (!filter->found || !how->foreseen) {
@@ -154,6 +153,26 @@ static void learn(struct vv_fetch *fetch, const struct vv_fetch_visit *how,
     }
 }
 
+/* Other metrics may use them again, but of all together no more is kept than of those that wait. */
+static void trim(struct vv_fetch *fetch, const struct vv_fetch_entry *in_use)
+{
+    for (;;) {
+        uint64_t bytes = 0;
+        struct vv_fetch_entry *oldest = NULL;
+        for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
+            struct vv_fetch_entry *entry = &fetch->entries[i];
+            if (entry->answer && entry->used && entry != in_use) {
+                bytes += entry->bytes;
+                oldest = !oldest || entry->order < oldest->order ? entry : oldest;
+            }
+        }
+        if (!oldest || bytes <= fetch->memory_max / SHARE) {
+            return;
+        }
+        vv_fetch_forget(fetch, oldest);
+    }
+}
+
 enum vv_status vv_fetch_use(struct vv_fetch *fetch, struct vv_fetch_entry *entry,
                             const struct vv_store_read *read, const struct vv_fetch_visit *how,
                             struct vv_error *error)
@@ -162,5 +181,7 @@ enum vv_status vv_fetch_use(struct vv_fetch *fetch, struct vv_fetch_entry *entry
     enum vv_status status =
         fetch->context->store->ops->visit_read(entry->answer, filter_piece, &filter, error);
     learn(fetch, how, &filter);
+    entry->bytes = filter.bytes;
+    trim(fetch, entry);
     return status;
 }

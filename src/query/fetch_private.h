@@ -6,13 +6,21 @@
 
 #include "query/fetch.h"
 
-#define VV_FETCH_ENTRIES     48
-#define VV_FETCH_AHEAD_MAX   32 /* asked for and not used yet */
+#define VV_FETCH_ENTRIES     96
+#define VV_FETCH_AHEAD_MAX   32 /* of points: asked for and not used yet */
 #define VV_FETCH_AHEAD_FIRST 4
+#define VV_FETCH_TIERS_MAX   12 /* of each level of tiers, likewise */
 #define VV_FETCH_NEAREST     16
 
-_Static_assert(VV_FETCH_ENTRIES > VV_FETCH_AHEAD_MAX,
+_Static_assert(VV_FETCH_ENTRIES > VV_FETCH_AHEAD_MAX + VV_SPACES * VV_FETCH_TIERS_MAX + 16,
                "what is being used stays when others are asked for");
+
+/* What is read: each kind has a share of its own of what may wait. */
+enum vv_fetch_kind {
+    VV_FETCH_LEVEL,              /* of tiers, the coarsest; finer ones follow */
+    VV_FETCH_POINTS = VV_SPACES, /* behind the levels */
+    VV_FETCH_KEPT,               /* not asked for ahead */
+};
 
 struct vv_fetch_entry {
     struct vv_store_answer *answer; /* NULL: free */
@@ -20,8 +28,9 @@ struct vv_fetch_entry {
     uint64_t epoch;  /* before it was asked for */
     uint64_t sweeps; /* of deletions, likewise */
     uint64_t order;  /* of asking, or of the last use */
+    uint64_t bytes;  /* of its pieces, once it was used */
+    unsigned kind;   /* of enum vv_fetch_kind */
     bool used;
-    bool is_of_tier;
 };
 
 /* What the store said where it has something. */
@@ -43,6 +52,7 @@ struct vv_fetch_order {
     int64_t from;
     int64_t to;
     bool descending;
+    bool few; /* the first rows of each may be enough */
 };
 
 /* Where the next read of a region is foreseen. */
@@ -87,23 +97,24 @@ struct vv_fetch {
 struct vv_fetch_entry *vv_fetch_find(struct vv_fetch *fetch, const struct vv_store_read *read);
 /* Asks for it, in place of what was not used for longest. As begin_read. */
 VV_MUST_CHECK enum vv_status vv_fetch_begin(struct vv_fetch *fetch,
-                                            const struct vv_store_read *read, bool is_of_tier,
+                                            const struct vv_store_read *read, unsigned kind,
                                             struct vv_fetch_entry **entry_out,
                                             struct vv_error *error);
 void vv_fetch_forget(struct vv_fetch *fetch, struct vv_fetch_entry *entry);
 void vv_fetch_note_used(struct vv_fetch *fetch, struct vv_fetch_entry *entry);
-/* So many answers of the mean size may wait. */
+/* So many answers of the mean size may wait, of a kind. */
 uint32_t vv_fetch_fitting(const struct vv_fetch *fetch);
-/* Those that wait. */
-uint32_t vv_fetch_waiting(const struct vv_fetch *fetch);
+/* Whether it is of the kind and waits to be used. */
+bool vv_fetch_waits(const struct vv_fetch_entry *entry, unsigned kind);
 
 struct vv_fetch_visit {
     vv_piece_visit visit;
     void *context;
     bool foreseen;   /* it had been asked for before it was read */
-    uint32_t *ahead; /* how far the cursor may run, which learns of it */
+    uint32_t *ahead; /* how far the cursor may run, which learns of it; NULL: there is none */
 };
-/* Visits what the entry has of the read. As visit_read. */
+/* Visits what the entry has of the read, and forgets others that were used, of which too much is
+ * kept. As visit_read. */
 VV_MUST_CHECK enum vv_status vv_fetch_use(struct vv_fetch *fetch, struct vv_fetch_entry *entry,
                                           const struct vv_store_read *read,
                                           const struct vv_fetch_visit *how, struct vv_error *error);

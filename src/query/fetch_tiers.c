@@ -11,7 +11,7 @@ void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size
                            int64_t to, bool descending, bool few)
 {
     if (fetch) {
-        fetch->tiers = (struct vv_fetch_order){sources, n, from, to, descending};
+        fetch->tiers = (struct vv_fetch_order){sources, n, from, to, descending, few};
         for (size_t level = 0; level < VV_SPACES; level++) {
             fetch->tier_cursors[level] =
                 (struct vv_fetch_tier_cursor){.ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
@@ -93,7 +93,7 @@ static bool step_in_range(const struct vv_fetch *fetch, struct vv_fetch_tier_cur
 static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
 {
     if (cursor->placed && cursor == &fetch->tier_cursors[0]) {
-        return step_in_range(fetch, cursor);
+        return fetch->tiers.few ? next_source(fetch, cursor) : step_in_range(fetch, cursor);
     }
     cursor->placed = cursor->placed && ++cursor->source < fetch->tiers.n;
     if (cursor->placed) {
@@ -102,77 +102,93 @@ static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *curs
     return cursor->placed;
 }
 
-/* Puts the cursor on a read that was not foreseen; where it isn't one of the expected, nothing more
- * is. */
-static void place(struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor,
-                  const struct vv_store_read *read, int64_t unit_ns)
+/* What waits of a level, and was foreseen wrongly. Cohorts' records wait while what they leave is
+ * read of their sources. */
+static void drop_waiting(struct vv_fetch *fetch, unsigned level, bool of_cohorts)
 {
+    for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
+        struct vv_fetch_entry *entry = &fetch->entries[i];
+        if (vv_fetch_waits(entry, level) &&
+            vv_cohort_is(entry->read.partition.source) == of_cohorts) {
+            vv_fetch_forget(fetch, entry);
+        }
+    }
+}
+
+/* Puts the cursor on a read that was not foreseen; where it isn't one of the expected, nothing more
+ * is, nor where the store reads several buckets at once. */
+static void place(struct vv_fetch *fetch, const struct vv_fetch_tier *tier,
+                  const struct vv_store_read *read)
+{
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[tier->level];
     const struct vv_fetch_order *order = &fetch->tiers;
     size_t start = cursor->placed ? cursor->source : 0;
     cursor->placed = false;
-    for (size_t i = 0; i < order->n && !cursor->placed; i++) {
+    for (size_t i = 0; i < order->n && !cursor->placed && read->n_buckets <= 1; i++) {
         size_t index = (start + i) % order->n;
         if (order->sources[index] == read->partition.source) {
             cursor->placed = true;
             cursor->source = index;
             cursor->read = *read;
-            cursor->unit_ns = unit_ns;
+            cursor->unit_ns = tier->unit_ns;
         }
     }
+    drop_waiting(fetch, (unsigned)tier->level, vv_cohort_is(read->partition.source));
 }
 
-static void run_ahead(struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
+static void run_ahead(struct vv_fetch *fetch, size_t level)
 {
-    uint32_t waiting = vv_fetch_waiting(fetch);
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[level];
+    unsigned kind = VV_FETCH_LEVEL + (unsigned)level;
+    uint32_t waiting = 0;
     uint32_t most = vv_fetch_fitting(fetch);
+    most = most < VV_FETCH_TIERS_MAX ? most : VV_FETCH_TIERS_MAX;
     most = cursor->ahead < most ? cursor->ahead : most;
+    for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
+        waiting += vv_fetch_waits(&fetch->entries[i], kind);
+    }
     while (waiting < most && step(fetch, cursor)) {
         struct vv_fetch_entry *entry;
         if (vv_fetch_find(fetch, &cursor->read)) {
             continue;
         }
-        if (vv_fetch_begin(fetch, &cursor->read, true, &entry, NULL) != VV_OK) {
+        if (vv_fetch_begin(fetch, &cursor->read, kind, &entry, NULL) != VV_OK) {
             return;
         }
         waiting++;
     }
 }
 
-static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store_read *read,
-                                   const struct vv_fetch_tier *tier, vv_piece_visit visit,
-                                   void *visit_context, struct vv_error *error)
+enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
+                                  const struct vv_store_read *read,
+                                  const struct vv_fetch_tier *tier, vv_piece_visit visit,
+                                  void *visit_context, bool *again_out, struct vv_error *error)
 {
-    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[tier->level];
+    struct vv_fetch *fetch = context->fetch;
+    *again_out = false;
+    if (!fetch || fetch->tiers.n == 0) {
+        return context->store->ops->read(context->store, read, visit, visit_context, error);
+    }
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
     bool foreseen = entry != NULL;
     enum vv_status status = VV_OK;
     if (!entry) {
-        status = vv_fetch_begin(fetch, read, true, &entry, error);
-        if (status != VV_OK) {
-            return status;
-        }
-        place(fetch, cursor, read, tier->unit_ns);
+        place(fetch, tier, read);
+        status = vv_fetch_begin(fetch, read, VV_FETCH_LEVEL + (unsigned)tier->level, &entry, error);
+    }
+    if (status != VV_OK) {
+        return status;
     }
     vv_fetch_note_used(fetch, entry);
-    run_ahead(fetch, cursor);
-    const struct vv_fetch_visit how = {visit, visit_context, foreseen, &cursor->ahead};
+    run_ahead(fetch, tier->level);
+    const struct vv_fetch_visit how = {visit, visit_context, foreseen,
+                                       &fetch->tier_cursors[tier->level].ahead};
     status = vv_fetch_use(fetch, entry, read, &how, error);
-    if (status == VV_OVERLOAD && foreseen) { /* it was asked for at a bad time: once more */
+    if (status == VV_OVERLOAD && foreseen) { /* it was asked for at a bad time */
         vv_fetch_forget(fetch, entry);
-        return read_fetched(fetch, read, tier, visit, visit_context, error);
+        *again_out = true;
     }
     return status;
-}
-
-enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
-                                  const struct vv_store_read *read,
-                                  const struct vv_fetch_tier *tier, vv_piece_visit visit,
-                                  void *visit_context, struct vv_error *error)
-{
-    if (context->fetch && context->fetch->tiers.n > 0) {
-        return read_fetched(context->fetch, read, tier, visit, visit_context, error);
-    }
-    return context->store->ops->read(context->store, read, visit, visit_context, error);
 }
 
 enum vv_status vv_fetch_read_kept(const struct vv_query_context *context,
@@ -180,17 +196,17 @@ enum vv_status vv_fetch_read_kept(const struct vv_query_context *context,
                                   void *visit_context, struct vv_error *error)
 {
     struct vv_fetch *fetch = context->fetch;
-    uint32_t ahead = 0;
     if (!fetch) {
         return context->store->ops->read(context->store, read, visit, visit_context, error);
     }
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
-    enum vv_status status = entry ? VV_OK : vv_fetch_begin(fetch, read, true, &entry, error);
+    enum vv_status status =
+        entry ? VV_OK : vv_fetch_begin(fetch, read, VV_FETCH_KEPT, &entry, error);
     if (status != VV_OK) {
         return status;
     }
     vv_fetch_note_used(fetch, entry);
-    const struct vv_fetch_visit how = {visit, visit_context, true, &ahead};
+    const struct vv_fetch_visit how = {visit, visit_context, true, NULL};
     status = vv_fetch_use(fetch, entry, read, &how, error);
     if (status != VV_OK) { /* it is not to be kept */
         vv_fetch_forget(fetch, entry);

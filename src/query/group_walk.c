@@ -25,6 +25,16 @@ static struct vv_route cohort_route(const struct vv_result *result,
     return route;
 }
 
+/* What is expected borrows them. */
+static void drop_cohorts(struct vv_group_walk *walk)
+{
+    if (walk->cohorts) {
+        vv_fetch_expect_tiers(walk->options.result->context.fetch, NULL, 0, 0, 0, false, false);
+    }
+    free(walk->cohorts);
+    walk->cohorts = NULL;
+}
+
 void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_options *options)
 {
     vv_group_walk_close(walk);
@@ -32,6 +42,7 @@ void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_o
     walk->source = 0;
     walk->end = 0;
     walk->alone = 0;
+    drop_cohorts(walk);
     walk->expected = VV_GROUP_NOTHING;
     walk->route = cohort_route(options->result, options->metric);
 }
@@ -49,16 +60,6 @@ void vv_group_walk_close(struct vv_group_walk *walk)
 {
     close_parts(walk);
     walk->source = walk->end = walk->alone = walk->options.n = 0;
-}
-
-/* What is expected borrows them. */
-static void drop_cohorts(struct vv_group_walk *walk)
-{
-    if (walk->cohorts) {
-        vv_fetch_expect_tiers(walk->options.result->context.fetch, NULL, 0, 0, 0, false, false);
-    }
-    free(walk->cohorts);
-    walk->cohorts = NULL;
 }
 
 void vv_group_walk_deinit(struct vv_group_walk *walk)
@@ -102,6 +103,12 @@ static uint32_t cohort_of(const struct vv_result *result, uint32_t source)
     return status == VV_OK ? cohort : 0;
 }
 
+/* Whether a cohort of which so many sources are wanted is asked for them: all that it has. */
+static bool is_asked(const struct vv_result *result, uint32_t cohort, size_t n)
+{
+    return n > 1 && n <= VV_COHORT_MEMBERS_MAX && n == count_members(result, cohort);
+}
+
 /* Where the sources from this one on that are in its cohort end, if they are all that it has, and
  * more than one; else 0. */
 static size_t find_cohort(struct vv_group_walk *walk)
@@ -116,8 +123,7 @@ static size_t find_cohort(struct vv_group_walk *walk)
     while (end < walk->options.n && cohort_of(result, sources[end]) == cohort) {
         end++;
     }
-    size_t n = end - walk->source;
-    if (n > 1 && n <= VV_COHORT_MEMBERS_MAX && n == count_members(result, cohort)) {
+    if (is_asked(result, cohort, end - walk->source)) {
         return end;
     }
     walk->alone = end;
@@ -154,40 +160,65 @@ static void expect_sources(struct vv_group_walk *walk, size_t end, struct vv_win
                           end - walk->source, range.from, range.to, false, false);
 }
 
-/* Those of the sources from this one on. Without memory for their numbers nothing is expected. */
+/* All that will be asked, once. Without memory for their numbers none is expected. */
+static void list_cohorts(struct vv_group_walk *walk)
+{
+    const struct vv_result *result = walk->options.result;
+    const uint32_t *sources = walk->options.sources;
+    size_t end;
+    walk->n_cohorts = walk->cohort_at = 0;
+    walk->cohorts = malloc(walk->options.n * sizeof *walk->cohorts);
+    for (size_t i = 0; walk->cohorts && i < walk->options.n; i = end) {
+        uint32_t cohort = cohort_of(result, sources[i]);
+        end = i + 1;
+        while (end < walk->options.n && cohort_of(result, sources[end]) == cohort) {
+            end++;
+        }
+        size_t n = end - i;
+        if (cohort != 0 && is_asked(result, cohort, n)) {
+            walk->cohorts[walk->n_cohorts++] = cohort;
+        }
+    }
+}
+
+/* From the one on that the walk is in. */
 static void expect_cohorts(struct vv_group_walk *walk)
 {
     struct vv_result *result = walk->options.result;
-    size_t n = 0;
-    if (!result->context.fetch || walk->expected == VV_GROUP_COHORTS) {
+    uint32_t cohort = cohort_of(result, walk->options.sources[walk->source]);
+    if (!result->context.fetch) {
         return;
     }
-    drop_cohorts(walk);
-    walk->cohorts = malloc((walk->options.n - walk->source) * sizeof *walk->cohorts);
-    for (size_t i = walk->source; walk->cohorts && i < walk->options.n; i++) {
-        uint32_t cohort = cohort_of(result, walk->options.sources[i]);
-        if (cohort != 0 && (n == 0 || walk->cohorts[n - 1] != cohort)) {
-            walk->cohorts[n++] = cohort;
-        }
+    if (!walk->cohorts) {
+        list_cohorts(walk);
     }
-    vv_fetch_expect_tiers(result->context.fetch, walk->cohorts, n, result->from, result->to, false,
-                          false);
-    walk->expected = VV_GROUP_COHORTS;
+    while (walk->cohort_at < walk->n_cohorts && walk->cohorts[walk->cohort_at] != cohort) {
+        walk->cohort_at++;
+    }
+    if (walk->cohorts && walk->expected != VV_GROUP_COHORTS) {
+        vv_fetch_expect_tiers(result->context.fetch, walk->cohorts + walk->cohort_at,
+                              walk->n_cohorts - walk->cohort_at, result->from, result->to, false,
+                              false);
+        walk->expected = VV_GROUP_COHORTS;
+    }
 }
 
-/* What the cohort's records leave, of each of its sources. */
+/* What the cohort's records leave, of each of its sources. Of several gaps none is foreseen: what
+ * lies between them is not wanted. */
 static void expect_members(struct vv_group_walk *walk)
 {
-    expect_sources(walk, walk->end,
-                   (struct vv_window){walk->gaps[0].from, walk->gaps[walk->n_gaps - 1].to});
+    expect_sources(walk, walk->n_gaps == 1 ? walk->end : walk->source, walk->gaps[0]);
     walk->expected = VV_GROUP_MEMBERS;
 }
 
-static void expect_all(struct vv_group_walk *walk)
+/* Those from the source on that are in no cohort. */
+static void expect_alone(struct vv_group_walk *walk)
 {
     const struct vv_result *result = walk->options.result;
-    if (walk->expected != VV_GROUP_SOURCES) {
-        expect_sources(walk, walk->options.n, (struct vv_window){result->from, result->to});
+    bool is_expected = walk->expected == VV_GROUP_SOURCES && walk->source < walk->expected_end;
+    if (!is_expected) {
+        walk->expected_end = walk->route.n > 0 ? walk->alone : walk->options.n;
+        expect_sources(walk, walk->expected_end, (struct vv_window){result->from, result->to});
         walk->expected = VV_GROUP_SOURCES;
     }
 }
@@ -365,7 +396,7 @@ static enum vv_status open_next(struct vv_group_walk *walk)
         }
     }
     if (!is_in_cohort(walk)) {
-        expect_all(walk);
+        expect_alone(walk);
     }
     return open_source(walk);
 }

@@ -43,8 +43,13 @@ struct vv_group_walk {
     size_t ids_capacity;
     struct vv_window gaps[VV_COHORT_GAPS_MAX]; /* that its records leave, ascending, apart */
     size_t n_gaps;
+    /* What is asked for ahead: records of cohorts, in this order; what they leave of their sources;
+     * or sources that are in no cohort that can be asked, up to expected_end. */
     enum { VV_GROUP_NOTHING, VV_GROUP_COHORTS, VV_GROUP_MEMBERS, VV_GROUP_SOURCES } expected;
-    uint32_t *cohorts; /* whose records are expected to be read */
+    size_t expected_end;
+    uint32_t *cohorts; /* NULL until they are looked for */
+    size_t n_cohorts;
+    size_t cohort_at; /* the next one */
 };
 
 /* Whether the next event is made of what has been read. */

@@ -379,11 +379,14 @@ static uint32_t buckets_of(const struct vv_tier_level *level)
     return (uint32_t)((level->window.to - 1 - first) / bucket_ns) + 1;
 }
 
-static enum vv_status read_window(struct vv_tier_level *level,
-                                  const struct vv_query_context *context,
-                                  const struct vv_tier_series *series, bool descending,
-                                  struct vv_result_facts *facts, struct vv_error *error)
+/* *again_out: as of vv_fetch_read_tier. */
+static enum vv_status try_window(struct vv_tier_level *level,
+                                 const struct vv_query_context *context,
+                                 const struct vv_tier_series *series, bool descending,
+                                 struct vv_result_facts *facts, bool *again_out,
+                                 struct vv_error *error)
 {
+    *again_out = false;
     level->n_records = 0;
     vv_buffer_clear(&level->bytes);
     vv_cover_clear(&level->cover);
@@ -408,7 +411,7 @@ static enum vv_status read_window(struct vv_tier_level *level,
     status = status == VV_OK ? add_all_deleted(level, context, series) : status;
     if (status == VV_OK) {
         const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
-        status = vv_fetch_read_tier(context, &read, &tier, take_piece, &taking, error);
+        status = vv_fetch_read_tier(context, &read, &tier, take_piece, &taking, again_out, error);
     }
     if (status == VV_OK && series->ids && level->found) {
         status = add_doubts(level, context, &read, error);
@@ -423,6 +426,16 @@ static enum vv_status read_window(struct vv_tier_level *level,
     }
     level->found = level->found || found;
     return status;
+}
+
+static enum vv_status read_window(struct vv_tier_level *level,
+                                  const struct vv_query_context *context,
+                                  const struct vv_tier_series *series, bool descending,
+                                  struct vv_result_facts *facts, struct vv_error *error)
+{
+    bool again;
+    enum vv_status status = try_window(level, context, series, descending, facts, &again, error);
+    return again ? try_window(level, context, series, descending, facts, &again, error) : status;
 }
 
 /* Half of what did not fit; false when it was a single unit. */

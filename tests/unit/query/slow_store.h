@@ -35,9 +35,12 @@ struct slow {
     void *act_context;
     bool fails_day; /* partitions of every third day */
     unsigned fail_every;
+    unsigned read_at_once;
     unsigned begun;
     unsigned unused;
     unsigned unused_most;
+    size_t bytes; /* of all answers that are held */
+    size_t bytes_most;
 };
 
 static inline struct slow *slow_of(struct vv_store *store)
@@ -52,6 +55,10 @@ static inline enum vv_status slow_keep_piece(void *context, const struct vv_piec
     struct kept *kept = &answer->pieces[answer->n++];
     kept->piece = *piece;
     kept->bytes = malloc(piece->bytes.size + 1);
+    answer->slow->bytes += piece->bytes.size;
+    if (answer->slow->bytes > answer->slow->bytes_most) {
+        answer->slow->bytes_most = answer->slow->bytes;
+    }
     memcpy(kept->bytes, piece->bytes.data, piece->bytes.size);
     kept->piece.bytes.data = kept->bytes;
     return VV_OK;
@@ -104,6 +111,7 @@ static inline void slow_end_read(struct vv_store_answer *answer)
 {
     answer->slow->unused -= !answer->used;
     for (size_t i = 0; i < answer->n; i++) {
+        answer->slow->bytes -= answer->pieces[i].piece.bytes.size;
         free(answer->pieces[i].bytes);
     }
     free(answer->pieces);
@@ -114,6 +122,7 @@ static inline enum vv_status slow_read(struct vv_store *store, const struct vv_s
                                        vv_piece_visit visit, void *context, struct vv_error *error)
 {
     struct slow *slow = slow_of(store);
+    slow->read_at_once++;
     struct vv_store *inner = slow->f->store;
     return slow->may_read ? inner->ops->read(inner, read, visit, context, error)
                           : vv_error_set(error, VV_INVALID, "read without having been asked for");

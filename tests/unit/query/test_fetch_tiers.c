@@ -62,6 +62,76 @@ static void other_sources_are_asked_for_before_they_are_read(void **state)
     place_deinit(&p);
 }
 
+/* How many reads a question takes one by one. */
+static unsigned count_reads(struct place *p, const char *const *words)
+{
+    struct slow slow;
+    slow_init(&slow, &p->f, 1);
+    slow.may_read = true;
+    slow.ops.begin_read = NULL;
+    json_decref(ask_json(&p->f, VV_REQUEST_QUERY, words));
+    p->f.context.store = p->f.store;
+    return slow.read_at_once;
+}
+
+/* Cohorts with gaps at both ends leave their sources two short stretches each, and of a limit the
+ * first window is mostly enough. */
+static void hardly_anything_is_asked_for_in_vain(void **state)
+{
+    (void)state;
+    struct place p;
+    struct slow slow;
+    place_init(&p);
+    fixture_seal(&p.f);
+    fixture_point(&p.f, p.sources[0], p.metrics[2], START + VV_DAY + 1, 5);
+    fixture_point(&p.f, p.sources[1], p.metrics[2], START + 16 * VV_DAY + 1, 5);
+    const char *const *const questions[] = {
+        ASK("metric=pump.flow", "from=2024-09-14", "step=1h", "agg=max", "group_by=all"),
+        ASK("metric=pump.flow", "from=2024-09-14", "step=1h", "agg=max", "limit=1"),
+        ASK("metric=pump.flow", "from=2024-09-14", "step=1h", "agg=max", "limit=1", "order=desc"),
+        ASK("from=2024-09-14", "step=1h", "agg=max"),
+    };
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
+        unsigned one_by_one = count_reads(&p, questions[i]);
+        json_decref(ask_slowly(&p, &slow, questions[i]));
+        assert_in_range(slow.begun + slow.read_at_once, 1, one_by_one + 1);
+    }
+    place_deinit(&p);
+}
+
+/* A bucket of minutes is two days: of eighteen days one is read of each source. */
+static void of_a_limit_no_further_window_is_asked_for(void **state)
+{
+    (void)state;
+    struct place p;
+    struct slow slow;
+    place_init(&p);
+    build_all(&p);
+    const char *const *words = ASK("metric=pump.flow", "from=2024-09-14", "step=1m", "agg=max",
+                                   "tier=minute", "limit=1", "order=desc");
+    unsigned one_by_one = count_reads(&p, words);
+    json_decref(ask_slowly(&p, &slow, words));
+    assert_int_equal(slow.begun + slow.read_at_once, one_by_one);
+    place_deinit(&p);
+}
+
+/* Answers that were used are kept for other metrics, but not beyond the question's memory. */
+static void little_memory_keeps_little(void **state)
+{
+    (void)state;
+    struct place p;
+    struct slow slow;
+    place_init(&p);
+    build_all(&p);
+    p.f.limits.memory_bytes_max = 64 << 10;
+    json_decref(ask_slowly(&p, &slow, ASK("from=2024-09-14", "step=1h", "agg=p99")));
+    size_t most = slow.bytes_most; /* the first ones are asked for before their size is known */
+    p.f.limits.memory_bytes_max = 64 << 20;
+    json_decref(ask_slowly(&p, &slow, ASK("from=2024-09-14", "step=1h", "agg=p99")));
+    assert_true(most < slow.bytes_most * 3 / 4);
+    place_deinit(&p);
+}
+
 static void flush_late_points(void *context)
 {
     struct place *p = context;
@@ -203,6 +273,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_reads_one_by_one),
         cmocka_unit_test(other_sources_are_asked_for_before_they_are_read),
+        cmocka_unit_test(hardly_anything_is_asked_for_in_vain),
+        cmocka_unit_test(of_a_limit_no_further_window_is_asked_for),
+        cmocka_unit_test(little_memory_keeps_little),
         cmocka_unit_test(a_flush_at_any_read_loses_nothing),
         cmocka_unit_test(a_deletion_that_is_swept_at_any_read_holds),
         cmocka_unit_test(what_failed_ahead_is_asked_for_again),
