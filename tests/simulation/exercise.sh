@@ -94,7 +94,7 @@ try "forget the tiers when raw spans are sealed" src/seal/span.c \
   's.replace("        status = make_stale(sealer, mark, reading, minutes.is_on);", "")'
 try "leave the stale record of a unit that has expired" src/seal/span.c \
   's.replace("(!reading.keep_bytes && !reading.is_unit)", "!reading.keep_bytes")'
-try "expire what is still to be built of" src/engine/storage.c \
+try "expire what is still to be built of" src/engine/storage_expire.c \
   's.replace("*now_out = is_held ? backlog.since_ns : now;", "*now_out = now;")'
 try "drop raw runs that have expired, tiers or not" src/seal/span.c \
   's.replace("if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers", "if (false && vv_registry_tiers")'
