@@ -104,25 +104,25 @@ static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *curs
 
 /* What waits of a level, and was foreseen wrongly. Cohorts' records wait while what they leave is
  * read of their sources. */
-static void drop_waiting(struct vv_fetch *fetch, unsigned level, bool of_cohorts)
+static void drop_waiting(struct vv_fetch *fetch, unsigned kind, bool of_cohorts)
 {
     for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
         struct vv_fetch_entry *entry = &fetch->entries[i];
-        if (vv_fetch_waits(entry, level) &&
+        if (vv_fetch_waits(entry, kind) &&
             vv_cohort_is(entry->read.partition.source) == of_cohorts) {
             vv_fetch_forget(fetch, entry);
         }
     }
 }
 
-/* Puts the cursor on a read that was not foreseen; where it isn't one of the expected, nothing more
- * is, nor where the store reads several buckets at once. */
+/* Puts the cursor on a read; where it isn't one of the expected, nothing more is foreseen, nor
+ * where the store reads several buckets at once. */
 static void place(struct vv_fetch *fetch, const struct vv_fetch_tier *tier,
                   const struct vv_store_read *read)
 {
     struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[tier->level];
     const struct vv_fetch_order *order = &fetch->tiers;
-    size_t start = cursor->placed ? cursor->source : 0;
+    size_t start = cursor->source;
     cursor->placed = false;
     for (size_t i = 0; i < order->n && !cursor->placed && read->n_buckets <= 1; i++) {
         size_t index = (start + i) % order->n;
@@ -133,7 +133,6 @@ static void place(struct vv_fetch *fetch, const struct vv_fetch_tier *tier,
             cursor->unit_ns = tier->unit_ns;
         }
     }
-    drop_waiting(fetch, (unsigned)tier->level, vv_cohort_is(read->partition.source));
 }
 
 static void run_ahead(struct vv_fetch *fetch, size_t level)
@@ -165,6 +164,7 @@ enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
                                   void *visit_context, bool *again_out, struct vv_error *error)
 {
     struct vv_fetch *fetch = context->fetch;
+    unsigned kind = VV_FETCH_LEVEL + (unsigned)tier->level;
     *again_out = false;
     if (!fetch || fetch->tiers.n == 0) {
         return context->store->ops->read(context->store, read, visit, visit_context, error);
@@ -172,9 +172,12 @@ enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
     bool foreseen = entry != NULL;
     enum vv_status status = VV_OK;
-    if (!entry) {
+    if (!entry || !fetch->tier_cursors[tier->level].placed) {
         place(fetch, tier, read);
-        status = vv_fetch_begin(fetch, read, VV_FETCH_LEVEL + (unsigned)tier->level, &entry, error);
+    }
+    if (!entry) {
+        drop_waiting(fetch, kind, vv_cohort_is(read->partition.source));
+        status = vv_fetch_begin(fetch, read, kind, &entry, error);
     }
     if (status != VV_OK) {
         return status;

@@ -217,7 +217,8 @@ static void expect_alone(struct vv_group_walk *walk)
     const struct vv_result *result = walk->options.result;
     bool is_expected = walk->expected == VV_GROUP_SOURCES && walk->source < walk->expected_end;
     if (!is_expected) {
-        walk->expected_end = walk->route.n > 0 ? walk->alone : walk->options.n;
+        size_t alone = walk->alone > walk->source ? walk->alone : walk->source + 1;
+        walk->expected_end = walk->route.n > 0 ? alone : walk->options.n;
         expect_sources(walk, walk->expected_end, (struct vv_window){result->from, result->to});
         walk->expected = VV_GROUP_SOURCES;
     }
