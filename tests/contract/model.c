@@ -460,9 +460,9 @@ static void look_again(struct vv_store *store, struct holding *holding, uint32_t
         bool in = is_in(&read, &other);
         const struct model_block *block = in ? &holding->blocks[span] : &no_block;
         const struct model_block *found = &again.holding.blocks[span];
+        const void *runs = in ? (const void *)holding->state.runs[span] : (const void *)no_runs;
         (void)expect(&again.holding,
-                     memcmp(again.holding.state.runs[span],
-                            in ? holding->state.runs[span] : no_runs, sizeof no_runs) == 0,
+                     memcmp(again.holding.state.runs[span], runs, sizeof no_runs) == 0,
                      "runs of several buckets are not those of each");
         (void)expect(&again.holding,
                      found->value == block->value && found->n_parts == block->n_parts,

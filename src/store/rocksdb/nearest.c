@@ -91,8 +91,8 @@ static enum vv_status look_in_class(struct search *search, uint32_t tenant, uint
     return status;
 }
 
-/* The oldest class first, since what moves goes to a later one; and again where that may be one that
- * was not known. */
+/* The oldest class first, since what moves goes to a later one; and again where that may be one
+ * that was not known. */
 static enum vv_status look_in_classes(struct search *search, uint32_t tenant, uint32_t source,
                                       struct vv_error *error)
 {

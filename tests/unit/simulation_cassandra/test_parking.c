@@ -110,7 +110,8 @@ static void what_is_delivered_twice_is_there_once(void **state)
     }
 }
 
-/* The next flush fails, and when it is repeated its points belong elsewhere: they have come late. */
+/* The next flush fails, and when it is repeated its points belong elsewhere: they have come late.
+ */
 static void a_mark_that_waits_stays_when_what_renews_it_never_lands(void **state)
 {
     (void)state;
@@ -632,8 +633,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_parked_is_read_by_its_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restart_keeps_what_is_parked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_delivered_twice_is_there_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_mark_that_waits_stays_when_what_renews_it_never_lands, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_mark_that_waits_stays_when_what_renews_it_never_lands,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_any_host_all_is_as_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_more_is_parked_than_is_allowed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parking_can_be_off, set_up, tear_down),
