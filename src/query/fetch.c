@@ -47,17 +47,16 @@ static struct vv_plans plans_at(const struct vv_fetch *fetch, const struct vv_fe
                                        cursor->region);
 }
 
-/* What of the asked range a source has, as far as this node knows; false: nothing. */
-static bool range_of(const struct vv_fetch *fetch, uint32_t source, int64_t *from_out,
-                     int64_t *to_out)
+bool vv_fetch_known(const struct vv_fetch *fetch, const struct vv_fetch_order *order,
+                    uint32_t source, int64_t *from_out, int64_t *to_out)
 {
     int64_t first;
     int64_t last;
     if (!vv_registry_source_times(fetch->context->registry, source, &first, &last)) {
         return false;
     }
-    *from_out = first > fetch->points.from ? first : fetch->points.from;
-    *to_out = last < fetch->points.to ? last + (last < INT64_MAX) : fetch->points.to;
+    *from_out = first > order->from ? first : order->from;
+    *to_out = last < order->to ? last + (last < INT64_MAX) : order->to;
     return *from_out < *to_out;
 }
 
@@ -71,7 +70,7 @@ static bool first_bucket(const struct vv_fetch *fetch, const struct vv_fetch_cur
     int64_t to = fetch->points.to;
     bool known = plans.n > 0 && from < to;
     if (known && cursor->region == 0) {
-        known = range_of(fetch, fetch->points.sources[index], &from, &to);
+        known = vv_fetch_known(fetch, &fetch->points, fetch->points.sources[index], &from, &to);
     }
     if (known) {
         *bucket_out = vv_bucket_of(plans.plans, plans.n, fetch->points.descending ? to - 1 : from);
@@ -105,7 +104,7 @@ static bool next_bucket(const struct vv_fetch *fetch, struct vv_fetch_cursor *cu
     struct vv_bucket next;
     int64_t from;
     int64_t to;
-    bool known = cursor->region == 0 && range_of(fetch, source, &from, &to);
+    bool known = cursor->region == 0 && vv_fetch_known(fetch, &fetch->points, source, &from, &to);
     if (vv_peers_may_write(fetch->context) && (!known || !overlaps(&cursor->bucket, from, to))) {
         known = true; /* the scan found what others wrote: there may be more */
         from = fetch->points.from;

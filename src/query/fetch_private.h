@@ -91,6 +91,12 @@ struct vv_fetch {
     uint64_t visits;
 };
 
+/* ---- fetch.c */
+
+/* What of the asked range a source has, as far as this node knows; false: nothing. */
+bool vv_fetch_known(const struct vv_fetch *fetch, const struct vv_fetch_order *order,
+                    uint32_t source, int64_t *from_out, int64_t *to_out);
+
 /* ---- fetch_answers.c */
 
 /* One that holds what the read wants, and may be used; NULL: none does. */

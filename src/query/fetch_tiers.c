@@ -26,22 +26,15 @@ static bool range_of(const struct vv_fetch *fetch, const struct vv_fetch_tier_cu
                      size_t index, int64_t *from_out, int64_t *to_out)
 {
     const struct vv_fetch_order *order = &fetch->tiers;
-    int64_t first;
-    int64_t last;
-    *from_out = order->from;
-    *to_out = order->to;
     bool may_be_anywhere =
         vv_peers_may_write(fetch->context) || vv_cohort_is(order->sources[index]);
     if (may_be_anywhere &&
         vv_fetch_is_short(order->from, order->to, cursor->read.partition.bucket_ns)) {
+        *from_out = order->from;
+        *to_out = order->to;
         return order->from < order->to;
     }
-    if (!vv_registry_source_times(fetch->context->registry, order->sources[index], &first, &last)) {
-        return false;
-    }
-    *from_out = first > order->from ? first : order->from;
-    *to_out = last < order->to ? last + (last < INT64_MAX) : order->to;
-    return *from_out < *to_out;
+    return vv_fetch_known(fetch, order, order->sources[index], from_out, to_out);
 }
 
 /* Makes the cursor's read that of a bucket, as the scan will want it at most. */

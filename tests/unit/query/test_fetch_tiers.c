@@ -132,6 +132,17 @@ static void little_memory_keeps_little(void **state)
     place_deinit(&p);
 }
 
+/* A store that does something else at one of its reads. */
+static void begin_slow(struct slow *slow, struct place *p, unsigned at, void (*act)(void *),
+                       void *context)
+{
+    slow_init(slow, &p->f, 1);
+    slow->may_read = true; /* finer tiers */
+    slow->act_at = at;
+    slow->act = act;
+    slow->act_context = context;
+}
+
 static void flush_late_points(void *context)
 {
     struct place *p = context;
@@ -156,11 +167,7 @@ static void a_flush_at_any_read_loses_nothing(void **state)
         for (int source = 0; source < SOURCES; source++) {
             fixture_write(&p.f, p.sources[source], p.metrics[2], &time, &high, 1);
         }
-        slow_init(&slow, &p.f, 1);
-        slow.may_read = true; /* finer tiers */
-        slow.act_at = at;
-        slow.act = flush_late_points;
-        slow.act_context = &p;
+        begin_slow(&slow, &p, at, flush_late_points, &p);
         char *text;
         assert_int_equal(
             fixture_answer(&p.f, VV_REQUEST_QUERY,
@@ -229,11 +236,7 @@ static void a_deletion_that_is_swept_at_any_read_holds(void **state)
         assert_int_equal(vv_deletions_create(100, &sweeping.deletions), VV_OK);
         p.f.context.deletions = sweeping.deletions;
         delete_a_day(&p, sweeping.deletions);
-        slow_init(&slow, &p.f, 1);
-        slow.may_read = true; /* finer tiers */
-        slow.act_at = at;
-        slow.act = sweep;
-        slow.act_context = &sweeping;
+        begin_slow(&slow, &p, at, sweep, &sweeping);
         char *text;
         assert_int_equal(
             fixture_answer(&p.f, VV_REQUEST_QUERY,

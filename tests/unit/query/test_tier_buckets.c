@@ -114,17 +114,7 @@ static void check(struct place *p, enum vv_space tier, const char *const *words,
 static void begin(struct place *p)
 {
     memset(p, 0, sizeof *p);
-    fixture_init(&p->f);
-    p->sources[0] = fixture_source(&p->f, "a", "north");
-    p->sources[1] = fixture_source(&p->f, "b", "south");
-    p->metrics[0] = fixture_metric(&p->f, "press", "count", VV_INT64);
-    p->metrics[1] = fixture_metric(&p->f, "press", "temp", VV_FLOAT64);
-    p->metrics[2] = fixture_metric(&p->f, "pump", "flow", VV_FLOAT64);
-    struct vv_metric_info info;
-    vv_registry_metric_info(p->f.registry, p->metrics[0], &info);
-    p->press = info.measurement;
-    vv_registry_metric_info(p->f.registry, p->metrics[2], &info);
-    p->pump = info.measurement;
+    place_name(p);
     tiers_init(&p->t, &p->f);
 }
 

@@ -53,8 +53,8 @@ static inline void write_series(struct place *p, int source, int metric, int64_t
     free(values);
 }
 
-/* Points of all series, in the store. */
-static inline void place_init(struct place *p)
+/* The sources and metrics, without points. */
+static inline void place_name(struct place *p)
 {
     fixture_init(&p->f);
     p->sources[0] = fixture_source(&p->f, "a", "north");
@@ -67,6 +67,12 @@ static inline void place_init(struct place *p)
     p->press = info.measurement;
     vv_registry_metric_info(p->f.registry, p->metrics[2], &info);
     p->pump = info.measurement;
+}
+
+/* Points of all series, in the store. */
+static inline void place_init(struct place *p)
+{
+    place_name(p);
     for (int source = 0; source < SOURCES; source++) {
         for (int metric = 0; metric < METRICS; metric++) {
             write_series(p, source, metric, START + 7 * VV_SECOND, START + DAYS * VV_DAY, GAP);
