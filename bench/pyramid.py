@@ -8,6 +8,7 @@ in turns, at 10 s (a minute holds 6 points, so it keeps them) and at 1 s (60); w
 its CPU seconds for points that come into hours that were sealed and built before.
 """
 import argparse
+import contextlib
 import http.client
 import json
 import shutil
@@ -52,7 +53,9 @@ def seal(server):
         raise RuntimeError(f"flush: {status} {answer[:300]}")
 
 
-SETTLED_S, SETTLED_CPU_S, SETTLING_S_MAX = 3, 0.03, 120
+SETTLED_S, SETTLED_CPU_S, SETTLING_S_MAX = 8, 0.08, 240
+# What is over is merged soon, not after an hour.
+MERGING = ("store.merge_after=5s", "retention.interval=1s")
 
 
 def settle(server):
@@ -397,32 +400,43 @@ def live_rows(server, arguments):
 
 # ---- all
 
+@contextlib.contextmanager
+def running(folder, settings=()):
+    server = common.start_varve(folder, settings)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
 def run_live(arguments):
-    with common.Folder() as folder:
-        server = common.start_varve(folder)
-        try:
-            return live_rows(server, arguments)
-        finally:
-            server.stop()
+    with common.Folder() as folder, running(folder) as server:
+        return live_rows(server, arguments)
+
+
+def asked_rows(server, arguments):
+    """History is written, and asked for; returns its points, too."""
+    make_tenant(server, "tiered", True)
+    points = load_days(server, "tiered", arguments, arguments.days, "with tiers")
+    settle(server)
+    asking = Asking(server)
+    rows = [common.row(f"{tier} tier, as read", "bytes/point of raw data", value)
+            for tier, value in bytes_by_tier(asking, arguments, points).items()]
+    rows += query_rows(asking, arguments)
+    return points, rows + fleet_rows(server, asking, arguments)
+
+
+def written_rows(server, arguments):
+    return late_rows(server, arguments) + live_rows(server, arguments)
 
 
 def run(arguments):
     rows = cost_rows(arguments)
     with common.Folder() as folder:
-        server = common.start_varve(folder)
-        try:
-            make_tenant(server, "tiered", True)
-            points = load_days(server, "tiered", arguments, arguments.days, "with tiers")
-            settle(server)
-            asking = Asking(server)
-            rows += [common.row(f"{tier} tier, as read", "bytes/point of raw data", value)
-                     for tier, value in bytes_by_tier(asking, arguments, points).items()]
-            rows += query_rows(asking, arguments)
-            rows += fleet_rows(server, asking, arguments)
-            rows += late_rows(server, arguments)
-            rows += live_rows(server, arguments)
-        finally:
-            server.stop()
+        with running(folder, MERGING) as server:
+            points, asked = asked_rows(server, arguments)
+        with running(folder) as server:
+            rows += asked + written_rows(server, arguments)
     return points, rows
 
 

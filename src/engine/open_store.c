@@ -15,6 +15,8 @@ static enum vv_status open_embedded(struct vv_engine *engine, struct vv_store **
         .cache_bytes = (uint64_t)engine->settings.store_cache_bytes,
         .write_buffer_bytes = (uint64_t)engine->settings.store_write_buffer_bytes,
         .eras = (int)engine->settings.store_eras,
+        .merge_after_ns = engine->settings.store_merge_after_ns,
+        .keep_free_bytes = (uint64_t)engine->settings.disk_reserve_bytes,
     };
     return vv_store_rocksdb_open(&options, store_out, error);
 }

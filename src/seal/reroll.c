@@ -249,7 +249,8 @@ struct keeping {
     int64_t from;
     int64_t version;
     bool is_stale; /* whether by a unit that has this one … */
-    vv_stamp run;  /* … or by runs of its own: the newest */
+    int64_t
+        put_us; /* … or by runs of its own: where nodes share the store, when the newest was put */
 };
 
 static enum vv_status keep_record(void *context, const struct vv_piece *piece)
@@ -260,7 +261,8 @@ static enum vv_status keep_record(void *context, const struct vv_piece *piece)
         bool is_read = vv_unit_read(piece->bytes, &record, NULL) == VV_OK;
         bool is_own = piece->key.span_start == keeping->from;
         keeping->is_stale |= !is_read || (!is_own && record.unit.to > keeping->from);
-        keeping->run = is_own && piece->run > keeping->run ? piece->run : keeping->run;
+        keeping->put_us =
+            is_own && piece->version > keeping->put_us ? piece->version : keeping->put_us;
         return !is_own || vv_piece_list_add(&keeping->look->reroll->runs, piece,
                                             vv_unit_replaces(piece->bytes))
                    ? VV_OK
@@ -445,9 +447,8 @@ static enum vv_status look_for_builder(struct vv_look *look, enum vv_space tier,
                                        const struct vv_reroll_result *result, bool *has_out)
 {
     const struct vv_shared_ops *shared = look->reroll->options.store->ops->shared;
-    int64_t run_ns = (int64_t)vv_stamp_clock_us(keeping->run) * VV_MICROSECOND;
-    *has_out =
-        keeping->is_stale || !shared || !shared->is_marked || run_ns > now_ns - MARK_FOLLOWS_NS;
+    *has_out = keeping->is_stale || !shared || !shared->is_marked ||
+               keeping->put_us > (now_ns - MARK_FOLLOWS_NS) / VV_MICROSECOND;
     return *has_out ? VV_OK : look_for_mark(look, tier, result, has_out);
 }
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define OPEN_RUN 1 /* of what is stale anyway until its unit is over */
-/* Of cohorts' units where nodes share the store, whatever made them stale: each node has one run of
- * each part, which what it puts later replaces. What it had put before may be covered; the store
- * tells them apart by their versions. */
+/* Where nodes share the store, whatever made a cohort's unit stale: each node has one run of each
+ * part, which what it puts later replaces. What it had put before may be covered; the store tells
+ * them apart by their versions. */
 #define COHORT_RUN vv_stamp_make(1, 0)
 /* Parts of the runs of cohorts' units where nodes share the store. */
 #define AHEAD  VV_STALE_PARTS
@@ -80,14 +80,23 @@ static int64_t due_of_cohort(const struct vv_stale_options *options, enum vv_spa
                : cohort->to + rule->lateness_ns + behind_ns;
 }
 
+/* The same of a source's unit, so that who reads finds one row a unit and not one for each span and
+ * flush. One of another length, as plans change and while something is parked, is another run: what
+ * says less must not replace it. */
+static vv_stamp shared_run(const struct vv_stale_unit *stale)
+{
+    int64_t length = (stale->to - stale->key.span_start) / VV_MINUTE;
+    return vv_cohort_is(stale->key.partition.source) ? COHORT_RUN
+                                                     : vv_stamp_make(1 + (uint64_t)length, 0);
+}
+
 static vv_stamp run_of(const struct vv_stale_options *options, const struct vv_stale_unit *stale)
 {
     if (stale->is_open) {
         return OPEN_RUN;
     }
-    bool is_shared_cohort =
-        options->store->ops->shared && vv_cohort_is(stale->key.partition.source);
-    return is_shared_cohort ? COHORT_RUN : stale->run;
+    bool says_more = stale->record.size > 0; /* what replaces a day */
+    return options->store->ops->shared && !says_more ? shared_run(stale) : stale->run;
 }
 
 static enum vv_status put_run(const struct vv_stale_options *options,

@@ -74,6 +74,7 @@ struct vv_settings {
     int64_t store_cache_bytes;            /* store.cache_bytes */
     int64_t store_write_buffer_bytes;     /* store.write_buffer_bytes */
     int64_t store_eras;                   /* store.eras */
+    int64_t store_merge_after_ns;         /* store.merge_after */
     int64_t disk_reserve_bytes;           /* store.disk_reserve_bytes */
     /* ack */
     char ack_kind[VV_SETTING_TEXT_MAX]; /* ack.kind: journal|store */

@@ -191,6 +191,11 @@ const struct vv_setting vv_setting_table[] = {
     INT("store.eras", store_eras, "24", 8, 64, NULL,
         "Into how many slices of time a retention is divided. A slice expires as a whole, so data "
         "outlives its retention by up to one of them"),
+    DURATION(
+        "store.merge_after", store_merge_after_ns, "1h", VV_SECOND, 365 * VV_DAY, "never",
+        "A slice of time that is over is merged into one run of files when nothing was written "
+        "to it for so long, so that it takes less room and is read faster. That needs twice "
+        "its room on the disk: where that is not free, it waits"),
     SIZE("store.disk_reserve_bytes", disk_reserve_bytes, "256MiB", 16 * MIB, TIB, NULL,
          "When less is free on the disk of `data`, writes are answered 503, long before the disk "
          "is full"),

@@ -79,6 +79,11 @@ bool vv_era_expired(const struct vv_era *era, int eras, int64_t now_ns)
            (era->retention_s > 0 && seconds_down(now_ns) - era->retention_s >= end_s(era, eras));
 }
 
+bool vv_era_over(const struct vv_era *era, int eras, int64_t now_ns)
+{
+    return seconds_down(now_ns) >= end_s(era, eras);
+}
+
 bool vv_era_bucket_expired(const struct vv_partition *partition, int64_t retention_s,
                            int64_t now_ns)
 {

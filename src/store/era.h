@@ -43,6 +43,9 @@ struct vv_era vv_era_of(int64_t retention_s, int eras, const struct vv_partition
 /* Every bucket of the era ended at least the retention ago, or nothing is kept. */
 bool vv_era_expired(const struct vv_era *era, int eras, int64_t now_ns);
 
+/* Every bucket of the era has ended. */
+bool vv_era_over(const struct vv_era *era, int eras, int64_t now_ns);
+
 /* The partition's bucket ended at least the retention ago, or nothing is kept. */
 bool vv_era_bucket_expired(const struct vv_partition *partition, int64_t retention_s,
                            int64_t now_ns);

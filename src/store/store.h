@@ -43,7 +43,8 @@ struct vv_piece {
     uint32_t part; /* from 0 */
     struct vv_str bytes;
     /* The store's own of what it gives to a visitor, to be handed back: with runs to remove_runs,
-     * so that it knows exactly what was read; and with a block to put_blocks (of its first part)
+     * so that it knows exactly what was read (where nodes share the store it is the wall time in us
+     * at which the run was put last); and with a block to put_blocks (of its first part)
      * the version of the block that was read to make it, VV_VERSION_NONE when there was none. 0:
      * not told, whatever is there. */
     int64_t version;
@@ -437,6 +438,9 @@ struct vv_store_options {
     uint64_t cache_bytes;        /* block cache, at most */
     uint64_t write_buffer_bytes; /* memtables together, at most */
     int eras;                    /* into how many eras a retention is divided, 8 … 64 */
+    int64_t merge_after_ns;   /* an era that is over is merged when nothing was put into it for so
+                                 long; 0: never … */
+    uint64_t keep_free_bytes; /* … and where so much and its bytes are free on the disk then */
 };
 
 /* memory/: keeps everything in memory; for tests and the simulation. crash() drops what confirm()

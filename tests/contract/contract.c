@@ -37,6 +37,7 @@ void contract_open(struct contract *contract)
         .cache_bytes = 4u << 20,
         .write_buffer_bytes = 4u << 20,
         .eras = 8,
+        .merge_after_ns = 1, /* what is over is merged beside all else */
     };
     enum vv_status status = contract->backend->open(&options, &contract->store, &error);
     if (status != VV_OK) {

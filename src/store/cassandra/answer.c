@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A read that was asked for: the first page of runs, then the first pages of blocks from all of the
- * tenant's classes at once; those of rows at the same time as the runs. What follows these pages is
- * asked for when they are visited.
+ * A read that was asked for: the first pages of runs, of blocks from all of the tenant's classes,
+ * and of rows, all at once. What follows these pages is asked for when they are visited.
  *
- * Blocks are asked for when all runs have been read: a cover hides its runs, so the block that
- * replaced them must be seen, and it was written before the cover. Hence with more pages of runs no
- * blocks are asked for ahead.
+ * So runs may be read when a span has been sealed, and its block before that was: then a cover
+ * hides runs that are in no block that was seen. Who visits them looks for that (give_hidden in
+ * read.c).
  */
 #include "store/cassandra/answer.h"
 
@@ -42,8 +41,10 @@ struct vvcql_statement *vv_cassandra_question(const struct vv_store_answer *answ
 const struct vvcql_prepared *vv_cassandra_read_blocks(const struct vv_store_answer *answer,
                                                       uint8_t class, uint32_t table)
 {
-    return answer->is_late ? answer->view->read_late[class][table]
-                           : answer->view->read_blocks[class][table];
+    const struct vv_region_view *view = answer->view;
+    return answer->is_late           ? view->read_late[class][table]
+           : answer->read.heads_only ? view->read_heads[class][table]
+                                     : view->read_blocks[class][table];
 }
 
 const struct vvcql_prepared *vv_cassandra_read_runs(const struct vv_store_answer *answer)
@@ -141,18 +142,6 @@ static void ask_blocks(struct vv_store_answer *answer)
             ask_table(answer, i, j);
         }
     }
-    answer->has_blocks = true;
-}
-
-static void take_runs(void *context, struct vvcql_result *take_result,
-                      const struct vvcql_error *error)
-{
-    struct vv_store_answer *answer = context;
-    answer->runs = take_result;
-    if (take_result && vvcql_result_paging_state(take_result).size == 0) {
-        ask_blocks(answer);
-    }
-    settle(answer, error);
 }
 
 /* ---- asking ---- */
@@ -170,8 +159,8 @@ static enum vv_status ask_runs(struct vv_store_answer *answer, struct vv_error *
         vvcql_statement_destroy(statement);
         return status;
     }
-    await(answer);
-    vvcql_execute(answer->store->session, statement, take_runs, answer);
+    ask_page(answer, statement, &answer->runs);
+    ask_blocks(answer);
     return VV_OK;
 }
 

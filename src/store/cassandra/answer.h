@@ -30,12 +30,11 @@ struct vv_store_answer {
     struct vv_error error;
     /* First pages; NULL where nothing was asked. */
     struct vvcql_result *runs;
-    bool has_blocks; /* were asked for: there are no more pages of runs */
     struct vvcql_result *blocks[VV_CASSANDRA_CLASSES_MAX + 1][2]; /* by table */
     struct vvcql_result *rows[VV_CASSANDRA_CLASSES_MAX + 1];
     struct vv_rows_kept kept; /* what the rows are, once they were visited */
     struct vv_parked_runs parked;
-    struct vv_question questions[3 * (VV_CASSANDRA_CLASSES_MAX + 1)];
+    struct vv_question questions[1 + 3 * (VV_CASSANDRA_CLASSES_MAX + 1)];
     uint32_t n_questions;
 };
 

@@ -233,6 +233,20 @@ static enum vv_status put_old_covers(struct vv_cassandra *store, const struct re
 
 /* ---- writing ---- */
 
+/* The head and what is behind it, or all as one. */
+static void add_bytes(struct vvcql_statement *statement, const struct vv_piece *piece)
+{
+    struct vv_str bytes = piece->bytes;
+    bool has_tail = piece->head_size > 0 && piece->head_size < bytes.size;
+    size_t head = has_tail ? piece->head_size : bytes.size;
+    vv_cassandra_add_str(statement, (struct vv_str){bytes.data, head});
+    if (has_tail) {
+        vv_cassandra_add_str(statement, (struct vv_str){bytes.data + head, bytes.size - head});
+    } else {
+        vvcql_add_unset(statement); /* null would be a tombstone */
+    }
+}
+
 static enum vv_status put_part(struct vv_cassandra *store, const struct replaced *span,
                                const struct vv_piece *piece, struct vv_error *error)
 {
@@ -258,7 +272,7 @@ static enum vv_status put_part(struct vv_cassandra *store, const struct replaced
         vvcql_add_null(statement);
     }
     vvcql_add_bytes(statement, metrics.data ? metrics.data : (const uint8_t *)"", metrics.size);
-    vv_cassandra_add_str(statement, piece->bytes);
+    add_bytes(statement, piece);
     int64_t bucket_end = partition->bucket_start + partition->bucket_ns;
     vvcql_add_int(statement,
                   store->purges

@@ -96,6 +96,7 @@ struct vv_region_view {
         *read_nodes, *read_definitions, *read_changes;
     /* By class, as those of struct vv_class. */
     const struct vvcql_prepared *read_blocks[VV_CASSANDRA_CLASSES_MAX + 1][2];
+    const struct vvcql_prepared *read_heads[VV_CASSANDRA_CLASSES_MAX + 1][2]; /* no tails */
     const struct vvcql_prepared *read_late[VV_CASSANDRA_CLASSES_MAX + 1][2];
     const struct vvcql_prepared *read_values[VV_CASSANDRA_CLASSES_MAX + 1];
     _Atomic int state;             /* enum vv_region_state */

@@ -65,7 +65,7 @@ static bool prepare_blocks(struct vv_cassandra *store, const char *table,
     out->put = vv_cassandra_prepare(
         store,
         "INSERT INTO @ (" VV_PARTITION_COLUMNS ", measurement, span, seal, part, parts, metrics, "
-        "data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+        "data, tail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
         table);
     out->newest_seal = vv_cassandra_prepare(store,
                                             "SELECT seal FROM @ WHERE " VV_PARTITION_IS

@@ -22,6 +22,25 @@ static struct vv_str str_of(const uint8_t *bytes, size_t size)
     return (struct vv_str){(const char *)bytes, size};
 }
 
+enum vv_status vv_parked_version(struct vv_cassandra *store, const struct vv_piece *run,
+                                 int64_t *version_out, struct vv_error *error)
+{
+    uint8_t key[VV_KEY_RUN_SIZE];
+    struct vv_buffer value = {0};
+    struct vv_piece parked;
+    vv_key_from_run(run, key);
+    *version_out = 0;
+    const struct vv_str name = str_of(key, sizeof key);
+    enum vv_status status = store->local->ops->get_meta(
+        store->local, VV_LOCAL_PARKED + VV_PARKED_RUN, name, &value, error);
+    if (status == VV_OK &&
+        vv_parked_run(name, (struct vv_str){(char *)value.data, value.size}, &parked) == VV_OK) {
+        *version_out = parked.version;
+    }
+    vv_buffer_deinit(&value);
+    return status == VV_NOT_FOUND ? VV_OK : status;
+}
+
 enum vv_status vv_park_run(struct vv_cassandra *store, const struct vv_piece *run,
                            struct vv_error *error)
 {
@@ -29,11 +48,13 @@ enum vv_status vv_park_run(struct vv_cassandra *store, const struct vv_piece *ru
     struct vv_buffer value = {0};
     struct vv_piece own = *run;
     int64_t us = run->version;
-    enum vv_status status = us ? VV_OK : vv_cassandra_write_us(store, &us, error);
-    if (status != VV_OK) {
+    int64_t newest = 0;
+    own.run = vv_cassandra_own(store, run->run);
+    enum vv_status status = us ? vv_parked_version(store, &own, &newest, error)
+                               : vv_cassandra_write_us(store, &us, error);
+    if (status != VV_OK || newest > us) { /* what is written again is older than what waits */
         return status;
     }
-    own.run = vv_cassandra_own(store, run->run);
     vv_key_from_run(&own, key);
     vv_buffer_u8(&value, VERSION);
     vv_buffer_be64(&value, (uint64_t)us);

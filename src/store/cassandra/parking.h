@@ -181,8 +181,13 @@ VV_MUST_CHECK enum vv_status vv_parked_scan(struct vv_cassandra *store, enum vv_
 
 /* ---- parked.c: records, and plans that are tentative ---- */
 
+/* Replaces what is parked of the same key, unless that has a higher version. */
 VV_MUST_CHECK enum vv_status vv_park_run(struct vv_cassandra *store, const struct vv_piece *run,
                                          struct vv_error *error);
+/* The version of what is parked of the run's key; 0: nothing is. */
+VV_MUST_CHECK enum vv_status vv_parked_version(struct vv_cassandra *store,
+                                               const struct vv_piece *run, int64_t *version_out,
+                                               struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_park_mark(struct vv_cassandra *store, const struct vv_mark *mark,
                                           struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_park_slot(struct vv_cassandra *store,

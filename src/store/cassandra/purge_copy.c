@@ -45,7 +45,7 @@ static bool prepare_table(struct vv_cassandra *store, const char *name, struct v
                                      name),
         .read_rows = vv_cassandra_prepare(store,
                                           "SELECT measurement, span, seal, part, parts, metrics, "
-                                          "data, TTL(data) FROM @ WHERE " VV_PARTITION_IS,
+                                          "data, tail, TTL(data) FROM @ WHERE " VV_PARTITION_IS,
                                           name),
         .read_seals = vv_cassandra_prepare(
             store, "SELECT measurement, span, seal, part FROM @ WHERE " VV_PARTITION_IS, name),
@@ -209,12 +209,15 @@ static enum vv_status put_row(const struct pages *pages, const struct vvcql_prep
     int32_t ttl; /* of what was written before its table was purged: all parts end together */
     struct vvcql_bytes metrics = {0};
     struct vvcql_bytes data = {0};
+    struct vvcql_bytes tail = {0};
     if (!vvcql_get_bigint(row, 1, &span_ms) || !vvcql_get_bigint(row, 2, &seal) ||
         !vvcql_get_bigint(row, 3, &part) || !vvcql_get_bytes(row, 6, &data)) {
         return not_ours(error);
     }
     (void)vvcql_get_bytes(row, 5, &metrics);
-    *largest = data.size > *largest ? data.size : *largest;
+    bool has_tail = vvcql_get_bytes(row, 7, &tail);
+    size_t size = data.size + tail.size;
+    *largest = size > *largest ? size : *largest;
     struct vvcql_statement *statement = vvcql_statement_prepared(put);
     add_partition(statement, pages->partition);
     vv_cassandra_add_str(statement, vv_cassandra_text(row, 0));
@@ -228,10 +231,15 @@ static enum vv_status put_row(const struct pages *pages, const struct vvcql_prep
     }
     vvcql_add_bytes(statement, metrics.size > 0 ? metrics.data : (const uint8_t *)"", metrics.size);
     vvcql_add_bytes(statement, data.size > 0 ? data.data : (const uint8_t *)"", data.size);
-    vvcql_add_int(statement, vvcql_get_int(row, 7, &ttl) ? ttl : 0);
+    if (has_tail) {
+        vvcql_add_bytes(statement, tail.data, tail.size);
+    } else {
+        vvcql_add_unset(statement);
+    }
+    vvcql_add_int(statement, vvcql_get_int(row, 8, &ttl) ? ttl : 0);
     vvcql_add_bigint(statement, seal);
     vvcql_set_idempotent(statement, true);
-    *bytes += data.size + metrics.size;
+    *bytes += size + metrics.size;
     *statement_out = statement;
     return VV_OK;
 }

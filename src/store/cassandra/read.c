@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a partition: first the runs with their covers, page by page, then the blocks of all of
- * the tenant's classes together, as one table would have them.
+ * Reading a partition: the runs with their covers, page by page, then the blocks of all of the
+ * tenant's classes together, as one table would have them. First pages of both were asked for at
+ * the same time, so blocks may be older than covers.
  *
  * A run that a cover names is left out, and looked for again if the block that counts turns out not
  * to be that cover's.
@@ -42,6 +43,7 @@ struct reading {
     struct vv_error *error;
     struct vv_buffer numbers; /* of a piece's columns */
     struct vv_buffer renumbered;
+    struct vv_buffer whole; /* a head and its tail */
     /* Runs. */
     int64_t covers_span;
     int64_t cover;           /* the seal of the newest cover of that span */
@@ -256,6 +258,26 @@ static enum vv_status give_removed(struct reading *reading, int64_t span, int64_
     return status;
 }
 
+/* The bytes of the row's block: its head alone where only heads are asked for. */
+static enum vv_status bytes_of(struct reading *reading, const struct vvcql_result *row,
+                               struct vvcql_bytes *data_out)
+{
+    struct vvcql_bytes tail;
+    bool is_asked = !reading->read->heads_only && !reading->answer->is_late;
+    if (!vvcql_get_bytes(row, 5, data_out)) {
+        return vv_error_set(reading->error, VV_CORRUPT,
+                            "a row of blocks is not as Varve writes it");
+    }
+    if (!is_asked || !vvcql_get_bytes(row, 6, &tail) || tail.size == 0) {
+        return VV_OK;
+    }
+    vv_buffer_clear(&reading->whole);
+    vv_buffer_append(&reading->whole, data_out->data, data_out->size);
+    vv_buffer_append(&reading->whole, tail.data, tail.size);
+    *data_out = (struct vvcql_bytes){reading->whole.data, reading->whole.size};
+    return vv_buffer_status(&reading->whole);
+}
+
 /* VV_OVERLOAD here: a part is missing, read again. */
 static enum vv_status visit_block(struct reading *reading, struct vvcql_result *row)
 {
@@ -266,7 +288,7 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
     struct vvcql_bytes ids = {0};
     struct vvcql_bytes data;
     if (!vvcql_get_bigint(row, 0, &span_ms) || !vvcql_get_bigint(row, 1, &seal) ||
-        !vvcql_get_bigint(row, 2, &part) || !vvcql_get_bytes(row, 5, &data)) {
+        !vvcql_get_bigint(row, 2, &part)) {
         return vv_error_set(reading->error, VV_CORRUPT,
                             "a row of blocks is not as Varve writes it");
     }
@@ -297,7 +319,8 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
     struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .part = (uint32_t)part, .version = seal};
     piece.key.span_start = span;
     reading->parts_left--;
-    return give(reading, &piece, ids, data);
+    enum vv_status status = bytes_of(reading, row, &data);
+    return status == VV_OK ? give(reading, &piece, ids, data) : status;
 }
 
 static enum vv_status walk_blocks(struct reading *reading, int64_t from_ms, bool has_pages)
@@ -320,7 +343,7 @@ static enum vv_status walk_blocks(struct reading *reading, int64_t from_ms, bool
 /* Parts that were given twice do no harm: they are the same points. */
 static enum vv_status read_blocks(struct reading *reading)
 {
-    bool has_pages = reading->answer->has_blocks;
+    bool has_pages = true;
     enum vv_status status = VV_OVERLOAD;
     reading->span = reading->read->span_from;
     for (int again = 0; status == VV_OVERLOAD && !reading->stopped && again < AGAIN_MAX; again++) {
@@ -395,6 +418,7 @@ enum vv_status vv_cassandra_visit_read(struct vv_store_answer *answer, vv_piece_
     }
     vv_buffer_deinit(&reading.numbers);
     vv_buffer_deinit(&reading.renumbered);
+    vv_buffer_deinit(&reading.whole);
     vv_buffer_deinit(&reading.newest);
     vv_buffer_deinit(&reading.covers);
     free(reading.hidden);

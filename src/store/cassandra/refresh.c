@@ -3,7 +3,7 @@
  * Runs that are still not sealed at half of their slack are written again with their marks, so that
  * they do not expire before they are in a block: a pass over the marks that were due so long ago,
  * every quarter of the slack. A mark tells of its span's newest run only, so each run is judged by
- * its own stamp. The bytes and the key are the same; the TTL is new.
+ * its own version, which is when it was put. The bytes and the key are the same; the TTL is new.
  */
 #include "model/space.h"
 #include "store/cassandra/cassandra.h"
@@ -41,23 +41,20 @@ struct copying {
     size_t n;
 };
 
-/* What is parked is with this node, and waits for what others must see before. */
+/* What is parked is with this node, and waits for what others must see before. What they see
+ * already of the same key is another version of it, and must last until that comes. */
 static bool is_parked(struct vv_cassandra *store, const struct vv_piece *run)
 {
-    uint8_t key[VV_KEY_RUN_SIZE];
-    if (!vv_parking_has_partition(&store->parking, &run->key.partition)) {
-        return false;
-    }
-    vv_key_from_run(run, key);
-    return vv_parked_has_runs(store, key, sizeof key, NULL) != VV_NOT_FOUND;
+    int64_t version;
+    return vv_parking_has_partition(&store->parking, &run->key.partition) &&
+           (vv_parked_version(store, run, &version, NULL) != VV_OK || version == run->version);
 }
 
 /* The store can't be written while it is read, so the runs are kept until then. */
 static enum vv_status keep_run(void *context, const struct vv_piece *piece)
 {
     struct copying *copying = context;
-    if (piece->kind != VV_PIECE_RUN ||
-        (int64_t)vv_stamp_clock_us(piece->run) * 1000 >= copying->before_ns ||
+    if (piece->kind != VV_PIECE_RUN || piece->version >= copying->before_ns / VV_MICROSECOND ||
         is_parked(copying->store, piece)) {
         return VV_OK;
     }

@@ -21,8 +21,8 @@
 
 /* ---- statements ---- */
 
-#define READ_BLOCKS                                                                                \
-    "SELECT span, seal, part, parts, metrics, data FROM @ WHERE " VV_PARTITION_IS                  \
+#define READ_BLOCKS(tail)                                                                          \
+    "SELECT span, seal, part, parts, metrics, data" tail " FROM @ WHERE " VV_PARTITION_IS          \
     " AND measurement = ? AND span >= ? AND span < ?"
 
 static bool prepare_class(struct vv_cassandra *store, struct vv_region_view *view, size_t i)
@@ -31,10 +31,12 @@ static bool prepare_class(struct vv_cassandra *store, struct vv_region_view *vie
     bool all = true;
     for (uint32_t j = 0; j < vv_cassandra_tables(store) && all; j++) {
         view->read_blocks[i][j] =
-            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS, tables.blocks[j]);
-        view->read_late[i][j] =
-            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS, tables.late[j]);
-        all = view->read_blocks[i][j] && view->read_late[i][j];
+            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS(", tail"), tables.blocks[j]);
+        view->read_heads[i][j] =
+            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS(""), tables.blocks[j]);
+        view->read_late[i][j] = /* raw points have no tails */
+            vv_cassandra_prepare_in(store, view->keyspace, READ_BLOCKS(""), tables.late[j]);
+        all = view->read_blocks[i][j] && view->read_heads[i][j] && view->read_late[i][j];
     }
     view->read_values[i] = vv_cassandra_prepare_in(
         store, view->keyspace,

@@ -23,8 +23,11 @@ static const char *const step_5[] = {"ALTER TABLE {keyspace}.nodes ADD IF NOT EX
 static const char *const step_6[] = {"ALTER TABLE {keyspace}.seals ADD IF NOT EXISTS purges blob",
                                      "ALTER TABLE {keyspace}.nodes ADD IF NOT EXISTS tables int",
                                      NULL};
-static const struct vv_schema_step all_steps[] = {
-    {2, step_2}, {3, step_3}, {4, step_4}, {5, step_5}, {6, step_6}};
+/* 7: tails of records. Those that are there keep theirs in `data`. */
+static const char *const step_7[] = {"ALTER TABLE {keyspace}.{blocks} ADD IF NOT EXISTS tail blob",
+                                     NULL};
+static const struct vv_schema_step all_steps[] = {{2, step_2}, {3, step_3}, {4, step_4},
+                                                  {5, step_5}, {6, step_6}, {7, step_7}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */
@@ -100,11 +103,16 @@ static enum vv_status run_text(const struct vv_schema_runner *runner, const char
     return status;
 }
 
-/* Tables of classes that are not configured any more have blocks too. */
+static bool begins_with(struct vv_str text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size > size && memcmp(text.data, prefix, size) == 0;
+}
+
+/* Tables of classes that are not configured any more have blocks too, and those of late points. */
 static bool is_blocks(struct vv_str table)
 {
-    static const char prefix[] = "blocks_";
-    return table.size > sizeof prefix - 1 && memcmp(table.data, prefix, sizeof prefix - 1) == 0;
+    return begins_with(table, "blocks_") || begins_with(table, "late_");
 }
 
 static enum vv_status run_step_text(const struct vv_schema_runner *runner, const char *text,

@@ -72,7 +72,8 @@ static const struct vv_schema_column blocks[] = {
     CLUSTERING("part", "bigint", 3, false, NULL),
     REGULAR("parts", "int", "in part 0, which is written last (0: the span has no block)"),
     REGULAR("metrics", "blob", "ids of the columns of data, 8 bytes each"),
-    REGULAR("data", "blob", "a columnar block"),
+    REGULAR("data", "blob", "a columnar block, or the head of a record of a tier"),
+    REGULAR("tail", "blob", "what is behind the head: sketches, which only percentiles need"),
 };
 
 static const struct vv_schema_column rows[] = {

@@ -6,6 +6,7 @@
  */
 #include "store/cassandra/rows.h"
 
+#include "model/space.h"
 #include "store/keys.h"
 #include "tier/cohort.h"
 
@@ -16,11 +17,24 @@
 
 /* ---- runs ---- */
 
-/* A copy of a run that waits to be sealed replaces the run, but not what its own node may write
- * there later: its timestamp stays near the run's. */
-static int64_t copy_age(int64_t age_us)
+/* What says no more than that a unit is stale: that has no columns. */
+static bool says_stale(const struct vv_cassandra *store, const struct vv_piece *run,
+                       const struct vv_buffer *metrics)
 {
-    return age_us > 0 ? age_us / 1024 : 0;
+    enum vv_space tier;
+    return metrics->size == 0 &&
+           vv_space_of_name(vv_cassandra_tenant(store, run->key.partition.tenant), &tier);
+}
+
+/* A copy of a run that waits to be sealed replaces the run, but not what its own node may write
+ * there later: its timestamp stays near the run's. What makes a unit stale has one key for all
+ * times (seal/stale.c), so there the next version may be near, too: some us are enough for a copy
+ * to replace the one before. Where they are not, that which expires later wins, cell by cell, which
+ * is right where both have the same bytes, as these have. */
+static int64_t copy_age(const struct vv_cassandra *store, bool is_stale_run, int64_t age_us)
+{
+    int64_t step_us = is_stale_run ? store->slack_ns / VV_MICROSECOND / 8 : 1024;
+    return age_us > 0 && step_us > 0 ? age_us / step_us : 0;
 }
 
 static enum vv_status fill_run(struct vv_cassandra *store, const struct vv_piece *run, bool is_copy,
@@ -48,7 +62,8 @@ static enum vv_status fill_run(struct vv_cassandra *store, const struct vv_piece
         vv_cassandra_add_str(statement, run->bytes);
         vvcql_add_bigint(statement, version);
         vvcql_add_int(statement, vv_cassandra_runs_ttl(store, &run->key, now));
-        vvcql_add_bigint(statement, version + copy_age(us - version));
+        vvcql_add_bigint(statement,
+                         version + copy_age(store, says_stale(store, run, &metrics), us - version));
     }
     vv_buffer_deinit(&metrics);
     return status;

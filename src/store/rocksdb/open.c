@@ -436,6 +436,8 @@ enum vv_status vv_store_rocksdb_open(const struct vv_store_options *options,
         return status;
     }
     rocksdb->era_count = era_count;
+    rocksdb->merge_after_ns = options->merge_after_ns;
+    rocksdb->keep_free_bytes = options->keep_free_bytes;
     status = make_folder(rocksdb->database_path, error);
     if (status == VV_OK) {
         status = make_folder(rocksdb->ingest_path, error);

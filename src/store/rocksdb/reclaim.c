@@ -3,6 +3,7 @@
  * Freeing the disk of blocks that a tenant has left behind in eras that others still use: such an
  * era's files are merged as a whole, one era at a time, on a thread of its own, since it may take
  * long. A record per era says that it is still to be done, so that a restart does not forget it.
+ * Eras that are cold (cold.c) are merged by the same thread, when no other is wanted.
  *
  * The storage thread calls all functions; the thread touches nothing but the database and one flag.
  */
@@ -81,7 +82,8 @@ static void join(struct vv_rocksdb *rocksdb)
     rocksdb->reclaim.era = NULL;
 }
 
-enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, struct vv_error *error)
+enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, int64_t now_ns,
+                                       struct vv_error *error)
 {
     if (rocksdb->reclaim.era) {
         if (!atomic_load(&rocksdb->reclaim.done)) {
@@ -89,17 +91,17 @@ enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, struct vv_err
         }
         struct vv_era era = rocksdb->reclaim.era->era;
         join(rocksdb);
-        return forget(rocksdb, &era, error);
+        return rocksdb->reclaim.is_wanted ? forget(rocksdb, &era, error) : VV_OK;
     }
     struct vv_era era;
-    bool found;
-    enum vv_status status = first_wanted(rocksdb, &era, &found, error);
-    if (status != VV_OK || !found) {
+    enum vv_status status = first_wanted(rocksdb, &era, &rocksdb->reclaim.is_wanted, error);
+    if (status != VV_OK) {
         return status;
     }
-    rocksdb->reclaim.era = vv_rocksdb_eras_use(rocksdb, &era);
+    rocksdb->reclaim.era = rocksdb->reclaim.is_wanted ? vv_rocksdb_eras_use(rocksdb, &era)
+                                                      : vv_rocksdb_cold_era(rocksdb, now_ns);
     if (!rocksdb->reclaim.era) {
-        return forget(rocksdb, &era, error); /* it is gone as a whole */
+        return rocksdb->reclaim.is_wanted ? forget(rocksdb, &era, error) : VV_OK; /* it is gone */
     }
     atomic_store(&rocksdb->reclaim.done, false);
     if (pthread_create(&rocksdb->reclaim.thread, NULL, merge_era, rocksdb) != 0) {

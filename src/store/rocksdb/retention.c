@@ -144,5 +144,5 @@ enum vv_status vv_rocksdb_expire(struct vv_store *store, int64_t now_ns, uint64_
         *more_out |= rocksdb->tenants.list[i].n > 1;
     }
     status = status == VV_OK ? drop_expired(rocksdb, now_ns, more_out, error) : status;
-    return status == VV_OK ? vv_rocksdb_reclaim_step(rocksdb, error) : status;
+    return status == VV_OK ? vv_rocksdb_reclaim_step(rocksdb, now_ns, error) : status;
 }

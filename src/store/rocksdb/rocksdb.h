@@ -25,6 +25,11 @@ struct vv_rocksdb_era {
     struct vv_era era;
     rocksdb_column_family_handle_t *family;
     uint32_t uses; /* the table's one, and one of each reader; under the lock */
+    /* Of the storage thread (cold.c). */
+    uint64_t changes;       /* that were made in it since it was opened */
+    uint64_t changes_seen;  /* when it was looked at last: no others since … */
+    int64_t quiet_since_ns; /* … then; 0: not looked at yet */
+    bool is_merged;         /* since then, or needs not be */
 };
 
 /* Sorted by retention, then start. */
@@ -102,9 +107,12 @@ struct vv_rocksdb {
     /* Of the storage thread alone. */
     bool broken; /* a call failed: nothing is written until recover() */
     vv_stamp mark_run_max;
-    uint64_t file_number; /* of the last file in ingest/ */
+    uint64_t file_number;   /* of the last file in ingest/ */
+    int64_t merge_after_ns; /* as vv_store_options, and */
+    uint64_t keep_free_bytes;
     struct {
         struct vv_rocksdb_era *era; /* whose files are being merged; used; NULL when none */
+        bool is_wanted;             /* there is a record of it */
         pthread_t thread;
         atomic_bool done; /* set by the thread at its end */
     } reclaim;
@@ -324,11 +332,18 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_move(struct vv_rocksdb *rocksdb, uint32_
 VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_want(struct vv_rocksdb *rocksdb,
                                                      const struct vv_era *era,
                                                      struct vv_error *error);
-/* Begins to merge the next era that wants it, or sees whether that is done; never waits. */
-VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb,
+/* Begins to merge the next era that wants it, or that is cold, or sees whether that is done; never
+ * waits. */
+VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, int64_t now_ns,
                                                      struct vv_error *error);
 /* Before the database is closed. What was being merged is wanted again after the next opening. */
 void vv_rocksdb_reclaim_stop(struct vv_rocksdb *rocksdb);
+
+/* ---- cold.c */
+/* An era that is cold and to be merged, used by the caller; NULL: none. It is not named again
+ * before something changes in it. Looked for now and then, since that is how it is seen what is
+ * quiet. */
+struct vv_rocksdb_era *vv_rocksdb_cold_era(struct vv_rocksdb *rocksdb, int64_t now_ns);
 
 /* ---- read.c, scan.c, figures.c */
 enum vv_status vv_rocksdb_read(struct vv_store *, const struct vv_store_read *, vv_piece_visit,

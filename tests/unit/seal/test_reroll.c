@@ -450,6 +450,7 @@ static bool is_marked;
 static bool is_mine;
 static size_t n_taken;
 static size_t n_learnt;
+static int64_t runs_put_us;
 
 static enum vv_status say_marked(struct vv_store *store, const struct vv_mark *mark,
                                  bool *is_marked_out, struct vv_error *error)
@@ -480,10 +481,33 @@ static enum vv_status learn(void *context, struct vv_error *error)
     return VV_OK;
 }
 
+struct telling {
+    vv_piece_visit visit;
+    void *context;
+};
+
+static enum vv_status tell_version(void *context, const struct vv_piece *piece)
+{
+    const struct telling *telling = context;
+    struct vv_piece told = *piece;
+    told.version = piece->kind == VV_PIECE_RUN ? runs_put_us : piece->version;
+    return telling->visit(telling->context, &told);
+}
+
+/* Runs say when they were put, as those of a store that nodes share do. */
+static enum vv_status read_with_versions(struct vv_store *store, const struct vv_store_read *read,
+                                         vv_piece_visit visit, void *context,
+                                         struct vv_error *error)
+{
+    struct telling telling = {visit, context};
+    return fake_shared_read(store, read, tell_version, &telling, error);
+}
+
 /* The world's store, from now on with other nodes. */
 static struct fake_shared *share(struct world *world)
 {
     struct fake_shared *fake = fake_shared_wrap(world->p.store, 1);
+    fake->ops.read = read_with_versions;
     fake->shared.is_marked = say_marked;
     fake->shared.take_seal = take;
     const struct vv_reroll_options options = {.registry = world->p.registry,
@@ -497,6 +521,7 @@ static struct fake_shared *share(struct world *world)
     is_marked = false;
     is_mine = true;
     n_taken = n_learnt = 0;
+    runs_put_us = 0;
     return fake;
 }
 
@@ -565,11 +590,11 @@ static void test_a_stale_unit_that_nobody_will_build_is_wrong(void **state)
     struct vv_error error = {0};
     struct vv_buffer bytes = {0};
     const struct vv_unit unit = {midnight, midnight + VV_HOUR};
-    int64_t now_us = world->now / VV_MICROSECOND;
+    runs_put_us = world->now / VV_MICROSECOND;
     vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
     struct vv_piece run = {.kind = VV_PIECE_RUN,
                            .key = key_of(world, VV_SPACE_MINUTE, midnight),
-                           .run = vv_stamp_make((uint64_t)now_us, 0),
+                           .run = vv_stamp_make(1, 0), /* whenever it was put (stale.c) */
                            .bytes = {(char *)bytes.data, bytes.size}};
     struct vv_store *store = world->p.store;
     assert_int_equal(store->ops->put_run(store, &run, &error), VV_OK);

@@ -115,8 +115,8 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.changes (\n> table changes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.nodes (\n> table nodes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.varve_schema (\n> table varve_schema: created\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 6);\n"
-        "> version 6: written\n");
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 7);\n"
+        "> version 7: written\n");
     vv_schema_deinit(&wanted);
 }
 
@@ -143,8 +143,8 @@ static void only_what_is_missing_is_made(void **state)
     found.version = 0; /* it was cut off before its end */
     expect_run(&wanted, &found,
                "CREATE TABLE IF NOT EXISTS varve.blocks_7d (\n> table blocks_7d: created\n"
-               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 6);\n"
-               "> version 6: written\n");
+               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 7);\n"
+               "> version 7: written\n");
     vv_schema_deinit(&wanted);
     vv_schema_deinit(&found);
 }
@@ -161,7 +161,7 @@ static void tables_of_others_get_no_version(void **state)
     vv_schema_deinit(&found);
 }
 
-/* Tables of blocks that are not configured any more are changed too. */
+/* Tables of blocks that are not configured any more are changed too, and those of late points. */
 static void older_versions_go_step_by_step(void **state)
 {
     (void)state;
@@ -173,6 +173,8 @@ static void older_versions_go_step_by_step(void **state)
 #define THIRD                                                                                      \
     "ALTER TABLE varve.blocks_8d ADD IF NOT EXISTS b {blob}\n"                                     \
     "ALTER TABLE varve.blocks_forever ADD IF NOT EXISTS b {blob}\n"                                \
+    "ALTER TABLE varve.late_7d ADD IF NOT EXISTS b {blob}\n"                                       \
+    "ALTER TABLE varve.late_forever ADD IF NOT EXISTS b {blob}\n"                                  \
     "ALTER TABLE varve.buckets ADD IF NOT EXISTS c int\n"                                          \
     "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 3);\n"                         \
     "> version 3: reached\n"                                                                       \
@@ -200,8 +202,8 @@ static void a_failure_ends_it(void **state)
     } cases[] = {{1, ""},
                  {2, "ALTER TABLE varve.runs ADD IF NOT EXISTS a int\n"},
                  {3, "> version 2: reached\n"},
-                 {6, "ALTER TABLE varve.buckets ADD IF NOT EXISTS c int\n"},
-                 {7, "> version 3: reached\n"}};
+                 {8, "ALTER TABLE varve.buckets ADD IF NOT EXISTS c int\n"},
+                 {9, "> version 3: reached\n"}};
     struct vv_schema wanted = schema();
     struct vv_schema found = schema();
     wanted.version = 3;
