@@ -448,7 +448,7 @@ def main():
     parser.add_argument("--cost-hosts", type=int, default=20,
                         help="that are written with and without tiers")
     parser.add_argument("--cost-repeats", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=25)
     parser.add_argument("--live-seconds", type=int, default=20)
     parser.add_argument("--live-turns", type=int, default=5)
     parser.add_argument("--archive-days", type=int, default=5)

@@ -3,6 +3,7 @@
  * the disk has room for it. */
 #include "store/rocksdb/rocksdb.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -167,6 +168,36 @@ static void put_three(void)
     assert_true(runs() > 1);
 }
 
+/* RocksDB makes the threads of a pool when there is work for it. */
+static bool has_thread(const char *name)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    bool found = false;
+    assert_non_null(tasks);
+    for (struct dirent *task = readdir(tasks); task && !found; task = readdir(tasks)) {
+        char path[sizeof "/proc/self/task//comm" + sizeof task->d_name];
+        char text[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file) {
+            found = fgets(text, sizeof text, file) && strncmp(text, name, strlen(name)) == 0;
+            fclose(file);
+        }
+    }
+    closedir(tasks);
+    return found;
+}
+
+/* Or it would keep the small files of confirmations from being merged. */
+static void it_is_merged_by_a_thread_of_its_own(void **state)
+{
+    (void)state;
+    put_three();
+    assert_false(look(OVER));
+    assert_true(look(OVER + A_WAIT));
+    assert_true(has_thread("rocksdb:bottom"));
+}
+
 static void what_is_over_and_left_alone_is_merged_once(void **state)
 {
     (void)state;
@@ -265,6 +296,7 @@ static void a_restart_forgets_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_merged_by_a_thread_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_over_and_left_alone_is_merged_once, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_is_written_to_waits, set_up, tear_down),
