@@ -42,12 +42,19 @@ struct copying {
 };
 
 /* What is parked is with this node, and waits for what others must see before. What they see
- * already of the same key is another version of it, and must last until that comes. */
+ * already of the same key is another version of it: of a unit that was made stale again it must
+ * last until that comes; of points the parked one has all that it has. */
 static bool is_parked(struct vv_cassandra *store, const struct vv_piece *run)
 {
+    enum vv_space tier;
     int64_t version;
-    return vv_parking_has_partition(&store->parking, &run->key.partition) &&
-           (vv_parked_version(store, run, &version, NULL) != VV_OK || version == run->version);
+    if (!vv_parking_has_partition(&store->parking, &run->key.partition)) {
+        return false;
+    }
+    bool is_of_tier =
+        vv_space_of_name(vv_cassandra_tenant(store, run->key.partition.tenant), &tier);
+    return vv_parked_version(store, run, &version, NULL) != VV_OK ||
+           (is_of_tier ? version == run->version : version != 0);
 }
 
 /* The store can't be written while it is read, so the runs are kept until then. */

@@ -14,6 +14,7 @@
 
 #define BATCH_BYTES_MAX  4096 /* of a source's own partition */
 #define SHARED_BYTES_MAX (16u << 10)
+#define STALE_STEPS_MAX  8
 
 /* ---- runs ---- */
 
@@ -34,7 +35,8 @@ static bool says_stale(const struct vv_cassandra *store, const struct vv_piece *
 static int64_t copy_age(const struct vv_cassandra *store, bool is_stale_run, int64_t age_us)
 {
     int64_t step_us = is_stale_run ? store->slack_ns / VV_MICROSECOND / 8 : 1024;
-    return age_us > 0 && step_us > 0 ? age_us / step_us : 0;
+    int64_t steps = age_us > 0 && step_us > 0 ? age_us / step_us : 0;
+    return is_stale_run && steps > STALE_STEPS_MAX ? STALE_STEPS_MAX : steps;
 }
 
 static enum vv_status fill_run(struct vv_cassandra *store, const struct vv_piece *run, bool is_copy,

@@ -8,6 +8,9 @@
  * Few bytes beside one large run are left as they are, so that a late point now and then does not
  * write an era anew each time; and so is an era that the disk has no room to write a second time.
  *
+ * For how long an era was quiet is told by the clock of expiry, which stands still while something
+ * holds that up, and jumps afterwards: then one may be merged too early, which costs work only.
+ *
  * Storage thread.
  */
 #include "store/rocksdb/rocksdb.h"
@@ -100,9 +103,10 @@ struct vv_rocksdb_era *vv_rocksdb_cold_era(struct vv_rocksdb *rocksdb, int64_t n
         struct runs runs = runs_of(rocksdb, era);
         bool is_worth_it = runs.n > 1 && runs.bytes - runs.largest > runs.bytes / FEW;
         if (is_worth_it && !has_room(rocksdb, runs.bytes)) {
-            continue; /* there may be later */
+            era->quiet_since_ns = now_ns; /* there may be later */
+            continue;
         }
-        era->is_merged = true;
+        era->is_merged = !is_worth_it; /* else when it is */
         if (is_worth_it) {
             vv_log(VV_LOG_INFO, "merging", "retention_s=%lld start_s=%lld runs=%zu bytes=%llu",
                    (long long)era->era.retention_s, (long long)era->era.start_s, runs.n,

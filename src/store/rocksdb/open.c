@@ -307,6 +307,7 @@ static enum vv_status rocksdb_recover(struct vv_store *store, struct vv_error *e
     if (status != VV_OK) {
         return status == VV_FULL ? status : VV_IO;
     }
+    vv_rocksdb_reclaim_failed(rocksdb);
     shut_out_readers(rocksdb);
     database_close(rocksdb);
     status = database_open(rocksdb, false, error);

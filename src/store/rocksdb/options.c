@@ -43,16 +43,6 @@ static const char *const blocks_text =
     "hard_pending_compaction_bytes_limit=0;target_file_size_base=67108864;"
     "periodic_compaction_seconds=0;ttl=0;";
 
-/* What is merged into the last run of an era, and an era as a whole (reclaim.c), may take long. It
- * has a thread of its own, or the small files of confirmations would wait for it until writes
- * stall. */
-static void thread_init(void)
-{
-    rocksdb_env_t *env = rocksdb_create_default_env();
-    rocksdb_env_set_bottom_priority_background_threads(env, 1);
-    rocksdb_env_destroy(env);
-}
-
 static rocksdb_options_t *options_from(const char *text, struct vv_error *error)
 {
     rocksdb_options_t *plain = rocksdb_options_create();
@@ -109,7 +99,6 @@ enum vv_status vv_rocksdb_options_init(struct vv_rocksdb_options *options,
         vv_rocksdb_options_deinit(options);
         return VV_INVALID;
     }
-    thread_init();
     table_init(options, wanted->cache_bytes ? wanted->cache_bytes : CACHE_BYTES_DEFAULT);
     options->write = rocksdb_writeoptions_create();
     rocksdb_writeoptions_disable_WAL(options->write, 1);

@@ -5,9 +5,23 @@
  * long. A record per era says that it is still to be done, so that a restart does not forget it.
  * Eras that are cold (cold.c) are merged by the same thread, when no other is wanted.
  *
+ * RocksDB has one thread that merges. The small files of confirmations wait for it meanwhile, and
+ * writes would stall when they are too many: so a merge that takes so long is given up before, and
+ * tried again later. A merge reads what nobody may have read for years: what is found to be
+ * damaged breaks the store, which recovers; then nothing is merged until the next start.
+ *
  * The storage thread calls all functions; the thread touches nothing but the database and one flag.
  */
 #include "store/rocksdb/rocksdb.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+#define SMALL_FILES_MAX                                                                            \
+    40 /* of the base, beside a merge: at 60 RocksDB slows writes (options.c)                      \
+        */
+#define REST_NS VV_HOUR
 
 #define RECORD_SIZE (2 + 8 + 8) /* area, tag, retention, start */
 
@@ -82,16 +96,81 @@ static void join(struct vv_rocksdb *rocksdb)
     rocksdb->reclaim.era = NULL;
 }
 
+void vv_rocksdb_reclaim_stop(struct vv_rocksdb *rocksdb)
+{
+    if (rocksdb->reclaim.era) {
+        rocksdb_disable_manual_compaction(rocksdb->database);
+        join(rocksdb);
+    }
+}
+
+static uint64_t property_of_base(struct vv_rocksdb *rocksdb, const char *name)
+{
+    char *text = rocksdb_property_value_cf(rocksdb->database, rocksdb->base, name);
+    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
+    rocksdb_free(text);
+    return value;
+}
+
+void vv_rocksdb_reclaim_give_way(struct vv_rocksdb *rocksdb)
+{
+    if (!rocksdb->reclaim.era || atomic_load(&rocksdb->reclaim.done) ||
+        property_of_base(rocksdb, "rocksdb.num-files-at-level0") < SMALL_FILES_MAX) {
+        return;
+    }
+    vv_log(VV_LOG_INFO, "merging_gave_way", "again_in_s=%lld", (long long)(REST_NS / VV_SECOND));
+    vv_rocksdb_reclaim_stop(rocksdb);
+    rocksdb_enable_manual_compaction(rocksdb->database);
+    rocksdb->reclaim.gave_way = true;
+}
+
+static void switch_off(struct vv_rocksdb *rocksdb)
+{
+    rocksdb->reclaim.is_off = true;
+    vv_log(
+        VV_LOG_WARN, "merging_stopped",
+        "message=\"the store failed while files were merged: no more are until the next start\"");
+}
+
+void vv_rocksdb_reclaim_failed(struct vv_rocksdb *rocksdb)
+{
+    if (rocksdb->reclaim.era) {
+        switch_off(rocksdb);
+    }
+}
+
+/* After the thread has ended. */
+static enum vv_status finish(struct vv_rocksdb *rocksdb, struct vv_error *error)
+{
+    const struct vv_era era = rocksdb->reclaim.era->era;
+    bool has_failed = property_of_base(rocksdb, "rocksdb.background-errors") > 0;
+    rocksdb->reclaim.era->is_merged = true;
+    join(rocksdb);
+    if (has_failed) {
+        switch_off(rocksdb);
+        return VV_OK;
+    }
+    return rocksdb->reclaim.is_wanted ? forget(rocksdb, &era, error) : VV_OK;
+}
+
+static bool rests(struct vv_rocksdb *rocksdb, int64_t now_ns)
+{
+    if (rocksdb->reclaim.gave_way) {
+        rocksdb->reclaim.gave_way = false;
+        rocksdb->reclaim.rest_until_ns = now_ns + REST_NS;
+    }
+    int64_t left = rocksdb->reclaim.rest_until_ns - now_ns;
+    return rocksdb->reclaim.is_off || (left > 0 && left <= REST_NS);
+}
+
 enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, int64_t now_ns,
                                        struct vv_error *error)
 {
     if (rocksdb->reclaim.era) {
-        if (!atomic_load(&rocksdb->reclaim.done)) {
-            return VV_OK;
-        }
-        struct vv_era era = rocksdb->reclaim.era->era;
-        join(rocksdb);
-        return rocksdb->reclaim.is_wanted ? forget(rocksdb, &era, error) : VV_OK;
+        return atomic_load(&rocksdb->reclaim.done) ? finish(rocksdb, error) : VV_OK;
+    }
+    if (rests(rocksdb, now_ns)) {
+        return VV_OK;
     }
     struct vv_era era;
     enum vv_status status = first_wanted(rocksdb, &era, &rocksdb->reclaim.is_wanted, error);
@@ -109,12 +188,4 @@ enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, int64_t now_n
         rocksdb->reclaim.era = NULL; /* tried again with the next step */
     }
     return VV_OK;
-}
-
-void vv_rocksdb_reclaim_stop(struct vv_rocksdb *rocksdb)
-{
-    if (rocksdb->reclaim.era) {
-        rocksdb_disable_manual_compaction(rocksdb->database);
-        join(rocksdb);
-    }
 }

@@ -113,6 +113,9 @@ struct vv_rocksdb {
     struct {
         struct vv_rocksdb_era *era; /* whose files are being merged; used; NULL when none */
         bool is_wanted;             /* there is a record of it */
+        bool gave_way;              /* the last one did, so that … */
+        int64_t rest_until_ns;      /* … none is begun before then */
+        bool is_off;                /* something failed meanwhile: none until the next start */
         pthread_t thread;
         atomic_bool done; /* set by the thread at its end */
     } reclaim;
@@ -336,6 +339,10 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_want(struct vv_rocksdb *rocksdb,
  * waits. */
 VV_MUST_CHECK enum vv_status vv_rocksdb_reclaim_step(struct vv_rocksdb *rocksdb, int64_t now_ns,
                                                      struct vv_error *error);
+/* Before what was put is made durable: ends a merge beside which too many small files wait. */
+void vv_rocksdb_reclaim_give_way(struct vv_rocksdb *rocksdb);
+/* The store is broken: if anything was being merged, that may be why. */
+void vv_rocksdb_reclaim_failed(struct vv_rocksdb *rocksdb);
 /* Before the database is closed. What was being merged is wanted again after the next opening. */
 void vv_rocksdb_reclaim_stop(struct vv_rocksdb *rocksdb);
 

@@ -23,6 +23,7 @@ enum vv_status vv_rocksdb_put(struct vv_rocksdb *rocksdb, struct vv_str key, str
 enum vv_status vv_rocksdb_flush(struct vv_rocksdb *rocksdb, struct vv_error *error)
 {
     char *message = NULL;
+    vv_rocksdb_reclaim_give_way(rocksdb);
     rocksdb_flush_cf(rocksdb->database, rocksdb->options.flush, rocksdb->base, &message);
     return vv_rocksdb_wrote(rocksdb, message, "cannot make what was stored durable", error);
 }

@@ -3,7 +3,6 @@
  * the disk has room for it. */
 #include "store/rocksdb/rocksdb.h"
 
-#include <dirent.h>
 #include <ftw.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -27,6 +26,38 @@
 static char folder[64];
 static struct vv_store *store;
 static uint64_t free_bytes; /* what the disk says; 0: the truth */
+
+/* A merge that takes until it is told to end. */
+static bool merges_last;
+static atomic_bool merge_is_told;
+
+void __real_rocksdb_compact_range_cf_opt(rocksdb_t *database,
+                                         rocksdb_column_family_handle_t *family,
+                                         rocksdb_compactoptions_t *options, const char *from,
+                                         size_t from_size, const char *to, size_t to_size);
+void __wrap_rocksdb_compact_range_cf_opt(rocksdb_t *database,
+                                         rocksdb_column_family_handle_t *family,
+                                         rocksdb_compactoptions_t *options, const char *from,
+                                         size_t from_size, const char *to, size_t to_size);
+void __real_rocksdb_disable_manual_compaction(rocksdb_t *database);
+void __wrap_rocksdb_disable_manual_compaction(rocksdb_t *database);
+
+void __wrap_rocksdb_compact_range_cf_opt(rocksdb_t *database,
+                                         rocksdb_column_family_handle_t *family,
+                                         rocksdb_compactoptions_t *options, const char *from,
+                                         size_t from_size, const char *to, size_t to_size)
+{
+    while (merges_last && !atomic_load(&merge_is_told)) {
+        sched_yield();
+    }
+    __real_rocksdb_compact_range_cf_opt(database, family, options, from, from_size, to, to_size);
+}
+
+void __wrap_rocksdb_disable_manual_compaction(rocksdb_t *database)
+{
+    atomic_store(&merge_is_told, true);
+    __real_rocksdb_disable_manual_compaction(database);
+}
 
 int __real_statvfs(const char *path, struct statvfs *out);
 int __wrap_statvfs(const char *path, struct statvfs *out);
@@ -57,6 +88,8 @@ static int set_up(void **state)
     strcpy(folder, "/tmp/varve-cold-XXXXXX");
     assert_non_null(mkdtemp(folder));
     free_bytes = 0;
+    merges_last = false;
+    atomic_store(&merge_is_told, false);
     open_store(A_WAIT);
     return 0;
 }
@@ -77,6 +110,14 @@ static int tear_down(void **state)
 static struct vv_span_key span_of(uint32_t source, int at)
 {
     return (struct vv_span_key){{1, source, BEGIN, VV_DAY, 0, 0}, 1, BEGIN + at * (VV_DAY / SPANS)};
+}
+
+/* Sets *is_broken_out where the store takes nothing. */
+static void put_spans_try(bool *is_broken_out)
+{
+    const struct vv_piece block = {
+        .kind = VV_PIECE_BLOCK, .key = span_of(3, 0), .bytes = VV_STR_LITERAL("try")};
+    *is_broken_out = *is_broken_out || store->ops->put_blocks(store, &block, 1, NULL) != VV_OK;
 }
 
 /* Of the source all spans, by one file: it overlaps those of other sources in no key, but those
@@ -168,36 +209,6 @@ static void put_three(void)
     assert_true(runs() > 1);
 }
 
-/* RocksDB makes the threads of a pool when there is work for it. */
-static bool has_thread(const char *name)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    bool found = false;
-    assert_non_null(tasks);
-    for (struct dirent *task = readdir(tasks); task && !found; task = readdir(tasks)) {
-        char path[sizeof "/proc/self/task//comm" + sizeof task->d_name];
-        char text[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
-        FILE *file = fopen(path, "r");
-        if (file) {
-            found = fgets(text, sizeof text, file) && strncmp(text, name, strlen(name)) == 0;
-            fclose(file);
-        }
-    }
-    closedir(tasks);
-    return found;
-}
-
-/* Or it would keep the small files of confirmations from being merged. */
-static void it_is_merged_by_a_thread_of_its_own(void **state)
-{
-    (void)state;
-    put_three();
-    assert_false(look(OVER));
-    assert_true(look(OVER + A_WAIT));
-    assert_true(has_thread("rocksdb:bottom"));
-}
-
 static void what_is_over_and_left_alone_is_merged_once(void **state)
 {
     (void)state;
@@ -265,7 +276,7 @@ static void without_room_it_waits(void **state)
     free_bytes = KEPT_FREE + (uint64_t)5 * SPANS * PAGE;
     assert_false(look(OVER + A_WAIT));
     free_bytes = KEPT_FREE + (uint64_t)7 * SPANS * PAGE;
-    assert_true(look(OVER + A_WAIT + VV_MINUTE));
+    assert_true(look(OVER + 2 * A_WAIT));
     assert_int_equal(runs(), 1);
 }
 
@@ -293,10 +304,91 @@ static void a_restart_forgets_nothing(void **state)
     assert_int_equal(runs(), 1);
 }
 
+/* So many small files that each makes durable what was put. */
+static void confirm_some(int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        int size = snprintf(name, sizeof name, "%d", i);
+        const struct vv_str key = {name, (size_t)size};
+        assert_int_equal(store->ops->put_meta(store, 1, key, key, NULL), VV_OK);
+        assert_int_equal(store->ops->confirm(store, NULL), VV_OK);
+    }
+}
+
+/* RocksDB merges these files itself, unless its only thread for that is held. */
+static void a_merge_gives_way_before_small_files_stall_writes(void **state)
+{
+    rocksdb_t *database = vv_rocksdb_of(store)->database;
+    (void)state;
+    put_three();
+    assert_false(look(OVER));
+    char *message = NULL;
+    const char *const names[] = {"disable_auto_compactions"};
+    const char *const values[] = {"true"};
+    rocksdb_set_options_cf(database, inside()->base, 1, names, values, &message);
+    assert_null(message);
+    merges_last = true;
+    expire(OVER + A_WAIT);
+    assert_non_null(inside()->reclaim.era);
+    confirm_some(30);
+    assert_non_null(inside()->reclaim.era);
+    confirm_some(25);
+    assert_null(inside()->reclaim.era);
+    assert_true(runs() > 1);
+    merges_last = false;
+    assert_false(look(OVER + A_WAIT + VV_MINUTE));
+    assert_false(look(OVER + A_WAIT + VV_HOUR));
+    assert_true(look(OVER + A_WAIT + VV_MINUTE + VV_HOUR));
+    assert_int_equal(runs(), 1);
+}
+
+static char damaged[512];
+
+static int damage(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)kind, (void)place;
+    size_t size = strlen(path);
+    if (damaged[0] || about->st_size < PAGE * SPANS || size < 4 ||
+        strcmp(path + size - 4, ".sst") != 0) {
+        return 0;
+    }
+    snprintf(damaged, sizeof damaged, "%s", path);
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, about->st_size / 2, SEEK_SET), 0);
+    assert_int_equal(fputs("damaged", file) >= 0, 1);
+    return fclose(file);
+}
+
+/* What cannot be read breaks the store when it is merged, once: it recovers, and does not try
+ * again. */
+static void what_is_damaged_is_not_tried_again(void **state)
+{
+    (void)state;
+    put_three();
+    store->ops->close(store); /* what its cache has is not read */
+    damaged[0] = 0;
+    assert_int_equal(nftw(folder, damage, 16, FTW_PHYS), 0);
+    assert_true(damaged[0]);
+    open_store(A_WAIT);
+    assert_false(look(OVER));
+    assert_true(look(OVER + A_WAIT));
+    assert_true(inside()->reclaim.is_off);
+    bool is_broken = store->ops->confirm(store, NULL) != VV_OK;
+    put_spans_try(&is_broken);
+    assert_true(is_broken);
+    assert_int_equal(store->ops->recover(store, NULL), VV_OK);
+    for (int i = 1; i < 5; i++) {
+        assert_false(look(OVER + (1 + i) * A_WAIT));
+    }
+    put_spans(2, 'a', SPANS);
+    expect_spans(2, 'a', SPANS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_merged_by_a_thread_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_over_and_left_alone_is_merged_once, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_is_written_to_waits, set_up, tear_down),
@@ -305,6 +397,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_room_it_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_can_be_switched_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restart_forgets_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_merge_gives_way_before_small_files_stall_writes, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_is_damaged_is_not_tried_again, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
