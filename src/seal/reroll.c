@@ -248,9 +248,8 @@ struct keeping {
     struct vv_look *look;
     int64_t from;
     int64_t version;
-    bool is_stale; /* whether by a unit that has this one … */
-    int64_t
-        put_us; /* … or by runs of its own: where nodes share the store, when the newest was put */
+    bool is_stale;  /* whether by a unit that has this one … */
+    int64_t put_us; /* … or by runs of its own: when the newest was put (of a shared store) */
 };
 
 static enum vv_status keep_record(void *context, const struct vv_piece *piece)
