@@ -31,6 +31,15 @@ TIERS = {"minute": "1m", "hour": "1h", "day": "1d"}
 
 # ---- writing
 
+@contextlib.contextmanager
+def running(folder, settings=()):
+    server = common.start_varve(folder, settings)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
 def make_tenant(server, tenant, tiers):
     body = json.dumps({"tenant": tenant, "retention": "forever", **({"tiers": FOREVER} if tiers else {})})
     status, answer = common.request(server.port, "PUT", "/api/v1/tenants", body)
@@ -101,8 +110,7 @@ def write_once(arguments, tiers, hosts, days, interval_s):
     """CPU seconds a point, and bytes a point, of a server of its own. Each unit is built once, as of
     live data."""
     with common.Folder() as folder:
-        server = common.start_varve(folder)
-        try:
+        with running(folder) as server:
             make_tenant(server, "cost", tiers)
             points = 0
             with Cost(server) as cost:
@@ -110,8 +118,6 @@ def write_once(arguments, tiers, hosts, days, interval_s):
                     points += load(server, "cost", hosts, arguments.start + day * DAY_S, DAY_S,
                                    interval_s, seed=day + 1)
                 seal(server)
-        finally:
-            server.stop()
         (server.folder / "server.log").unlink()
         return cost.seconds / points, common.folder_bytes(folder) / points
 
@@ -399,15 +405,6 @@ def live_rows(server, arguments):
 
 
 # ---- all
-
-@contextlib.contextmanager
-def running(folder, settings=()):
-    server = common.start_varve(folder, settings)
-    try:
-        yield server
-    finally:
-        server.stop()
-
 
 def run_live(arguments):
     with common.Folder() as folder, running(folder) as server:

@@ -309,6 +309,7 @@ enum vv_status vv_cassandra_status(const struct vvcql_error *from, const char *d
 
 /* names.c */
 struct vv_str vv_cassandra_tenant(const struct vv_cassandra *store, uint32_t tenant);
+bool vv_cassandra_is_tier(const struct vv_cassandra *store, uint32_t tenant);
 struct vv_str vv_cassandra_measurement(const struct vv_cassandra *store, uint32_t measurement);
 /* VV_INVALID: a number has no name. */
 VV_MUST_CHECK enum vv_status vv_cassandra_source_id(const struct vv_cassandra *store,

@@ -29,6 +29,12 @@ struct vv_str vv_cassandra_tenant(const struct vv_cassandra *store, uint32_t ten
     return store->names.tenant(store->names.context, tenant);
 }
 
+bool vv_cassandra_is_tier(const struct vv_cassandra *store, uint32_t tenant)
+{
+    enum vv_space tier;
+    return vv_space_of_name(vv_cassandra_tenant(store, tenant), &tier);
+}
+
 struct vv_str vv_cassandra_measurement(const struct vv_cassandra *store, uint32_t measurement)
 {
     return store->names.measurement(store->names.context, measurement);

@@ -258,23 +258,19 @@ static enum vv_status give_removed(struct reading *reading, int64_t span, int64_
     return status;
 }
 
-/* The bytes of the row's block: its head alone where only heads are asked for. */
-static enum vv_status bytes_of(struct reading *reading, const struct vvcql_result *row,
-                               struct vvcql_bytes *data_out)
+/* To a head what is behind it, where more than heads are asked for. */
+static enum vv_status add_tail(struct reading *reading, const struct vvcql_result *row,
+                               struct vvcql_bytes *data)
 {
     struct vvcql_bytes tail;
     bool is_asked = !reading->read->heads_only && !reading->answer->is_late;
-    if (!vvcql_get_bytes(row, 5, data_out)) {
-        return vv_error_set(reading->error, VV_CORRUPT,
-                            "a row of blocks is not as Varve writes it");
-    }
-    if (!is_asked || !vvcql_get_bytes(row, 6, &tail) || tail.size == 0) {
+    if (!is_asked || !vvcql_get_bytes(row, 6, &tail)) {
         return VV_OK;
     }
     vv_buffer_clear(&reading->whole);
-    vv_buffer_append(&reading->whole, data_out->data, data_out->size);
+    vv_buffer_append(&reading->whole, data->data, data->size);
     vv_buffer_append(&reading->whole, tail.data, tail.size);
-    *data_out = (struct vvcql_bytes){reading->whole.data, reading->whole.size};
+    *data = (struct vvcql_bytes){reading->whole.data, reading->whole.size};
     return vv_buffer_status(&reading->whole);
 }
 
@@ -288,7 +284,7 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
     struct vvcql_bytes ids = {0};
     struct vvcql_bytes data;
     if (!vvcql_get_bigint(row, 0, &span_ms) || !vvcql_get_bigint(row, 1, &seal) ||
-        !vvcql_get_bigint(row, 2, &part)) {
+        !vvcql_get_bigint(row, 2, &part) || !vvcql_get_bytes(row, 5, &data)) {
         return vv_error_set(reading->error, VV_CORRUPT,
                             "a row of blocks is not as Varve writes it");
     }
@@ -319,7 +315,7 @@ static enum vv_status visit_block(struct reading *reading, struct vvcql_result *
     struct vv_piece piece = {.kind = VV_PIECE_BLOCK, .part = (uint32_t)part, .version = seal};
     piece.key.span_start = span;
     reading->parts_left--;
-    enum vv_status status = bytes_of(reading, row, &data);
+    enum vv_status status = add_tail(reading, row, &data);
     return status == VV_OK ? give(reading, &piece, ids, data) : status;
 }
 

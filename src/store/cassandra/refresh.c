@@ -46,13 +46,11 @@ struct copying {
  * last until that comes; of points the parked one has all that it has. */
 static bool is_parked(struct vv_cassandra *store, const struct vv_piece *run)
 {
-    enum vv_space tier;
     int64_t version;
     if (!vv_parking_has_partition(&store->parking, &run->key.partition)) {
         return false;
     }
-    bool is_of_tier =
-        vv_space_of_name(vv_cassandra_tenant(store, run->key.partition.tenant), &tier);
+    bool is_of_tier = vv_cassandra_is_tier(store, run->key.partition.tenant);
     return vv_parked_version(store, run, &version, NULL) != VV_OK ||
            (is_of_tier ? version == run->version : version != 0);
 }

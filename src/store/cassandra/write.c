@@ -6,7 +6,6 @@
  */
 #include "store/cassandra/rows.h"
 
-#include "model/space.h"
 #include "store/keys.h"
 #include "tier/cohort.h"
 
@@ -22,9 +21,7 @@
 static bool says_stale(const struct vv_cassandra *store, const struct vv_piece *run,
                        const struct vv_buffer *metrics)
 {
-    enum vv_space tier;
-    return metrics->size == 0 &&
-           vv_space_of_name(vv_cassandra_tenant(store, run->key.partition.tenant), &tier);
+    return metrics->size == 0 && vv_cassandra_is_tier(store, run->key.partition.tenant);
 }
 
 /* A copy of a run that waits to be sealed replaces the run, but not what its own node may write

@@ -110,7 +110,7 @@ static enum vv_status write_group(struct vv_rocksdb *rocksdb,
         }
         status = vv_rocksdb_wrote(rocksdb, message, "cannot write a file of blocks", error);
     }
-    changes[0].era->changes++;
+    changes[0].era->quiet_since_ns = 0;
     return file_end(rocksdb, &file, status, changes[0].era->family, error);
 }
 
@@ -146,6 +146,6 @@ enum vv_status vv_rocksdb_remove_range(struct vv_rocksdb *rocksdb, struct vv_roc
                                            &message);
         status = vv_rocksdb_wrote(rocksdb, message, "cannot remove moved blocks", error);
     }
-    era->changes++;
+    era->quiet_since_ns = 0;
     return file_end(rocksdb, &file, status, era->family, error);
 }

@@ -82,9 +82,7 @@ static bool has_room(const struct vv_rocksdb *rocksdb, uint64_t bytes)
 
 static bool is_cold(struct vv_rocksdb *rocksdb, struct vv_rocksdb_era *era, int64_t now_ns)
 {
-    if (era->changes != era->changes_seen || era->quiet_since_ns == 0 ||
-        now_ns < era->quiet_since_ns) {
-        era->changes_seen = era->changes;
+    if (era->quiet_since_ns == 0 || now_ns < era->quiet_since_ns) {
         era->quiet_since_ns = now_ns;
         era->is_merged = false;
     }

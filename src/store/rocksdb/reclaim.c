@@ -18,10 +18,9 @@
 
 #include <stdlib.h>
 
-#define SMALL_FILES_MAX                                                                            \
-    40 /* of the base, beside a merge: at 60 RocksDB slows writes (options.c)                      \
-        */
-#define REST_NS VV_HOUR
+/* Of the base, beside a merge: at 60 RocksDB slows writes (options.c). */
+#define SMALL_FILES_MAX 40
+#define REST_NS         VV_HOUR /* after a merge that gave way */
 
 #define RECORD_SIZE (2 + 8 + 8) /* area, tag, retention, start */
 

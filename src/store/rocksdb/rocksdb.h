@@ -26,10 +26,8 @@ struct vv_rocksdb_era {
     rocksdb_column_family_handle_t *family;
     uint32_t uses; /* the table's one, and one of each reader; under the lock */
     /* Of the storage thread (cold.c). */
-    uint64_t changes;       /* that were made in it since it was opened */
-    uint64_t changes_seen;  /* when it was looked at last: no others since … */
-    int64_t quiet_since_ns; /* … then; 0: not looked at yet */
-    bool is_merged;         /* since then, or needs not be */
+    int64_t quiet_since_ns; /* 0: something was put into it since it was looked at last */
+    bool is_merged;         /* since it is quiet, or needs not be */
 };
 
 /* Sorted by retention, then start. */

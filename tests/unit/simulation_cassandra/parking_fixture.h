@@ -401,6 +401,49 @@ static inline uint32_t readable(struct node *node, uint32_t n, int64_t day)
     return good;
 }
 
+struct runs {
+    struct vv_piece items[8]; /* without their bytes */
+    size_t n;
+};
+
+static inline enum vv_status take_run(void *context, const struct vv_piece *piece)
+{
+    struct runs *runs = context;
+    if (piece->kind == VV_PIECE_RUN) {
+        assert_true(runs->n < 8);
+        runs->items[runs->n] = *piece;
+        runs->items[runs->n++].bytes = (struct vv_str){0};
+    }
+    return VV_OK;
+}
+
+/* Those of the span that are in no block. */
+static inline struct runs runs_of(struct node *node, const struct vv_span_key *key)
+{
+    struct runs runs = {.n = 0};
+    const struct vv_store_read read = {.partition = key->partition,
+                                       .measurement = 1,
+                                       .span_from = key->span_start,
+                                       .span_to = key->span_start + 1};
+    assert_int_equal(node->store->ops->read(node->store, &read, take_run, &runs, NULL), VV_OK);
+    return runs;
+}
+
+/* What the sealer does: makes a block of the span's runs. */
+static inline void seal(struct node *node, const struct vv_mark *mark, struct vv_str bytes)
+{
+    const struct vv_store_ops *ops = node->store->ops;
+    struct vv_error error = {0};
+    bool is_mine = false;
+    const struct vv_piece block = {.kind = VV_PIECE_BLOCK, .key = mark->key, .bytes = bytes};
+    assert_int_equal(ops->shared->take_seal(node->store, mark, &is_mine, &error), VV_OK);
+    assert_true(is_mine);
+    struct runs runs = runs_of(node, &mark->key);
+    assert_int_equal(ops->put_blocks(node->store, &block, 1, &error), VV_OK);
+    assert_int_equal(ops->remove_runs(node->store, runs.items, runs.n, &error), VV_OK);
+    assert_int_equal(confirm(node), VV_OK);
+}
+
 struct marks {
     struct vv_mark items[MARKS];
     size_t n;

@@ -5,22 +5,6 @@
 
 #define SETS_MAX VV_SIM_CASSANDRA_SETS
 
-static uint64_t parked(struct node *node)
-{
-    return vv_engine_parked(node->rig.engine).n;
-}
-
-static void deliver_all(struct node *node)
-{
-    for (int i = 0; i < 10 && parked(node) > 0; i++) {
-        advance(11 * VV_SECOND);
-        (void)rig_step(&node->rig, VV_TASK_LEARN);
-        (void)rig_step(&node->rig, VV_TASK_DELIVER);
-        (void)rig_step(&node->rig, VV_TASK_BEAT);
-    }
-    assert_int_equal(parked(node), 0);
-}
-
 /* What the first node writes now waits with it; false: nothing of the set is away for that. */
 static bool park(uint32_t set)
 {

@@ -10,51 +10,14 @@
 struct sealing {
     int carried_out; /* calls of the hook for the reader: one before and one after each request */
     int at;
-    struct vv_str bytes; /* empty: everything in the span was deleted */
+    struct vv_str bytes;
     bool is_done;
 };
 
-struct runs {
-    struct vv_piece items[8];
-    size_t n;
-};
-
-static enum vv_status take_run(void *context, const struct vv_piece *piece)
+static void seal_source(struct node *node, struct vv_str bytes)
 {
-    struct runs *runs = context;
-    if (piece->kind == VV_PIECE_RUN) {
-        assert_true(runs->n < 8);
-        runs->items[runs->n++] = *piece;
-    }
-    return VV_OK;
-}
-
-static struct vv_store_read read_of(int64_t day)
-{
-    const struct vv_span_key key = span_of(SOURCE, day);
-    return (struct vv_store_read){.partition = key.partition,
-                                  .measurement = 1,
-                                  .span_from = key.span_start,
-                                  .span_to = key.span_start + VV_DAY};
-}
-
-/* As the sealer does it. */
-static void seal(struct node *node, int64_t day, struct vv_str bytes)
-{
-    const struct vv_store_ops *ops = node->store->ops;
-    struct vv_error error = {0};
-    struct runs runs = {.n = 0};
-    bool is_mine = false;
-    const struct vv_mark mark = mark_of(SOURCE, day, 1);
-    const struct vv_store_read read = read_of(day);
-    const struct vv_piece block = {
-        .kind = VV_PIECE_BLOCK, .key = span_of(SOURCE, day), .bytes = bytes};
-    assert_int_equal(ops->shared->begin_seal(node->store, &mark, 1, &is_mine, &error), VV_OK);
-    assert_true(is_mine);
-    assert_int_equal(ops->read(node->store, &read, take_run, &runs, &error), VV_OK);
-    assert_int_equal(ops->put_blocks(node->store, &block, 1, &error), VV_OK);
-    assert_int_equal(ops->remove_runs(node->store, runs.items, runs.n, &error), VV_OK);
-    assert_int_equal(ops->confirm(node->store, &error), VV_OK);
+    const struct vv_mark mark = mark_of(SOURCE, 0, 1);
+    seal(node, &mark, bytes);
 }
 
 /* What is still asked for is carried out afterwards. */
@@ -66,7 +29,7 @@ static void seal_between(void *context, uint32_t client)
     }
     sealing->is_done = true;
     vv_sim_cassandra_set_deferred(model, false);
-    seal(&a, 0, sealing->bytes);
+    seal_source(&a, sealing->bytes);
 }
 
 /* What b reads while a seals, `at` of b's requests having begun or ended. */
@@ -112,7 +75,7 @@ static void expect_seen(const char *before)
         begin_again((uint64_t)round + 1);
         if (*before) {
             put_run(1);
-            seal(&a, 0, vv_str_of(before));
+            seal_source(&a, vv_str_of(before));
         }
         put_run(2);
         const char *found = read_beside(&sealing);
@@ -146,8 +109,12 @@ static const char *read_head(struct node *node, bool heads_only)
 {
     static struct seen seen;
     struct vv_error error = {0};
-    struct vv_store_read read = read_of(0);
-    read.heads_only = heads_only;
+    const struct vv_span_key key = span_of(SOURCE, 0);
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = 1,
+                                       .span_from = key.span_start,
+                                       .span_to = key.span_start + VV_DAY,
+                                       .heads_only = heads_only};
     seen = (struct seen){0};
     assert_int_equal(node->store->ops->read(node->store, &read, see, &seen, &error), VV_OK);
     return seen.text;

@@ -113,21 +113,6 @@ static void flush(struct node *node)
     assert_int_equal(status, VV_OK);
 }
 
-static uint64_t parked(struct node *node)
-{
-    return vv_engine_parked(node->rig.engine).n;
-}
-
-static void deliver(struct node *node)
-{
-    for (int i = 0; i < 10 && parked(node) > 0; i++) {
-        advance(11 * VV_SECOND);
-        (void)rig_step(&node->rig, VV_TASK_DELIVER);
-        (void)rig_step(&node->rig, VV_TASK_BEAT);
-    }
-    assert_int_equal(parked(node), 0);
-}
-
 /* While something is parked the unit of minutes that a late point makes stale is all of its day.
  * The next one is the first hour of the day, which begins where that did. Whether the set is one of
  * which something is parked. */
@@ -154,7 +139,7 @@ static bool write_around_what_is_parked(const char *layout, uint32_t set)
         advance(VV_MINUTE + VV_SECOND);
         write_of(&nodes[0], "x", day + 10 * VV_HOUR + VV_MINUTE);
         flush(&nodes[0]);
-        deliver(&nodes[0]);
+        deliver_all(&nodes[0]);
         write_of(&nodes[0], "x", day + VV_MINUTE);
         flush(&nodes[0]);
         (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);

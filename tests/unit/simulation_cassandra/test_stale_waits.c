@@ -40,33 +40,11 @@ static void make_stale(struct node *node, uint32_t source)
     fail_msg("%s", error.message);
 }
 
-struct runs {
-    struct vv_piece items[8];
-    size_t n;
-};
-
-static enum vv_status take_run(void *context, const struct vv_piece *piece)
-{
-    struct runs *runs = context;
-    if (piece->kind == VV_PIECE_RUN) {
-        assert_true(runs->n < 8);
-        runs->items[runs->n] = *piece;
-        runs->items[runs->n++].bytes = (struct vv_str){0};
-    }
-    return VV_OK;
-}
-
 /* Those that make it stale. */
-static struct runs runs_of(struct node *node, uint32_t source)
+static struct runs runs_of_unit(struct node *node, uint32_t source)
 {
-    struct runs runs = {.n = 0};
     const struct vv_span_key key = unit_of(source);
-    const struct vv_store_read read = {.partition = key.partition,
-                                       .measurement = 1,
-                                       .span_from = key.span_start,
-                                       .span_to = key.span_start + 1};
-    assert_int_equal(node->store->ops->read(node->store, &read, take_run, &runs, NULL), VV_OK);
-    return runs;
+    return runs_of(node, &key);
 }
 
 /* Time passes, and the node writes again what would expire. */
@@ -87,19 +65,9 @@ static void pass_time(struct node *node, int64_t ns)
 
 static void build(struct node *node, uint32_t source)
 {
-    const struct vv_store_ops *ops = node->store->ops;
-    struct vv_error error = {0};
     const struct vv_mark mark = mark_of_unit(source);
-    const struct vv_piece record = {
-        .kind = VV_PIECE_BLOCK, .key = mark.key, .bytes = VV_STR_LITERAL("record")};
-    bool is_mine = false;
-    assert_int_equal(ops->shared->take_seal(node->store, &mark, &is_mine, &error), VV_OK);
-    assert_true(is_mine);
-    struct runs runs = runs_of(node, source);
-    assert_int_equal(ops->put_blocks(node->store, &record, 1, &error), VV_OK);
-    assert_int_equal(ops->remove_runs(node->store, runs.items, runs.n, &error), VV_OK);
-    assert_int_equal(confirm(node), VV_OK);
-    assert_int_equal(runs_of(node, source).n, 0);
+    seal(node, &mark, VV_STR_LITERAL("record"));
+    assert_int_equal(runs_of_unit(node, source).n, 0);
 }
 
 /* Raw data of the source waits with the node, so what makes its units stale does. */
@@ -151,7 +119,7 @@ static void what_is_delivered_later_counts_beside_a_copy(void **state)
     deliver_all(&b);
     assert_int_equal(parked(&b), 0);
     for (uint32_t source = 0; source < SOURCES; source++) {
-        assert_int_equal(runs_of(&a, source).n, 1);
+        assert_int_equal(runs_of_unit(&a, source).n, 1);
     }
 }
 
@@ -165,7 +133,7 @@ static void what_others_see_lasts_while_a_later_one_waits(void **state)
         pass_time(&b, VV_DAY / 4);
     }
     for (uint32_t source = 0; source < SOURCES; source++) {
-        assert_int_equal(runs_of(&a, source).n, 1);
+        assert_int_equal(runs_of_unit(&a, source).n, 1);
     }
 }
 
@@ -182,7 +150,7 @@ static void a_copy_does_not_take_the_place_of_what_waits(void **state)
     while (!where[source]) {
         source++;
     }
-    struct runs seen = runs_of(&a, source);
+    struct runs seen = runs_of_unit(&a, source);
     assert_int_equal(seen.n, 1);
     assert_int_equal(vv_parked_version(store, &seen.items[0], &version, &error), VV_OK);
     assert_true(version > seen.items[0].version);

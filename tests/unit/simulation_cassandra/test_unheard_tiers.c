@@ -79,11 +79,6 @@ static void what_is_flushed_by_who_has_not_learnt_of_a_tier_is_in_it(void **stat
 
 /* ---- a part of Cassandra is away ---- */
 
-static uint64_t parked(struct node *node)
-{
-    return vv_engine_parked(node->rig.engine).n;
-}
-
 /* The first node flushes without the set; what belongs there waits with it. */
 static void flush_without(uint32_t set, bool *learns_out)
 {

@@ -165,4 +165,20 @@ static inline void keep_minutes_for_ever(void)
     live_long(2, VV_DAY);
 }
 
+static inline uint64_t parked(struct node *node)
+{
+    return vv_engine_parked(node->rig.engine).n;
+}
+
+static inline void deliver_all(struct node *node)
+{
+    for (int i = 0; i < 10 && parked(node) > 0; i++) {
+        advance(11 * VV_SECOND);
+        (void)rig_step(&node->rig, VV_TASK_LEARN);
+        (void)rig_step(&node->rig, VV_TASK_DELIVER);
+        (void)rig_step(&node->rig, VV_TASK_BEAT);
+    }
+    assert_int_equal(parked(node), 0);
+}
+
 #endif
