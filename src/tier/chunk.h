@@ -2,13 +2,14 @@
 /*
  * A chunk: steps of a tier as bytes.
  *
- * Version 2. Words are little-endian; "varint" is base 128, low bits first; "sized" is a varint
+ * Version 3. Words are little-endian; "varint" is base 128, low bits first; "sized" is a varint
  * size and as many bytes.
  *
  *   chunk    = head, block, with sketches: all sketches
  *   head     = magic "VT", version u8, flags u8 (bit 0: with sketches)
  *              varint step length in ns, varint n_metrics
- *              for each metric u8: bit 0 values are integers, bit 1 its sums need 128 bits
+ *              for each metric u8: bit 0 values are integers, bit 1 its sums need 128 bits,
+ *                bit 2 its squares are integers (only of integers)
  *              varint size of the block, varint size of all sketches (0: without)
  *              XXH3-64 u64 of all bytes before it
  *   block    = as of lib/codec, with a checksum of its own: a row for each step, its time the
@@ -16,13 +17,15 @@
  *              under the metric's number
  *   all sketches = for each metric: sized sketches; XXH3-64 u64 of these
  *   columns  = count, sum (of 128 bits: the low 64), [the high 64], min, max, first, last: in the
- *              metric's type; first_time and last_time: ns since the step's start; squares: float64
+ *              metric's type; first_time and last_time: ns since the step's start; squares: float64, or int64 as
+ *              of squares.h
  *   sketches = u8: 0 as they are, 1 a zstd frame of them, with varint of their size before it;
  *              for each step with values: sized sketch (lib/sketch)
  *
  * A step without values of a metric is absent in all of its columns. Sketches are most of the bytes
- * and stand at the end, so that who needs none of them neither copies nor checks them. Version 1
- * had one checksum at the end of all.
+ * and stand at the end, so that who needs none of them neither copies nor checks them. In
+ * version 2, which is read, too, squares were always float64; version 1 had one checksum at the end
+ * of all.
  */
 #ifndef VV_TIER_CHUNK_H
 #define VV_TIER_CHUNK_H

@@ -3,6 +3,7 @@
 #include "tier/chunk_format.h"
 
 #include "base/bits.h"
+#include "tier/squares.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -38,8 +39,8 @@ static bool are_types_good(const struct vv_chunk *chunk)
     uint32_t columns = 0;
     for (uint32_t i = 0; i < chunk->n_metrics; i++) {
         uint8_t type = chunk->types_[i];
-        bool wide_double = type == VV_CHUNK_TYPE_WIDE;
-        if ((type & ~VV_CHUNK_TYPE_BITS) != 0 || wide_double) {
+        bool is_integer = type & VV_CHUNK_TYPE_INTEGER;
+        if ((type & ~VV_CHUNK_TYPE_BITS) != 0 || (type != 0 && !is_integer)) {
             return false;
         }
         columns += vv_chunk_columns(type);
@@ -67,7 +68,7 @@ static enum vv_status read_head(struct vv_reader *reader, struct head *head, str
     }
     head->step_ns = vv_reader_varint(reader);
     head->n_metrics = vv_reader_varint(reader);
-    if (!is_chunk || reader->failed || version != VV_CHUNK_VERSION || head->step_ns == 0 ||
+    if (!is_chunk || reader->failed || version < VV_CHUNK_VERSION_OLD || head->step_ns == 0 ||
         head->step_ns > INT64_MAX || head->n_metrics == 0 ||
         head->n_metrics > VV_CHUNK_METRICS_MAX) {
         return vv_chunk_corrupt(error);
@@ -239,15 +240,16 @@ static enum vv_status read_column(const struct vv_chunk *chunk, uint32_t at,
                            : status;
 }
 
+/* Squares as an integer are in `reference` until finish_steps. */
 static void take_value(struct vv_step *step, enum vv_chunk_column column, uint64_t bits,
-                       enum vv_value_type type, int64_t start)
+                       uint8_t flags, int64_t start)
 {
     switch (column) {
     case VV_CHUNK_COUNT:
         step->count = bits;
         break;
     case VV_CHUNK_SUM:
-        if (type == VV_INT64) {
+        if (flags & VV_CHUNK_TYPE_INTEGER) {
             step->sum.integer = (int64_t)bits;
         } else {
             step->sum.real.high = vv_bits_double(bits);
@@ -275,7 +277,11 @@ static void take_value(struct vv_step *step, enum vv_chunk_column column, uint64
         step->last_time = (int64_t)((uint64_t)start + bits);
         break;
     case VV_CHUNK_SQUARES:
-        step->squares = vv_bits_double(bits);
+        if (flags & VV_CHUNK_TYPE_WHOLE) {
+            step->reference = bits;
+        } else {
+            step->squares = vv_bits_double(bits);
+        }
         break;
     }
 }
@@ -301,20 +307,26 @@ static bool are_ends_good(const struct vv_chunk *chunk, const struct vv_step *st
     return first <= last && last < (uint64_t)chunk->step_ns && step->first_time <= step->last_time;
 }
 
-static enum vv_status finish_steps(const struct vv_chunk *chunk, enum vv_value_type type,
+static enum vv_status finish_steps(const struct vv_chunk *chunk, uint8_t flags,
                                    const int64_t *starts, unsigned parts, const uint8_t *present,
                                    struct vv_step *steps, struct vv_error *error)
 {
+    enum vv_value_type type = flags & VV_CHUNK_TYPE_INTEGER ? VV_INT64 : VV_FLOAT64;
+    bool moments = parts & VV_STEP_MOMENTS;
+    bool whole_squares = moments && (flags & VV_CHUNK_TYPE_WHOLE);
     for (uint32_t i = 0; i < chunk->n_steps; i++) {
         if (!(present[i >> 3] >> (i & 7) & 1)) {
             continue;
         }
         bool is_good = steps[i].count > 0 && steps[i].count <= INT64_MAX &&
                        (!(parts & VV_STEP_ENDS) || are_ends_good(chunk, &steps[i], starts[i]));
+        if (is_good && whole_squares) {
+            is_good = vv_squares_from_whole(&steps[i], steps[i].reference, &steps[i].squares);
+        }
         if (!is_good) {
             return vv_chunk_corrupt(error);
         }
-        if (parts & VV_STEP_MOMENTS) {
+        if (moments) {
             set_reference(&steps[i], type);
         }
     }
@@ -364,7 +376,6 @@ static enum vv_status decode_steps(const struct vv_chunk *chunk, uint32_t index,
 {
     uint32_t at = first_column(chunk, index);
     uint8_t flags = chunk->types_[index];
-    enum vv_value_type type = type_at(chunk, index);
     enum vv_status status = VV_OK;
     memset(steps, 0, chunk->n_steps * sizeof *steps);
     for (unsigned c = 0; c < VV_CHUNK_COLUMNS && status == VV_OK; c++) {
@@ -379,11 +390,11 @@ static enum vv_status decode_steps(const struct vv_chunk *chunk, uint32_t index,
         status = decode_column(chunk, here, flags, column, into, error);
         for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
             if (into->counted[i >> 3] >> (i & 7) & 1) {
-                take_value(&steps[i], column, into->values[i], type, starts[i]);
+                take_value(&steps[i], column, into->values[i], flags, starts[i]);
             }
         }
     }
-    return status == VV_OK ? finish_steps(chunk, type, starts, parts, into->counted, steps, error)
+    return status == VV_OK ? finish_steps(chunk, flags, starts, parts, into->counted, steps, error)
                            : status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "codec/frame.h"
+#include "tier/squares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,19 @@ static void fill_column(const struct encoder *encoder, size_t metric, enum vv_ch
     }
 }
 
+/* The squares of a metric of integers; false, and the column is to be filled otherwise, where they
+ * are not all to be had as such. */
+static bool fill_whole_squares(const struct encoder *encoder, size_t metric, struct vv_column *out)
+{
+    const struct vv_chunk_metric *from = &encoder->content->metrics[metric];
+    bool all = from->type == VV_INT64;
+    for (size_t i = 0; i < encoder->content->n_steps && all; i++) {
+        out->values[i] = 0;
+        all = from->steps[i].count == 0 || vv_squares_to_whole(&from->steps[i], &out->values[i]);
+    }
+    return all;
+}
+
 /* The steps that have values; NULL when all do. */
 static uint8_t *fill_bitmap(const struct encoder *encoder, size_t metric)
 {
@@ -175,9 +189,13 @@ static void fill_rows(struct encoder *encoder)
                 continue;
             }
             at->metric = encoder->content->metrics[m].metric;
-            at->type = vv_chunk_column_type(column, encoder->types[m]);
             at->present = bitmap;
-            fill_column(encoder, m, column, at);
+            if (column == VV_CHUNK_SQUARES && fill_whole_squares(encoder, m, at)) {
+                encoder->types[m] |= VV_CHUNK_TYPE_WHOLE;
+            } else {
+                fill_column(encoder, m, column, at);
+            }
+            at->type = vv_chunk_column_type(column, encoder->types[m]);
             at++;
         }
     }

@@ -8,13 +8,15 @@
 
 #define VV_CHUNK_MAGIC_0       0x56u
 #define VV_CHUNK_MAGIC_1       0x54u
-#define VV_CHUNK_VERSION       2u
+#define VV_CHUNK_VERSION       3u
+#define VV_CHUNK_VERSION_OLD   2u /* read as well: it has no VV_CHUNK_TYPE_WHOLE */
 #define VV_CHUNK_FLAG_SKETCHES 0x01u
 #define VV_CHUNK_CHECKSUM_SIZE 8u
 
 #define VV_CHUNK_TYPE_INTEGER 0x01u
 #define VV_CHUNK_TYPE_WIDE    0x02u
-#define VV_CHUNK_TYPE_BITS    0x03u
+#define VV_CHUNK_TYPE_WHOLE   0x04u
+#define VV_CHUNK_TYPE_BITS    0x07u
 
 #define VV_CHUNK_SKETCHES_PLAIN 0u
 #define VV_CHUNK_SKETCHES_ZSTD  1u
@@ -58,7 +60,7 @@ static inline enum vv_value_type vv_chunk_column_type(enum vv_chunk_column colum
     case VV_CHUNK_LAST_TIME:
         return VV_INT64;
     case VV_CHUNK_SQUARES:
-        return VV_FLOAT64;
+        return type & VV_CHUNK_TYPE_WHOLE ? VV_INT64 : VV_FLOAT64;
     default:
         return type & VV_CHUNK_TYPE_INTEGER ? VV_INT64 : VV_FLOAT64;
     }

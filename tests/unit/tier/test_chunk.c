@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -111,7 +112,7 @@ static void assert_step(enum vv_value_type type, const struct vv_step *found,
     assert_int_equal(found->last, wanted->last);
     assert_int_equal(found->min, wanted->min);
     assert_int_equal(found->max, wanted->max);
-    assert_true(found->squares == wanted->squares);
+    assert_true(fabs(found->squares - wanted->squares) <= 1e-12 * wanted->squares);
     union vv_total x = vv_step_sum(type, found);
     union vv_total y = vv_step_sum(type, wanted);
     assert_true(type == VV_INT64 ? x.integer == y.integer : x.real == y.real);
@@ -385,6 +386,73 @@ static void steps_are_read_without_their_sketches(void **state)
     }
 }
 
+/* Of two values of 0 and of 1 each: squares of 0.5 are those of integers, of 0.4 are not. */
+static void encode_two(double squares, struct vv_buffer *buffer)
+{
+    struct vv_step step = {0};
+    const int64_t times[] = {START, START + 1};
+    const uint64_t values[] = {0, 1};
+    vv_step_add(VV_INT64, VV_STEP_ALL, &step, times, values, 2);
+    step.squares = squares;
+    const struct vv_chunk_metric metric = {.metric = 1, .type = VV_INT64, .steps = &step};
+    const int64_t start = START;
+    const struct vv_chunk_content content = {.step_ns = VV_MINUTE,
+                                             .n_steps = 1,
+                                             .starts = &start,
+                                             .n_metrics = 1,
+                                             .metrics = &metric};
+    assert_int_equal(vv_chunk_encode(&content, 1, buffer, NULL), VV_OK);
+}
+
+/* As if another program had written it: the head's checksum is right. */
+static void set_version(struct vv_buffer *buffer, uint8_t version)
+{
+    struct vv_reader reader = vv_reader_of(buffer->data, buffer->size);
+    struct vv_buffer checksum = {0};
+    (void)vv_reader_u32(&reader); /* magic, version, flags */
+    (void)vv_reader_varint(&reader);
+    (void)vv_reader_bytes(&reader, vv_reader_varint(&reader));
+    (void)vv_reader_varint(&reader);
+    (void)vv_reader_varint(&reader);
+    buffer->data[2] = version;
+    vv_buffer_u64(&checksum, XXH3_64bits(buffer->data, reader.at));
+    memcpy(buffer->data + reader.at, checksum.data, checksum.size);
+    vv_buffer_deinit(&checksum);
+}
+
+static double squares_of(const struct vv_buffer *buffer)
+{
+    struct vv_chunk chunk;
+    struct vv_step step;
+    const int64_t start = START;
+    assert_int_equal(vv_chunk_open(bytes_of(buffer), &chunk, NULL), VV_OK);
+    assert_int_equal(vv_chunk_steps(&chunk, 0, &start, &step, NULL), VV_OK);
+    return step.squares;
+}
+
+/* What an older program has written has squares as doubles, as what is not of integers. */
+static void chunks_of_version_2_are_read(void **state)
+{
+    (void)state;
+    struct vv_buffer whole = {0};
+    struct vv_buffer real = {0};
+    struct vv_chunk chunk;
+    encode_two(0.5, &whole);
+    encode_two(0.4, &real);
+    assert_int_equal(whole.data[2], 3);
+    assert_true(whole.size < real.size);
+    assert_true(squares_of(&whole) == 0.5);
+    assert_true(squares_of(&real) == 0.4);
+    set_version(&real, 2);
+    assert_true(squares_of(&real) == 0.4);
+    set_version(&real, 1);
+    assert_int_equal(vv_chunk_open(bytes_of(&real), &chunk, NULL), VV_CORRUPT);
+    set_version(&real, 4);
+    assert_int_equal(vv_chunk_open(bytes_of(&real), &chunk, NULL), VV_NEWER);
+    vv_buffer_deinit(&whole);
+    vv_buffer_deinit(&real);
+}
+
 static void what_no_chunk_can_hold_is_refused(void **state)
 {
     (void)state;
@@ -470,6 +538,7 @@ int main(void)
         cmocka_unit_test(steps_of_a_chunk_can_be_merged),
         cmocka_unit_test(any_damaged_byte_is_told),
         cmocka_unit_test(steps_are_read_without_their_sketches),
+        cmocka_unit_test(chunks_of_version_2_are_read),
         cmocka_unit_test(what_no_chunk_can_hold_is_refused),
         cmocka_unit_test(memory_that_runs_out_is_told),
     };
