@@ -23,6 +23,7 @@
 #include "seal/pieces.h"
 #include "seal/reroll.h"
 #include "seal/sealer.h"
+#include "seal/volumes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -167,6 +167,7 @@ static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
                         mark->key.measurement == key->measurement &&
                         mark->key.span_start <= key->span_start &&
                         mark->key.span_start + mark->span_ns > key->span_start &&
+                        !vv_volume_is_marked(looking->engine->registry, mark) &&
                         !vv_sealer_is_damaged(looking->engine->sealer, mark);
     return looking->is_found || ++looking->n == MARKS_LOOKED_AT ? VV_DONE : VV_OK;
 }

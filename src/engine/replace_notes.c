@@ -93,7 +93,7 @@ static enum vv_status put(struct vv_engine *engine, struct vv_piece_list *pieces
 {
     struct vv_store *store = engine->store;
     return store->ops->shared ? vv_replace_put_runs(engine, pieces, error)
-                              : vv_piece_list_put(pieces, store, error);
+                              : vv_volumes_put(pieces, engine->registry, store, error);
 }
 
 enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error)

@@ -33,8 +33,8 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
     enum vv_space tier = VV_SPACE_MINUTE;
     bool is_unit = vv_registry_space_of(registry, mark->key.partition.tenant, &same, &tier);
     int64_t end = mark->key.span_start + mark->span_ns;
-    bool is_meant =
-        tenant == counting->tenant && mark->key.span_start < counting->to && end > counting->from;
+    bool is_meant = tenant == counting->tenant && mark->key.span_start < counting->to &&
+                    end > counting->from && !vv_volume_is_marked(registry, mark);
     if (!is_meant) {
         return VV_OK;
     }

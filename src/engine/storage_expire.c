@@ -8,17 +8,18 @@
 
 /* Since when the oldest mark that is long overdue could have been sealed. */
 struct backlog {
-    const struct vv_sealer *sealer;
+    const struct vv_engine *engine;
     int64_t since_ns;
 };
 
-/* History that is loaded was due long before it came. */
+/* History that is loaded was due long before it came. Nothing waits for volumes. */
 static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
 {
     struct backlog *backlog = context;
     int64_t run_ns = (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
     int64_t since_ns = mark->due_ns > run_ns ? mark->due_ns : run_ns;
-    if (since_ns < backlog->since_ns && !vv_sealer_is_damaged(backlog->sealer, mark)) {
+    if (since_ns < backlog->since_ns && !vv_volume_is_marked(backlog->engine->registry, mark) &&
+        !vv_sealer_is_damaged(backlog->engine->sealer, mark)) {
         backlog->since_ns = since_ns;
     }
     return VV_OK;
@@ -65,7 +66,7 @@ static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
     struct vv_store *store = engine->store;
     int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t overdue = now - VV_TIERS_SLACK_NS;
-    struct backlog backlog = {engine->sealer, INT64_MAX};
+    struct backlog backlog = {engine, INT64_MAX};
     enum vv_status status = VV_OK;
     if (!store->ops->shared) { /* there what is not sealed is written again */
         status = store->ops->scan_marks(store, overdue, NULL, look_at_mark, &backlog, error);

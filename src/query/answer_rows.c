@@ -74,6 +74,7 @@ struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
         .changes = (needs & VV_NEED_CHANGE) != 0,
         .step_parts = vv_result_step_parts(result),
         .sketches = (needs & VV_NEED_PERCENTILES) != 0,
+        .only = result->selection.n_metrics == 1,
     };
 }
 

@@ -247,6 +247,7 @@ static enum vv_status open_cohort(struct vv_group_walk *walk)
         .to = result->to,
         .step_parts = vv_result_step_parts(result),
         .sketches = (result->request->needs & VV_NEED_PERCENTILES) != 0,
+        .only = result->selection.n_metrics == 1,
         .memory_max = vv_result_memory_left(result),
     };
     walk->n_gaps = 0;

@@ -134,6 +134,10 @@ static enum vv_status open_steps(struct vv_tier_give *give, const struct vv_tier
         struct vv_chunk chunk;
         uint32_t index;
         enum vv_value_type type;
+        uint32_t has = level->records[at].metric;
+        if (has != VV_TIER_ALL_METRICS && has != give->metric) {
+            continue;
+        }
         struct vv_str content = vv_tier_content(level, &level->records[at]);
         enum vv_status status = give->with_sketches ? vv_chunk_open(content, &chunk, error)
                                                     : vv_chunk_open_steps(content, &chunk, error);

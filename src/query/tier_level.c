@@ -2,13 +2,13 @@
 #include "query/tier_level.h"
 
 #include "query/fetch.h"
-#include "tier/chunk.h"
+#include "query/tier_take.h"
 #include "tier/cohort.h"
 
 #include <stdlib.h>
 
-#define REACH_NS_MAX (4 * 366 * VV_DAY) /* of a window; beyond the last times it fits an int64 */
-#define BUCKETS_MAX  64                 /* of a window */
+#define REACH_NS_MAX         (4 * 366 * VV_DAY) /* of a window; beyond the last times it fits an int64 */
+#define VOLUME_WINDOW_NS_MIN (7 * VV_DAY)
 
 void vv_tier_level_clear(struct vv_tier_level *level)
 {
@@ -27,192 +27,6 @@ void vv_tier_level_deinit(struct vv_tier_level *level)
     vv_buffer_deinit(&level->bytes);
     free(level->records);
     *level = (struct vv_tier_level){0};
-}
-
-/* ---- taking records ---- */
-
-struct taking {
-    struct vv_tier_level *level;
-    const struct vv_tier_series *series;
-    struct vv_result_facts *facts;
-    uint32_t last;      /* the record that was taken last … */
-    bool last_left_out; /* … or one was left out since, with all its parts */
-    uint64_t buckets;   /* bits: those of the window that have something */
-    uint32_t first;     /* part of the record that has steps: behind that of its members */
-    struct vv_error *error;
-};
-
-static enum vv_status misplaced(const struct taking *taking)
-{
-    return vv_error_set(taking->error, VV_CORRUPT, "a tier's record is not of its unit");
-}
-
-static bool is_placed(const struct taking *taking, const struct vv_piece *piece,
-                      const struct vv_unit *unit)
-{
-    uint64_t length = (uint64_t)unit->to - (uint64_t)unit->from;
-    return unit->from == piece->key.span_start &&
-           length <= (uint64_t)vv_tier_unit_ns_max(taking->level->route.tier);
-}
-
-/* *answers_out: whether it has what is wanted. Sketches that are not are cut off. */
-static enum vv_status check_steps(const struct taking *taking, struct vv_str *content,
-                                  bool *answers_out)
-{
-    struct vv_chunk_head head;
-    enum vv_status status = vv_chunk_look(*content, &head, taking->error);
-    if (status != VV_OK) {
-        return status;
-    }
-    if (head.step_ns != vv_tier_step_ns(taking->level->route.tier)) {
-        return vv_error_set(taking->error, VV_CORRUPT, "its steps are not those of the tier");
-    }
-    *answers_out = head.has_sketches || !taking->series->sketches;
-    if (!taking->series->sketches) {
-        content->size = head.steps_size;
-    }
-    return VV_OK;
-}
-
-static enum vv_status add_record(struct taking *taking, const struct vv_unit_record *given,
-                                 bool follows)
-{
-    struct vv_tier_level *level = taking->level;
-    if (level->n_records == level->records_capacity) {
-        size_t capacity = level->records_capacity ? 2 * level->records_capacity : 64;
-        struct vv_tier_record *records = realloc(level->records, capacity * sizeof *level->records);
-        if (!records) {
-            return VV_NO_MEMORY;
-        }
-        level->records = records;
-        level->records_capacity = capacity;
-    }
-    uint32_t index = (uint32_t)level->n_records++;
-    level->records[index] = (struct vv_tier_record){
-        .unit = given->unit,
-        .kind = given->kind,
-        .next = VV_TIER_RECORD_NONE,
-        .content_at = level->bytes.size,
-        .content_size = given->content.size,
-    };
-    vv_buffer_append(&level->bytes, given->content.data, given->content.size);
-    if (follows) {
-        level->records[taking->last].next = index;
-    }
-    taking->last = index;
-    enum vv_status status = follows ? VV_OK : vv_cover_add(&level->cover, &given->unit, index);
-    return status == VV_OK ? vv_buffer_status(&level->bytes) : status;
-}
-
-/* Whether all whose points are in the record are among the sources. */
-static bool has_only(const struct vv_tier_series *series, struct vv_str ids)
-{
-    struct vv_reader reader = vv_reader_of(ids.data, ids.size);
-    size_t at = 0;
-    while (reader.at < ids.size) {
-        uint64_t id = vv_reader_u64(&reader);
-        while (at < series->n_sources && series->ids[at] < id) {
-            at++;
-        }
-        if (reader.failed || at == series->n_sources || series->ids[at] != id) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* What a record of a cohort begins with, where nodes share the store. */
-static enum vv_status take_members(struct taking *taking, const struct vv_piece *piece,
-                                   const struct vv_unit_record *given)
-{
-    if (piece->part != 0 || !taking->series->ids) {
-        return misplaced(taking);
-    }
-    taking->first = 1;
-    taking->last_left_out = !has_only(taking->series, given->content);
-    return VV_OK;
-}
-
-static enum vv_status take_record(struct taking *taking, const struct vv_piece *piece,
-                                  struct vv_unit_record *given)
-{
-    struct vv_tier_level *level = taking->level;
-    bool answers = true;
-    enum vv_status status = VV_OK;
-    if (given->kind == VV_UNIT_MEMBERS) {
-        return take_members(taking, piece, given);
-    }
-    taking->first = piece->part == 0 ? 0 : taking->first;
-    bool follows = piece->part > taking->first;
-    if (given->kind == VV_UNIT_STALE || (taking->series->ids && taking->first == 0)) {
-        return misplaced(taking);
-    }
-    if (piece->part > 0 && taking->last_left_out) {
-        return VV_OK;
-    }
-    if (follows && (taking->last == VV_TIER_RECORD_NONE ||
-                    level->records[taking->last].unit.from != given->unit.from ||
-                    level->records[taking->last].kind != given->kind)) {
-        return misplaced(taking);
-    }
-    if (given->kind == VV_UNIT_STEPS) {
-        status = check_steps(taking, &given->content, &answers);
-    }
-    if (status == VV_OK && level->bytes.size + given->content.size > taking->series->memory_max) {
-        return VV_TOO_LARGE;
-    }
-    taking->last_left_out = !answers;
-    return status == VV_OK && answers ? add_record(taking, given, follows) : status;
-}
-
-static void note_bucket(struct taking *taking, const struct vv_piece *piece)
-{
-    int64_t bucket_ns = vv_tier_plan(taking->level->route.tier).bucket_ns;
-    int64_t first = vv_time_floor(taking->level->window.from, bucket_ns);
-    taking->buckets |= UINT64_C(1)
-                       << ((piece->key.partition.bucket_start - first) / bucket_ns % BUCKETS_MAX);
-}
-
-/* Each once, also where windows that are less than it follow each other. */
-static void count_buckets(const struct taking *taking, bool descending)
-{
-    struct vv_tier_level *level = taking->level;
-    int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
-    int64_t first = vv_time_floor(level->window.from, bucket_ns);
-    for (uint32_t i = 0; i < BUCKETS_MAX; i++) {
-        uint32_t at = descending ? BUCKETS_MAX - 1 - i : i;
-        bool has_something = taking->buckets >> at & 1u;
-        if (has_something && !vv_window_holds(level->counted, first + at * bucket_ns)) {
-            level->counted.from = first + at * bucket_ns;
-            level->counted.to = level->counted.from + bucket_ns;
-            taking->facts->partitions_read++;
-        }
-    }
-}
-
-static enum vv_status take_piece(void *context, const struct vv_piece *piece)
-{
-    struct taking *taking = context;
-    struct vv_tier_level *level = taking->level;
-    struct vv_unit_record given;
-    taking->facts->pieces_read++;
-    taking->facts->bytes_read += piece->bytes.size;
-    enum vv_status status = vv_unit_read(piece->bytes, &given, taking->error);
-    if (status != VV_OK) {
-        return status;
-    }
-    if (!is_placed(taking, piece, &given.unit)) {
-        return misplaced(taking);
-    }
-    note_bucket(taking, piece);
-    level->found = true;
-    if (piece->kind == VV_PIECE_BLOCK) {
-        return take_record(taking, piece, &given);
-    }
-    if (given.kind != VV_UNIT_STALE) {
-        return misplaced(taking);
-    }
-    return vv_cover_add_stale(&level->cover, &given.unit);
 }
 
 /* ---- doubts ---- */
@@ -255,7 +69,7 @@ static uint32_t buckets_max(const struct vv_tier_level *level,
     int64_t reach = REACH_NS_MAX / vv_tier_plan(level->route.tier).bucket_ns;
     int64_t max = context->store->ops->buckets_max;
     max = max < reach ? max : reach;
-    max = max < BUCKETS_MAX ? max : BUCKETS_MAX;
+    max = max < VV_TIER_BUCKETS_MAX ? max : VV_TIER_BUCKETS_MAX;
     return series->few || max < 1 ? 1 : (uint32_t)max;
 }
 
@@ -379,6 +193,76 @@ static uint32_t buckets_of(const struct vv_tier_level *level)
     return (uint32_t)((level->window.to - 1 - first) / bucket_ns) + 1;
 }
 
+/* Of a few records a volume is more than what it spares. Where nodes share the store, or its
+ * answers take their time, there are none. */
+static bool may_have_volumes(const struct vv_tier_level *level,
+                             const struct vv_query_context *context,
+                             const struct vv_tier_series *series)
+{
+    return vv_tier_has_volumes(level->route.tier) && !context->store->ops->shared &&
+           !context->store->ops->begin_read && !series->sketches && !series->few &&
+           level->units_max == 0 && level->window.to - level->window.from >= VOLUME_WINDOW_NS_MIN;
+}
+
+/* What is stale, and then volumes: one that has what is stale in it would have been removed when
+ * that was built. */
+static enum vv_status read_volumes(const struct vv_tier_level *level,
+                                   const struct vv_query_context *context,
+                                   const struct vv_store_read *records,
+                                   struct vv_tier_taking *taking, struct vv_error *error)
+{
+    struct vv_store *store = context->store;
+    struct vv_store_read runs = *records;
+    struct vv_store_read volumes = *records;
+    runs.runs_only = true;
+    volumes.partition.split = VV_VOLUME_SPLIT;
+    volumes.span_from = vv_time_floor(level->window.from, volumes.partition.bucket_ns);
+    if (taking->series->metric <= VV_VOLUME_METRIC_MAX) {
+        volumes.part_from = vv_volume_part(taking->series->metric);
+        volumes.part_to = volumes.part_from + VV_VOLUME_STRETCHES;
+    }
+    enum vv_status status = store->ops->read(store, &runs, vv_tier_take_piece, taking, error);
+    return status == VV_OK ? store->ops->read(store, &volumes, vv_tier_take_volume, taking, error)
+                           : status;
+}
+
+/* Records of the buckets without a volume, as many of them at once as follow each other. */
+static enum vv_status read_others(const struct vv_query_context *context,
+                                  const struct vv_store_read *records,
+                                  struct vv_tier_taking *taking, struct vv_error *error)
+{
+    struct vv_store *store = context->store;
+    uint32_t n = records->n_buckets;
+    enum vv_status status = VV_OK;
+    for (uint32_t begin = 0, end = 0; begin < n && status == VV_OK; begin = end + 1) {
+        for (end = begin; end < n && !(taking->volumes >> end & 1u); end++) {
+        }
+        if (begin < end) {
+            struct vv_store_read read = *records;
+            read.partition.bucket_start += begin * read.partition.bucket_ns;
+            read.n_buckets = end - begin;
+            status = store->ops->read(store, &read, vv_tier_take_piece, taking, error);
+        }
+    }
+    return status;
+}
+
+/* *again_out: as of vv_fetch_read_tier. */
+static enum vv_status read_pieces(struct vv_tier_level *level,
+                                  const struct vv_query_context *context,
+                                  const struct vv_store_read *records,
+                                  struct vv_tier_taking *taking, bool *again_out,
+                                  struct vv_error *error)
+{
+    if (may_have_volumes(level, context, taking->series)) {
+        enum vv_status status = read_volumes(level, context, records, taking, error);
+        return status == VV_OK ? read_others(context, records, taking, error) : status;
+    }
+    const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
+    return vv_fetch_read_tier(context, records, &tier, vv_tier_take_piece, taking, again_out,
+                              error);
+}
+
 /* *again_out: as of vv_fetch_read_tier. */
 static enum vv_status try_window(struct vv_tier_level *level,
                                  const struct vv_query_context *context,
@@ -400,24 +284,23 @@ static enum vv_status try_window(struct vv_tier_level *level,
         .heads_only = !series->sketches,
         .n_buckets = buckets_of(level),
     };
-    struct taking taking = {.level = level,
-                            .series = series,
-                            .facts = facts,
-                            .last = VV_TIER_RECORD_NONE,
-                            .error = error};
+    struct vv_tier_taking taking = {.level = level,
+                                    .series = series,
+                                    .facts = facts,
+                                    .last = VV_TIER_RECORD_NONE,
+                                    .error = error};
     bool found = level->found;
     level->found = false;
     enum vv_status status = add_head(level, series);
     status = status == VV_OK ? add_all_deleted(level, context, series) : status;
     if (status == VV_OK) {
-        const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
-        status = vv_fetch_read_tier(context, &read, &tier, take_piece, &taking, again_out, error);
+        status = read_pieces(level, context, &read, &taking, again_out, error);
     }
     if (status == VV_OK && series->ids && level->found) {
         status = add_doubts(level, context, &read, error);
     }
     if (status == VV_OK) {
-        count_buckets(&taking, descending);
+        vv_tier_take_count(&taking, descending);
         keep_last_words(level, &level->cover);
         vv_cover_settle(&level->cover);
     }

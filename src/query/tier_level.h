@@ -16,12 +16,14 @@
 #include "tier/cover.h"
 
 #define VV_TIER_RECORD_NONE UINT32_MAX
+#define VV_TIER_ALL_METRICS UINT32_MAX
 
 /* A record, or the first part of one that has several. */
 struct vv_tier_record {
     struct vv_unit unit;
     enum vv_unit_kind kind;
     uint32_t next;     /* part; VV_TIER_RECORD_NONE */
+    uint32_t metric;   /* that it has, or VV_TIER_ALL_METRICS: it may have any */
     size_t content_at; /* in the level's bytes */
     size_t content_size;
 };
@@ -35,6 +37,7 @@ struct vv_tier_series {
      * points of others, of which the node that built it knew, answers nothing. */
     const uint64_t *ids;
     uint32_t measurement;
+    uint32_t metric;                  /* that alone is wanted, or VV_TIER_ALL_METRICS */
     bool sketches;                    /* records without them answer nothing */
     bool few;                         /* rows may be enough: a window is a bucket at most */
     size_t memory_max;                /* for the bytes of a window */

@@ -67,6 +67,12 @@ static struct vv_window clip_to_sources(const struct vv_query_context *context,
     return vv_window_intersect(range, known);
 }
 
+/* What is read for one metric serves others, unless there are none. */
+static uint32_t metric_of(const struct vv_tier_scan_options *options)
+{
+    return options->only ? options->metric->metric : VV_TIER_ALL_METRICS;
+}
+
 /* Whether what was read for the metric before serves this one, but for the head. */
 static bool is_same(const struct vv_tier_scan *scan, const struct vv_tier_scan_options *options)
 {
@@ -74,7 +80,8 @@ static bool is_same(const struct vv_tier_scan *scan, const struct vv_tier_scan_o
     return scan->is_kept && old->route == options->route && old->source == options->source &&
            old->n_members == 0 && options->n_members == 0 &&
            scan->series.measurement == options->metric->measurement && old->from == options->from &&
-           old->to == options->to && old->sketches == options->sketches;
+           old->to == options->to && old->sketches == options->sketches &&
+           scan->series.metric == metric_of(options);
 }
 
 static int64_t later_of(int64_t a, int64_t b)
@@ -118,6 +125,7 @@ enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan, const struct vv_quer
     scan->series = (struct vv_tier_series){
         .source = options->source,
         .measurement = options->metric->measurement,
+        .metric = metric_of(options),
         .sketches = options->sketches,
         .few = options->few,
         .memory_max = options->memory_max / SHARE,

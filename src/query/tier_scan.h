@@ -32,6 +32,7 @@ struct vv_tier_scan_options {
     int64_t to;
     bool descending;
     bool few;            /* the first rows may be enough */
+    bool only;           /* no other metric is asked for */
     unsigned step_parts; /* of steps that are wanted, of enum vv_step_part */
     bool sketches;       /* are wanted */
     size_t memory_max;

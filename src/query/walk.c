@@ -43,6 +43,7 @@ static enum vv_status open_tiers(struct vv_walk *walk, const struct vv_walk_plan
         .few = walk->options.few,
         .step_parts = plan->step_parts,
         .sketches = plan->sketches,
+        .only = plan->only,
         .memory_max = walk->options.memory_max,
     };
     walk->phase = VV_WALK_READS;

@@ -44,6 +44,7 @@ struct vv_walk_plan {
     bool changes;
     unsigned step_parts; /* that are wanted of a tier's steps, of enum vv_step_part … */
     bool sketches;       /* … and their sketches */
+    bool only;           /* no other metric is asked for */
 };
 
 enum vv_walk_phase { VV_WALK_LOOKS_BACK, VV_WALK_READS, VV_WALK_LOOKS_BACK_LAST, VV_WALK_DONE };

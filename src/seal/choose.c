@@ -51,7 +51,7 @@ static bool is_in_group(const struct vv_sealer *sealer, const struct vv_mark *ma
     return false;
 }
 
-/* VV_SEAL_RAW, or the tier whose unit it is, or VV_SEAL_COHORTS and the tier. */
+/* VV_SEAL_RAW, or the tier whose unit it is, or VV_SEAL_COHORTS or VV_SEAL_VOLUMES and the tier. */
 static int kind_of(const struct vv_sealer *sealer, const struct vv_mark *mark)
 {
     uint32_t tenant;
@@ -59,6 +59,9 @@ static int kind_of(const struct vv_sealer *sealer, const struct vv_mark *mark)
     if (!vv_registry_space_of(sealer->options.registry, mark->key.partition.tenant, &tenant,
                               &tier)) {
         return VV_SEAL_RAW;
+    }
+    if (vv_volume_is(&mark->key)) {
+        return VV_SEAL_VOLUMES + (int)tier;
     }
     return (vv_cohort_is(mark->key.partition.source) ? VV_SEAL_COHORTS : 0) + (int)tier;
 }
@@ -113,12 +116,18 @@ static bool is_over(const struct choice *choice, const struct vv_mark *mark, int
     return mark->key.span_start + unit_ns <= vv_seal_over_ns(choice->sealer, choice->now_ns);
 }
 
+static bool is_quiet(const struct choice *choice, const struct vv_mark *mark, int kind)
+{
+    return kind >= VV_SEAL_VOLUMES
+               ? vv_volume_is_quiet(mark, choice->now_ns)
+               : vv_ledger_quiet(&choice->sealer->options.ledger, mark, choice->now_ns);
+}
+
 /* On request raw spans are sealed before they are over; of a unit nothing can be built before. */
 static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, int kind)
 {
-    bool is_asked = choice->until == VV_SEAL_DUE
-                        ? vv_ledger_quiet(&choice->sealer->options.ledger, mark, choice->now_ns)
-                        : mark->run <= choice->until;
+    bool is_asked =
+        choice->until == VV_SEAL_DUE ? is_quiet(choice, mark, kind) : mark->run <= choice->until;
     if (!is_asked || kind == VV_SEAL_RAW) {
         return is_asked;
     }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/pieces.h"
 
-#include "tier/record_metrics.h"
-
 #include <stdlib.h>
-
-#define TAIL_SIZE_MIN 2048u /* less costs who reads it in passing less than a key of its own */
 
 static bool fit(struct vv_piece_list *list)
 {
@@ -56,15 +52,4 @@ void vv_piece_list_deinit(struct vv_piece_list *list)
     vv_piece_list_truncate(list, 0);
     free(list->items);
     *list = (struct vv_piece_list){0};
-}
-
-enum vv_status vv_piece_list_put(struct vv_piece_list *blocks, struct vv_store *store,
-                                 struct vv_error *error)
-{
-    for (size_t i = 0; i < blocks->n; i++) {
-        struct vv_piece *block = &blocks->items[i];
-        size_t size = vv_record_head_size(block->bytes);
-        block->head_size = size > 0 && block->bytes.size - size >= TAIL_SIZE_MIN ? size : 0;
-    }
-    return store->ops->put_blocks(store, blocks->items, blocks->n, error);
 }

@@ -20,8 +20,4 @@ VV_MUST_CHECK bool vv_piece_list_add(struct vv_piece_list *list, const struct vv
 void vv_piece_list_truncate(struct vv_piece_list *list, size_t n);
 void vv_piece_list_deinit(struct vv_piece_list *list);
 
-/* Puts n ≥ 1 blocks of which the store learns what most readers want of them. */
-VV_MUST_CHECK enum vv_status vv_piece_list_put(struct vv_piece_list *blocks, struct vv_store *store,
-                                               struct vv_error *error);
-
 #endif

@@ -394,7 +394,7 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
         status = store->ops->confirm(store, error);
     }
     if (status == VV_OK) {
-        status = vv_piece_list_put(&reroll->built, store, error);
+        status = vv_volumes_put(&reroll->built, reroll->options.registry, store, error);
     }
     if (status == VV_OK && reroll->runs.n > 0) {
         status = store->ops->remove_runs(store, reroll->runs.items, reroll->runs.n, error);

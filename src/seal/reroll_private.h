@@ -9,6 +9,7 @@
 #include "seal/pyramid.h"
 #include "seal/reroll.h"
 #include "seal/stale.h"
+#include "seal/volumes.h"
 #include "tier/compare.h"
 #include "tier/cover.h"
 #include "tier/rollup.h"

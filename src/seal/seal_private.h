@@ -12,10 +12,12 @@
 #include "seal/pyramid.h"
 #include "seal/sealer.h"
 #include "seal/stale.h"
+#include "seal/volumes.h"
 
 #define VV_SEAL_AHEAD   16 /* spans that are asked for before their turn */
 #define VV_SEAL_RAW     (-1)
-#define VV_SEAL_COHORTS VV_SPACES /* and from there on: cohorts' units, by tier */
+#define VV_SEAL_COHORTS VV_SPACES       /* and from there on: cohorts' units, by tier */
+#define VV_SEAL_VOLUMES (2 * VV_SPACES) /* and likewise: volumes */
 /* Beside other nodes nothing is built that may be open by the clock of one of them. */
 #define VV_SEAL_CLOCKS_DIFFER_NS (5 * VV_MINUTE)
 
@@ -30,6 +32,7 @@ struct vv_sealer {
     struct vv_stale_options stale;
     struct vv_pyramid *pyramid;
     struct vv_cohorts *cohorts;
+    struct vv_rollup *volumes; /* what one is made in */
     struct vv_piece_encoder encoder;
     struct vv_merge *merge;
     struct vv_deletion_list deletions; /* of the series that is being sealed */
@@ -53,7 +56,7 @@ struct vv_sealer {
     int64_t last_due_ns;
     size_t passed_over; /* of the marks that were looked at for this group */
     int64_t latest_ns;  /* the latest wall time at which spans were chosen */
-    int kind;           /* of the group's spans: a tier's, its cohorts', or VV_SEAL_RAW */
+    int kind; /* of the group's spans: a tier's, its cohorts' or volumes', or VV_SEAL_RAW */
     vv_stamp stale_run; /* the last one of stale_run() */
     size_t alone;       /* so many next groups have one span: it can't be told which one failed */
     struct vv_stale_list later; /* units to be made stale, beside other nodes … */

@@ -39,6 +39,9 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
     if (status == VV_OK) {
         status = vv_cohorts_create(&pyramid_options, &sealer->cohorts);
     }
+    if (status == VV_OK) {
+        status = vv_rollup_create(0, &sealer->volumes);
+    }
     if (status != VV_OK) {
         vv_sealer_destroy(sealer);
         return status;
@@ -75,6 +78,7 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     free(sealer->is_mine);
     vv_pyramid_destroy(sealer->pyramid);
     vv_cohorts_destroy(sealer->cohorts);
+    vv_rollup_destroy(sealer->volumes);
     vv_merge_destroy(sealer->merge);
     vv_deletion_list_deinit(&sealer->deletions);
     vv_piece_encoder_deinit(&sealer->encoder);
@@ -82,17 +86,6 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
 }
 
 /* ---- a group ---- */
-
-static int compare_pieces(const void *a, const void *b)
-{
-    const struct vv_piece *x = a;
-    const struct vv_piece *y = b;
-    int order = vv_span_key_compare(&x->key, &y->key);
-    if (order != 0) {
-        return order;
-    }
-    return x->part < y->part ? -1 : x->part > y->part;
-}
 
 static enum vv_status confirm(struct vv_sealer *sealer, struct vv_error *error)
 {
@@ -148,8 +141,7 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
         status = put_stale(sealer, error);
     }
     if (status == VV_OK && sealer->blocks.n > 0) {
-        qsort(sealer->blocks.items, sealer->blocks.n, sizeof *sealer->blocks.items, compare_pieces);
-        status = vv_piece_list_put(&sealer->blocks, store, error);
+        status = vv_volumes_put(&sealer->blocks, sealer->options.registry, store, error);
     }
     if (status == VV_OK && sealer->runs.n > 0) {
         status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);

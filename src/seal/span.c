@@ -275,6 +275,18 @@ static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark
     return vv_stale_list_add(&sealer->told, &cohort, error);
 }
 
+/* What the volume of the bucket had went with what was written; it is made again. */
+static enum vv_status mark_volume(struct vv_sealer *sealer, const struct vv_mark *mark,
+                                  struct vv_error *error)
+{
+    struct vv_store *store = sealer->options.store;
+    if (store->ops->shared || !vv_tier_has_volumes((enum vv_space)(sealer->kind % VV_SPACES))) {
+        return VV_OK;
+    }
+    const struct vv_mark volume = vv_volume_mark(&sealer->options.ledger, mark);
+    return store->ops->put_mark(store, &volume, error);
+}
+
 /* A unit with more metrics or steps than a record can have. Its runs stay, so that it stays stale
  * and what is finer answers; its record, if one was built of fewer, stays too, as the only one that
  * has what has expired below. Only the mark goes: until more comes it would be the same again. */
@@ -334,6 +346,9 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
             return tell_cohort(sealer, mark, reading->error);
         }
         status = status == VV_OK ? tell_cohort(sealer, mark, reading->error) : status;
+    }
+    if (status == VV_OK && !is_expired) {
+        status = mark_volume(sealer, mark, reading->error);
     }
     sealer->figures.units += status == VV_OK && !is_expired;
     return status;
@@ -442,6 +457,12 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
                               .last = INT64_MIN,
                               .made_from = VV_VERSION_NONE,
                               .error = error};
+    if (sealer->kind >= VV_SEAL_VOLUMES) {
+        return !reading.keep_bytes
+                   ? VV_OK
+                   : vv_volume_make(sealer->options.store, mark, sealer->volumes,
+                                    sealer->options.zstd_level, &sealer->blocks, error);
+    }
     size_t runs_before = sealer->runs.n;
     enum vv_status status = check_learnt(sealer, &mark->key, error);
     if (status == VV_OK) {

@@ -174,3 +174,23 @@ void vv_key_read_bounds(const struct vv_store_read *read, uint32_t bucket, uint8
     key.span_start = read->span_to;
     vv_key_from_span(&key, to_out);
 }
+
+size_t vv_key_block_bounds(const struct vv_store_read *read, uint32_t bucket,
+                           uint8_t from_out[VV_KEY_BLOCK_SIZE], uint8_t to_out[VV_KEY_BLOCK_SIZE])
+{
+    struct vv_piece from = {.key = {read->partition, read->measurement, 0},
+                            .part = read->part_from};
+    struct vv_partition *partition = &from.key.partition;
+    vv_key_read_bounds(read, bucket, from_out, to_out);
+    if (read->part_to == 0) {
+        return VV_KEY_SPAN_SIZE;
+    }
+    partition->bucket_start += bucket * partition->bucket_ns;
+    from.key.span_start = partition->bucket_start;
+    struct vv_piece to = from;
+    bool is_inside = from.key.span_start >= read->span_from && from.key.span_start < read->span_to;
+    to.part = is_inside ? read->part_to : read->part_from;
+    vv_key_from_block(&from, from_out);
+    vv_key_from_block(&to, to_out);
+    return VV_KEY_BLOCK_SIZE;
+}

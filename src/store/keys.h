@@ -55,6 +55,11 @@ size_t vv_key_successor(uint8_t *bytes, size_t size);
 void vv_key_read_bounds(const struct vv_store_read *read, uint32_t bucket, uint8_t *from_out,
                         uint8_t *to_out);
 
+/* The same of its blocks: keys of spans or, where single parts are read, of blocks, as long as it
+ * returns. */
+size_t vv_key_block_bounds(const struct vv_store_read *read, uint32_t bucket,
+                           uint8_t from_out[VV_KEY_BLOCK_SIZE], uint8_t to_out[VV_KEY_BLOCK_SIZE]);
+
 static inline void vv_key_put_u16(uint8_t *out, uint16_t value)
 {
     out[0] = (uint8_t)(value >> 8);

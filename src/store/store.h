@@ -101,6 +101,12 @@ struct vv_store_read {
     /* Of a block that was put with a head nothing else is wanted. A store that keeps all in one
      * place gives all. */
     bool heads_only;
+    /* Blocks are not wanted; a store that asks for both at once gives them all the same. */
+    bool runs_only;
+    /* part_to > 0: of blocks only the parts [part_from, part_to) of spans that begin with their
+     * buckets. They have no heads. */
+    uint32_t part_from;
+    uint32_t part_to;
     /* The partition's bucket and those that follow it, so many in all, of the same length: at most
      * the store's buckets_max. 0: the one. */
     uint32_t n_buckets;

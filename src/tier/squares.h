@@ -2,8 +2,8 @@
 /*
  * The squares of a step of integers as an integer, which takes two bytes where the double takes
  * seven: Σ (value − m)², where m is the mean without its fraction. With the step's sum and count it
- * gives Σ (value − mean)² back, rounded once (the difference is D²/count, where D is the sum without
- * count times m). Pure functions, any thread.
+ * gives Σ (value − mean)² back, rounded once (the difference is D²/count, where D is the sum
+ * without count times m). Pure functions, any thread.
  */
 #ifndef VV_TIER_SQUARES_H
 #define VV_TIER_SQUARES_H

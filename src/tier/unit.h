@@ -57,6 +57,39 @@ struct vv_unit vv_unit_of(enum vv_space tier, const struct vv_plan *plans, size_
 /* Where what begins at `from` lies in the tier's space. */
 struct vv_span_key vv_unit_key(enum vv_space tier, uint32_t space, uint32_t source,
                                uint32_t measurement, int64_t from);
+/*
+ * A volume: the steps that the records of a partition of hours have, metric by metric
+ * (src/seal/volumes.h). It is a span that begins with the bucket, in a split of its own, as spaces
+ * have no others. Each part is a record of one metric and of a stretch of units that follow each
+ * other; of a metric that is in it there is one for each stretch.
+ */
+#define VV_VOLUME_SPLIT      1
+#define VV_VOLUME_STRETCHES  32u /* of a bucket, at most */
+#define VV_VOLUME_METRIC_MAX ((VV_VOLUME_PARTS_MAX / VV_VOLUME_STRETCHES) - 1)
+#define VV_VOLUME_PARTS_MAX  0x7fffffffu /* as many numbers as parts of blocks have */
+/* The first part of a metric ≤ VV_VOLUME_METRIC_MAX; those of the next one follow its stretches. */
+static inline uint32_t vv_volume_part(uint32_t metric)
+{
+    return metric * VV_VOLUME_STRETCHES;
+}
+static inline bool vv_tier_has_volumes(enum vv_space tier)
+{
+    return tier == VV_SPACE_HOUR;
+}
+/* That of the partition that a span of the space lies in. */
+static inline struct vv_span_key vv_volume_key(const struct vv_span_key *of)
+{
+    struct vv_span_key key = *of;
+    key.partition.split = VV_VOLUME_SPLIT;
+    key.span_start = key.partition.bucket_start;
+    return key;
+}
+/* Whether a span of a space is one. */
+static inline bool vv_volume_is(const struct vv_span_key *key)
+{
+    return key->partition.split == VV_VOLUME_SPLIT;
+}
+
 /* The first time at which a unit may begin that has something at or after `from`. */
 int64_t vv_unit_earliest(enum vv_space tier, int64_t from);
 

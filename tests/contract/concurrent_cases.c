@@ -73,8 +73,10 @@ static bool read_one(struct shared *shared, uint32_t source)
     struct vv_store *store = shared->c->store;
     uint64_t at_least = atomic_load(&shared->written[source]);
     struct vv_span_key key = span_of(1, source, 100, 3);
-    const struct vv_store_read read = {
-        key.partition, 1, key.span_start, key.span_start + 1, 0, false, false, 0};
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = 1,
+                                       .span_from = key.span_start,
+                                       .span_to = key.span_start + 1};
     struct seen seen = {0};
     struct vv_error error = {0};
     enum vv_status status = store->ops->read(store, &read, see_piece, &seen, &error);

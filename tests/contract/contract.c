@@ -304,8 +304,10 @@ static enum vv_status note_block(void *context, const struct vv_piece *piece)
 
 bool has_block(struct contract *contract, const struct vv_span_key *key)
 {
-    const struct vv_store_read read = {
-        key->partition, key->measurement, key->span_start, key->span_start + 1, 0, false, false, 0};
+    const struct vv_store_read read = {.partition = key->partition,
+                                       .measurement = key->measurement,
+                                       .span_from = key->span_start,
+                                       .span_to = key->span_start + 1};
     bool has = false;
     assert_ok(contract->store->ops->read(contract->store, &read, note_block, &has, NULL));
     return has;

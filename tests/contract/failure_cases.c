@@ -100,7 +100,8 @@ static void readers_are_served_or_put_off_while_the_store_fails(void **state)
 {
     struct contract *c = *state;
     struct vv_span_key key = span_of(1, 1, 10, 3);
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false, 0};
+    const struct vv_store_read read = {
+        .partition = key.partition, .measurement = 1, .span_from = INT64_MIN, .span_to = INT64_MAX};
     put_run(c, &key, 1, 0, "a");
     confirm(c);
     c->backend->break_writes(c);

@@ -477,8 +477,10 @@ static void look(struct vv_store *store, struct holding *holding)
     holding->last_due = INT64_MIN;
     for (uint32_t span = 0; span < MODEL_SPANS; span++) {
         struct vv_span_key key = span_key(span);
-        const struct vv_store_read read = {
-            key.partition, key.measurement, key.span_start, key.span_start + 1, 0, false, false, 0};
+        const struct vv_store_read read = {.partition = key.partition,
+                                           .measurement = key.measurement,
+                                           .span_from = key.span_start,
+                                           .span_to = key.span_start + 1};
         assert_ok(store->ops->read(store, &read, hold_piece, holding, NULL));
         look_at_heads(store, holding, span);
     }

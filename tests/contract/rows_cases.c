@@ -224,8 +224,11 @@ static void rows_come_in_pages(void **state)
     values_free(&found);
     values_free(&expected);
 
-    const struct vv_store_read read = {
-        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false, 0};
+    const struct vv_store_read read = {.partition = partition_of(TENANT, 1, DAY),
+                                       .measurement = 1,
+                                       .span_from = START,
+                                       .span_to = START + VV_DAY,
+                                       .span_ns = VV_HOUR};
     int count = 0;
     assert_ok(c->store->ops->read(c->store, &read, stop_at_second, &count, NULL));
     assert_int_equal(count, 2);
@@ -243,8 +246,11 @@ static enum vv_status count_bytes(void *context, const struct vv_piece *piece)
 static void rows_can_be_visited_again(void **state)
 {
     struct contract *c = rows_store(state);
-    const struct vv_store_read read = {
-        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false, 0};
+    const struct vv_store_read read = {.partition = partition_of(TENANT, 1, DAY),
+                                       .measurement = 1,
+                                       .span_from = START,
+                                       .span_to = START + VV_DAY,
+                                       .span_ns = VV_HOUR};
     struct vv_store_answer *answer;
     struct values expected = {0};
     for (int i = 0; i < 5000; i++) {
@@ -569,8 +575,11 @@ static void rows_are_written_again_when_memory_was_out(void **state)
 static void rows_are_read_again_when_memory_was_out(void **state)
 {
     struct contract *c = rows_store(state);
-    const struct vv_store_read read = {
-        partition_of(TENANT, 1, DAY), 1, START, START + VV_DAY, VV_HOUR, false, false, 0};
+    const struct vv_store_read read = {.partition = partition_of(TENANT, 1, DAY),
+                                       .measurement = 1,
+                                       .span_from = START,
+                                       .span_to = START + VV_DAY,
+                                       .span_ns = VV_HOUR};
     size_t whole = 0;
     bool failed = true;
     for (uint64_t i = 0; i < 5; i++) {

@@ -38,14 +38,10 @@ static void a_read_takes_the_spans_that_start_in_its_range(void **state)
         put_run(c, &key, 1, 0, "r");
         put_block(c, &key, "b");
     }
-    struct vv_store_read read = {partition_of(1, 1, 10),
-                                 1,
-                                 10 * VV_DAY + VV_HOUR,
-                                 10 * VV_DAY + 3 * VV_HOUR,
-                                 0,
-                                 false,
-                                 false,
-                                 0};
+    struct vv_store_read read = {.partition = partition_of(1, 1, 10),
+                                 .measurement = 1,
+                                 .span_from = 10 * VV_DAY + VV_HOUR,
+                                 .span_to = 10 * VV_DAY + 3 * VV_HOUR};
     assert_string_equal(read_text(c, &read), "R1.1.0=r R2.1.0=r B1.0=b B2.0=b");
     read.span_from++;
     assert_string_equal(read_text(c, &read), "R2.1.0=r B2.0=b");
@@ -76,14 +72,10 @@ static void a_read_sees_its_measurement_of_its_partition_only(void **state)
     }
     text[0] = 'a';
     for (int i = 0; i < 7; i++, text[0]++) {
-        struct vv_store_read read = {keys[i].partition,
-                                     keys[i].measurement,
-                                     keys[i].span_start,
-                                     keys[i].span_start + 1,
-                                     0,
-                                     false,
-                                     false,
-                                     0};
+        struct vv_store_read read = {.partition = keys[i].partition,
+                                     .measurement = keys[i].measurement,
+                                     .span_from = keys[i].span_start,
+                                     .span_to = keys[i].span_start + 1};
         int hour = i == 3 ? 25 : 1;
         char expected[64];
         snprintf(expected, sizeof expected, "R%d.1.0=%s B%d.0=%s", hour, text, hour, text);
@@ -142,7 +134,8 @@ static void bytes_come_back_exactly(void **state)
     struct vv_str value = {bytes, sizeof bytes};
     const struct vv_piece run = {VV_PIECE_RUN, key, 1, 0, value, 0, 0};
     const struct vv_piece block = {VV_PIECE_BLOCK, key, 0, 0, value, 0, 0};
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false, 0};
+    const struct vv_store_read read = {
+        .partition = key.partition, .measurement = 1, .span_from = INT64_MIN, .span_to = INT64_MAX};
     struct vv_str name = {"a\0b", 3};
     struct vv_buffer got = {0};
     assert_ok(c->store->ops->put_run(c->store, &run, NULL));
@@ -201,7 +194,8 @@ static void a_visitor_stops_and_its_status_is_returned(void **state)
     put_mark(c, &key, 2, 1);
     put_meta(c, 1, "a", "");
     put_meta(c, 1, "b", "");
-    const struct vv_store_read read = {key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false, 0};
+    const struct vv_store_read read = {
+        .partition = key.partition, .measurement = 1, .span_from = INT64_MIN, .span_to = INT64_MAX};
     for (int at = 1; at <= 3; at++) {
         struct stopping done = {0, at, VV_DONE};
         struct stopping error = {0, at, VV_TIMEOUT};
@@ -372,8 +366,10 @@ static void extreme_keys_are_kept_apart(void **state)
         put_mark(c, &keys[i], i == 0 ? INT64_MIN : INT64_MAX, UINT64_MAX);
     }
     for (size_t i = 0; i < 4; i++) {
-        const struct vv_store_read read = {
-            keys[i].partition, keys[i].measurement, INT64_MIN, INT64_MAX, 0, false, false, 0};
+        const struct vv_store_read read = {.partition = keys[i].partition,
+                                           .measurement = keys[i].measurement,
+                                           .span_from = INT64_MIN,
+                                           .span_to = INT64_MAX};
         assert_string_equal(read_text(c, &read), "R0.18446744073709551615.4294967295=r B0.0=b");
     }
     assert_string_equal(marks_text(c, INT64_MIN, NULL),

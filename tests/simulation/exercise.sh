@@ -61,7 +61,7 @@ try "count replayed batches again" src/engine/recover.c \
 try "the older value wins" src/model/merge_buffer.c \
   's.replace("for (size_t i = end; i-- > first;)", "for (size_t i = first; i < end; i++)")'
 try "remove runs before the block is durable" src/seal/sealer.c \
-  's.replace("status = vv_piece_list_put(&sealer->blocks, store,", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : vv_piece_list_put(&sealer->blocks, store,")'
+  's.replace("status = vv_volumes_put(&sealer->blocks, sealer", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : vv_volumes_put(&sealer->blocks, sealer")'
 try "forget what is deleted when sealing" src/seal/span.c \
   's.replace("vv_deletions_begin_merge(sealer->options.deletions,", "vv_deletions_begin_merge(NULL,")'
 try "forget what is deleted when flushing" $commit \
@@ -86,8 +86,14 @@ try "forget the mark of a stale unit" src/seal/stale.c \
   's.replace("    return options->store->ops->put_mark(options->store, &mark, error);", "    return stale->run % 3 ? options->store->ops->put_mark(options->store, &mark, error) : VV_OK;")'
 try "take a unit for open that may have been built" src/flush/flush.c \
   's.replace("    return now_ns > run_ns ? now_ns : run_ns;", "    return (now_ns > run_ns ? now_ns : run_ns) - 40 * VV_DAY;")'
-try "answer from a stale record" src/query/tier_level.c \
-  's.replace("    return vv_cover_add_stale(&level->cover, &given.unit);", "    return VV_OK;")'
+try "answer from a stale record" src/query/tier_take.c \
+  's.replace("    return vv_cover_add_stale(&taking->level->cover, &given.unit);", "    return VV_OK;")'
+try "leave a volume beside a record that is newer" src/seal/volumes.c \
+  's.replace("        remove_volumes(&putting, registry);", "")'
+try "make a volume of stale records" src/seal/volumes.c \
+  's.replace("making->is_fit = piece->kind == VV_PIECE_BLOCK && piece->part == 0 &&", "if (piece->kind == VV_PIECE_RUN) {\n        return VV_OK;\n    }\n    making->is_fit = piece->part == 0 &&")'
+try "answer from a volume in which something is stale" src/query/tier_take.c \
+  's.replace("    if (is_stale(&level->cover, partition->bucket_start, end)) {", "    if (false) {")'
 try "build of a stale record" src/seal/pyramid.c \
   's.replace("        return vv_cover_add_stale(&level->cover, &record.unit);", "        return VV_OK;")'
 try "forget the tiers when raw spans are sealed" src/seal/span.c \

@@ -84,11 +84,16 @@ static enum vv_status read_kind(struct vv_memory_store *memory, const struct vv_
     uint32_t n_buckets = read->n_buckets > 0 ? read->n_buckets : 1;
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < n_buckets && status == VV_OK; i++) {
-        uint8_t from_bytes[VV_KEY_SPAN_SIZE];
-        uint8_t to_bytes[VV_KEY_SPAN_SIZE];
-        vv_key_read_bounds(read, i, from_bytes, to_bytes);
-        struct vv_str from = {(char *)from_bytes, sizeof from_bytes};
-        struct vv_str to = {(char *)to_bytes, sizeof to_bytes};
+        uint8_t from_bytes[VV_KEY_BLOCK_SIZE];
+        uint8_t to_bytes[VV_KEY_BLOCK_SIZE];
+        size_t size = VV_KEY_SPAN_SIZE;
+        if (is_run) {
+            vv_key_read_bounds(read, i, from_bytes, to_bytes);
+        } else {
+            size = vv_key_block_bounds(read, i, from_bytes, to_bytes);
+        }
+        struct vv_str from = {(char *)from_bytes, size};
+        struct vv_str to = {(char *)to_bytes, size};
         struct findings findings;
         status = find(memory, is_run ? &memory->runs : &memory->blocks, from, to,
                       !is_run && read->heads_only, &findings, error);
@@ -108,7 +113,7 @@ enum vv_status vv_memory_read(struct vv_store *store, const struct vv_store_read
         return VV_OK;
     }
     enum vv_status status = read_kind(memory, read, VV_PIECE_RUN, visit, context, error);
-    if (status == VV_OK) {
+    if (status == VV_OK && !read->runs_only) {
         status = read_kind(memory, read, VV_PIECE_BLOCK, visit, context, error);
     }
     return status == VV_DONE ? VV_OK : status;

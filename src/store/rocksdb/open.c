@@ -141,6 +141,7 @@ static enum vv_status load_records(struct vv_rocksdb *rocksdb, struct vv_error *
 {
     uint64_t longest = 0;
     rocksdb->mark_run_max = 0;
+    vv_rocksdb_no_runs_forget(rocksdb);
     memset(rocksdb->marks_floor, 0, sizeof rocksdb->marks_floor);
     enum vv_status status = vv_rocksdb_get_own(rocksdb, VV_OWN_MARK, &rocksdb->mark_run_max, error);
     if (status == VV_OK) {
@@ -326,6 +327,7 @@ static void store_destroy(struct vv_rocksdb *rocksdb)
     vv_rocksdb_options_deinit(&rocksdb->options);
     pthread_cond_destroy(&rocksdb->reader_left);
     pthread_cond_destroy(&rocksdb->reopened);
+    pthread_mutex_destroy(&rocksdb->no_runs.lock);
     pthread_mutex_destroy(&rocksdb->lock);
     free(rocksdb->ingest_path);
     free(rocksdb->database_path);
@@ -382,6 +384,7 @@ static void init_locks(struct vv_rocksdb *rocksdb)
     vv_invariant(pthread_condattr_init(&monotonic) == 0);
     vv_invariant(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
     vv_invariant(pthread_mutex_init(&rocksdb->lock, NULL) == 0);
+    vv_invariant(pthread_mutex_init(&rocksdb->no_runs.lock, NULL) == 0);
     vv_invariant(pthread_cond_init(&rocksdb->reader_left, NULL) == 0);
     vv_invariant(pthread_cond_init(&rocksdb->reopened, &monotonic) == 0);
     pthread_condattr_destroy(&monotonic);

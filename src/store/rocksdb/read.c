@@ -8,7 +8,8 @@ enum vv_status vv_rocksdb_damaged_key(size_t size, struct vv_error *error)
                         "a key of the store has %zu bytes: restore the store from a backup", size);
 }
 
-#define BOUND_SIZE (1 + VV_KEY_SPAN_SIZE)
+#define BOUND_SIZE  (1 + VV_KEY_SPAN_SIZE)
+#define SOURCE_SIZE (1 + VV_KEY_SOURCE_SIZE)
 
 /* The runs of one bucket of the read. */
 static void bounds_of(const struct vv_store_read *read, uint32_t bucket, uint8_t *lower,
@@ -47,26 +48,31 @@ static enum vv_status visit_runs(struct vv_rocksdb_cursor *cursor, const uint8_t
     return status;
 }
 
+/* Begins at the source's first run, to learn whether it has any. */
 static enum vv_status read_runs(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
                                 uint32_t n_buckets, vv_piece_visit visit, void *context,
                                 struct vv_error *error)
 {
-    uint8_t first[BOUND_SIZE];
-    uint8_t last[BOUND_SIZE];
-    uint8_t lower[BOUND_SIZE];
-    uint8_t upper[BOUND_SIZE];
-    bounds_of(read, n_buckets - 1, lower, last);
-    bounds_of(read, 0, first, upper);
+    uint8_t from[SOURCE_SIZE] = {VV_AREA_RUN};
+    uint8_t to[SOURCE_SIZE];
+    uint32_t tenant = read->partition.tenant;
+    uint32_t source = read->partition.source;
+    uint64_t changes = vv_rocksdb_no_runs_changes(rocksdb, tenant, source);
+    vv_key_from_source(tenant, source, from + 1);
+    memcpy(to, from, sizeof from);
     struct vv_rocksdb_cursor cursor;
     enum vv_status status = vv_rocksdb_cursor_open(
-        rocksdb, rocksdb->base, NULL, (struct vv_str){(char *)first, sizeof first},
-        (struct vv_str){(char *)last, sizeof last}, &cursor, error);
+        rocksdb, rocksdb->base, NULL, (struct vv_str){(char *)from, sizeof from},
+        (struct vv_str){(char *)to, vv_key_successor(to, sizeof to)}, &cursor, error);
     if (status != VV_OK) {
         return status;
     }
-    rocksdb_iter_seek(cursor.iterator, (char *)first, sizeof first);
+    rocksdb_iter_seek(cursor.iterator, (char *)from, sizeof from);
+    bool has_none = !vv_rocksdb_cursor_valid(&cursor);
     for (uint32_t i = 0; i < n_buckets && status == VV_OK && vv_rocksdb_cursor_valid(&cursor);
          i++) {
+        uint8_t lower[BOUND_SIZE];
+        uint8_t upper[BOUND_SIZE];
         bounds_of(read, i, lower, upper);
         go_to(&cursor, lower);
         status = visit_runs(&cursor, upper, visit, context, error);
@@ -75,6 +81,9 @@ static enum vv_status read_runs(struct vv_rocksdb *rocksdb, const struct vv_stor
         status = vv_rocksdb_cursor_status(&cursor, error);
     }
     vv_rocksdb_cursor_close(&cursor);
+    if (status == VV_OK && has_none) {
+        vv_rocksdb_no_runs_found(rocksdb, tenant, source, changes);
+    }
     return status;
 }
 
@@ -91,8 +100,10 @@ enum vv_status vv_rocksdb_read(struct vv_store *store, const struct vv_store_rea
     if (status != VV_OK) {
         return status;
     }
-    status = read_runs(rocksdb, read, n_buckets, visit, context, error);
-    if (status == VV_OK) {
+    if (!vv_rocksdb_has_no_runs(rocksdb, read->partition.tenant, read->partition.source)) {
+        status = read_runs(rocksdb, read, n_buckets, visit, context, error);
+    }
+    if (status == VV_OK && !read->runs_only) {
         status = vv_rocksdb_read_blocks(rocksdb, read, n_buckets, visit, context, error);
     }
     vv_rocksdb_leave(rocksdb);

@@ -10,19 +10,20 @@
 struct source {
     struct vv_rocksdb_era *era; /* NULL: the class has no such one */
     struct vv_rocksdb_cursor cursor;
-    struct vv_rocksdb_cursor tails; /* open from the first one that is wanted on */
-    uint8_t lower[VV_STORED_SPAN_SIZE];
-    uint8_t upper[VV_STORED_SPAN_SIZE];
-    uint8_t tails_lower[VV_STORED_SPAN_SIZE];
-    uint8_t tails_upper[VV_STORED_SPAN_SIZE];
+    struct vv_rocksdb_cursor tails;      /* open from the first one that is wanted on */
+    uint8_t lower[VV_STORED_BLOCK_SIZE]; /* so much of each as bound_size of the reading says */
+    uint8_t upper[VV_STORED_BLOCK_SIZE];
+    uint8_t tails_lower[VV_STORED_BLOCK_SIZE];
+    uint8_t tails_upper[VV_STORED_BLOCK_SIZE];
 };
 
 struct reading {
     struct vv_rocksdb *rocksdb;
     const struct vv_store_read *read;
-    uint32_t n_buckets;             /* of the read */
-    uint32_t bucket;                /* the next one … */
-    uint8_t from[VV_KEY_SPAN_SIZE]; /* … of which what lies before was visited */
+    uint32_t n_buckets;              /* of the read */
+    uint32_t bucket;                 /* the next one … */
+    uint8_t from[VV_KEY_BLOCK_SIZE]; /* … of which what lies before was visited */
+    size_t bound_size;               /* of stored keys that bound what is read */
     uint32_t group; /* so many from it on are read at once: their blocks are in one era */
     vv_piece_visit visit;
     void *context;
@@ -70,20 +71,21 @@ static uint32_t group_of(const struct reading *reading)
 static void bounds_of(const struct reading *reading, const struct vv_rocksdb_class *class,
                       uint32_t bucket, uint8_t *lower, uint8_t *upper)
 {
-    uint8_t from[VV_KEY_SPAN_SIZE];
-    uint8_t to[VV_KEY_SPAN_SIZE];
-    vv_key_read_bounds(reading->read, bucket, from, to);
-    vv_rocksdb_key_store(bucket == reading->bucket ? reading->from : from, VV_KEY_SPAN_SIZE,
-                         class->generation, lower);
-    vv_rocksdb_key_store(to, VV_KEY_SPAN_SIZE, class->generation, upper);
+    uint8_t from[VV_KEY_BLOCK_SIZE];
+    uint8_t to[VV_KEY_BLOCK_SIZE];
+    size_t size = vv_key_block_bounds(reading->read, bucket, from, to);
+    vv_rocksdb_key_store(bucket == reading->bucket ? reading->from : from, size, class->generation,
+                         lower);
+    vv_rocksdb_key_store(to, size, class->generation, upper);
 }
 
 static void begin_bucket(struct reading *reading, uint32_t bucket)
 {
-    uint8_t to[VV_KEY_SPAN_SIZE];
+    uint8_t to[VV_KEY_BLOCK_SIZE];
     reading->bucket = bucket;
     if (bucket < reading->n_buckets) {
-        vv_key_read_bounds(reading->read, bucket, reading->from, to);
+        size_t size = vv_key_block_bounds(reading->read, bucket, reading->from, to);
+        reading->bound_size = size + VV_GENERATION_SIZE;
     }
 }
 
@@ -95,7 +97,7 @@ static enum vv_status source_open(struct reading *reading, const struct vv_rocks
 {
     struct vv_rocksdb *rocksdb = reading->rocksdb;
     struct vv_era era = era_of(reading, class, reading->bucket);
-    uint8_t lower[VV_STORED_SPAN_SIZE];
+    uint8_t lower[VV_STORED_BLOCK_SIZE];
     source->era = vv_rocksdb_eras_use(rocksdb, &era);
     if (!source->era) {
         return VV_OK;
@@ -104,11 +106,11 @@ static enum vv_status source_open(struct reading *reading, const struct vv_rocks
     bounds_of(reading, class, reading->bucket, source->lower, lower);
     enum vv_status status =
         vv_rocksdb_cursor_open(rocksdb, source->era->family, reading->snapshot,
-                               (struct vv_str){(char *)source->lower, sizeof source->lower},
-                               (struct vv_str){(char *)source->upper, sizeof source->upper},
+                               (struct vv_str){(char *)source->lower, reading->bound_size},
+                               (struct vv_str){(char *)source->upper, reading->bound_size},
                                &source->cursor, reading->error);
     if (status == VV_OK) {
-        rocksdb_iter_seek(source->cursor.iterator, (char *)source->lower, sizeof source->lower);
+        rocksdb_iter_seek(source->cursor.iterator, (char *)source->lower, reading->bound_size);
     }
     return status;
 }
@@ -180,11 +182,10 @@ static enum vv_status open_tails(struct reading *reading, struct source *source)
     memcpy(source->tails_upper, source->upper, sizeof source->upper);
     source->tails_lower[VV_STORED_SPLIT_AT] |= VV_STORED_TAIL_BIT;
     source->tails_upper[VV_STORED_SPLIT_AT] |= VV_STORED_TAIL_BIT;
-    return vv_rocksdb_cursor_open(
-        reading->rocksdb, source->era->family, reading->snapshot,
-        (struct vv_str){(char *)source->tails_lower, sizeof source->tails_lower},
-        (struct vv_str){(char *)source->tails_upper, sizeof source->tails_upper}, &source->tails,
-        reading->error);
+    return vv_rocksdb_cursor_open(reading->rocksdb, source->era->family, reading->snapshot,
+                                  (struct vv_str){(char *)source->tails_lower, reading->bound_size},
+                                  (struct vv_str){(char *)source->tails_upper, reading->bound_size},
+                                  &source->tails, reading->error);
 }
 
 static bool stands_on(const struct vv_rocksdb_cursor *cursor, const uint8_t *key)
@@ -290,9 +291,10 @@ static enum vv_status visit_span(struct reading *reading, int64_t span_start, bo
     return status;
 }
 
-static int compare_key(const struct source *source, const uint8_t *bound)
+static int compare_key(const struct reading *reading, const struct source *source,
+                       const uint8_t *bound)
 {
-    return memcmp(vv_rocksdb_cursor_key(&source->cursor).data, bound, VV_STORED_SPAN_SIZE);
+    return memcmp(vv_rocksdb_cursor_key(&source->cursor).data, bound, reading->bound_size);
 }
 
 /* Of a source that is alone, as there is one while nothing moves: one bucket after the other. */
@@ -304,14 +306,14 @@ static enum vv_status visit_alone(struct reading *reading, bool *damaged_out)
     uint32_t end = reading->bucket + reading->group;
     for (uint32_t i = reading->bucket;
          i < end && status == VV_OK && source_span(source, &piece, damaged_out); i++) {
-        uint8_t lower[VV_STORED_SPAN_SIZE];
-        uint8_t upper[VV_STORED_SPAN_SIZE];
+        uint8_t lower[VV_STORED_BLOCK_SIZE];
+        uint8_t upper[VV_STORED_BLOCK_SIZE];
         bounds_of(reading, &reading->where.classes[0], i, lower, upper);
-        if (compare_key(source, lower) < 0) {
-            rocksdb_iter_seek(source->cursor.iterator, (char *)lower, sizeof lower);
+        if (compare_key(reading, source, lower) < 0) {
+            rocksdb_iter_seek(source->cursor.iterator, (char *)lower, reading->bound_size);
         }
         while (status == VV_OK && source_span(source, &piece, damaged_out) &&
-               compare_key(source, upper) < 0) {
+               compare_key(reading, source, upper) < 0) {
             status = visit_block(reading, source, &piece);
             rocksdb_iter_next(source->cursor.iterator);
         }

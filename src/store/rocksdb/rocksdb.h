@@ -71,6 +71,14 @@ struct vv_rocksdb_options {
 
 #define VV_ROCKSDB_CUT_TENANTS 4096u
 
+#define VV_ROCKSDB_NO_RUNS_BITS  12
+#define VV_ROCKSDB_NO_RUNS_SLOTS (1u << VV_ROCKSDB_NO_RUNS_BITS)
+
+struct vv_rocksdb_no_runs_slot {
+    _Atomic uint64_t none_of; /* the tenant and source, or 0 */
+    uint64_t changes;         /* under the lock */
+};
+
 struct vv_rocksdb {
     struct vv_store store; /* first: a vv_store * of ours is a vv_rocksdb * */
     char *folder;
@@ -101,6 +109,10 @@ struct vv_rocksdb {
     int64_t bucket_ns_max; /* of all blocks, at most */
     /* By the number of a tenant, modulo: whole blocks of it that were read were cut. */
     atomic_bool are_cut[VV_ROCKSDB_CUT_TENANTS];
+    struct {
+        pthread_mutex_t lock;
+        struct vv_rocksdb_no_runs_slot slots[VV_ROCKSDB_NO_RUNS_SLOTS];
+    } no_runs;
 
     /* Of the storage thread alone. */
     bool broken; /* a call failed: nothing is written until recover() */
@@ -239,6 +251,19 @@ enum vv_status vv_rocksdb_remove_runs(struct vv_store *, const struct vv_piece *
                                       struct vv_error *);
 enum vv_status vv_rocksdb_retire_marks(struct vv_store *, const struct vv_mark *marks, size_t n,
                                        struct vv_error *);
+
+/* ---- no_runs.c */
+/* Whether it is known that the source has no runs. */
+bool vv_rocksdb_has_no_runs(struct vv_rocksdb *rocksdb, uint32_t tenant, uint32_t source);
+/* To be called before a look at all runs of the source, and … */
+uint64_t vv_rocksdb_no_runs_changes(struct vv_rocksdb *rocksdb, uint32_t tenant, uint32_t source);
+/* … with what that gave, when the look has found none. */
+void vv_rocksdb_no_runs_found(struct vv_rocksdb *rocksdb, uint32_t tenant, uint32_t source,
+                              uint64_t changes);
+/* A run was put, or perhaps; before who puts it may say so. */
+void vv_rocksdb_no_runs_put(struct vv_rocksdb *rocksdb, uint32_t tenant, uint32_t source);
+/* Where runs may be there again that were removed: the database is opened; no reader is in. */
+void vv_rocksdb_no_runs_forget(struct vv_rocksdb *rocksdb);
 
 /* ---- changes.c: changes of blocks, each era's at once by a file that is ingested */
 enum vv_rocksdb_phase {

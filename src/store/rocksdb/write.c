@@ -47,7 +47,9 @@ enum vv_status vv_rocksdb_put_run(struct vv_store *store, const struct vv_piece 
     uint8_t key[1 + VV_KEY_RUN_SIZE] = {VV_AREA_RUN};
     vv_key_from_run(run, key + 1);
     struct vv_str value = run->bytes.size > 0 ? run->bytes : VV_STR_LITERAL("");
-    return vv_rocksdb_put(rocksdb, (struct vv_str){(char *)key, sizeof key}, value, error);
+    status = vv_rocksdb_put(rocksdb, (struct vv_str){(char *)key, sizeof key}, value, error);
+    vv_rocksdb_no_runs_put(rocksdb, run->key.partition.tenant, run->key.partition.source);
+    return status;
 }
 
 enum vv_status vv_rocksdb_remove_runs(struct vv_store *store, const struct vv_piece *runs, size_t n,

@@ -223,8 +223,11 @@ static inline void assert_read(struct vv_store *store, uint8_t region, uint32_t 
     struct vv_span_key key = span_of(region, source);
     struct seen seen = {.region = region};
     struct vv_error error = {0};
-    const struct vv_store_read read = {key.partition, 1,     START - VV_DAY, START + VV_DAY,
-                                       VV_HOUR,       false, false,          0};
+    const struct vv_store_read read = {.partition = key.partition,
+                                       .measurement = 1,
+                                       .span_from = START - VV_DAY,
+                                       .span_to = START + VV_DAY,
+                                       .span_ns = VV_HOUR};
     if (store->ops->read(store, &read, note_piece, &seen, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }

@@ -75,8 +75,10 @@ static enum vv_status run_step(struct fixture *f, int step)
     struct vv_store *store = f->store;
     const struct vv_piece run = {VV_PIECE_RUN, span_of(1, 1), f->round, 0, vv_str_of("r"), 0, 0};
     const struct vv_mark mark = {f->round % 7, span_of(1, 1), VV_HOUR, f->round, false};
-    const struct vv_store_read read = {
-        run.key.partition, 1, INT64_MIN, INT64_MAX, 0, false, false, 0};
+    const struct vv_store_read read = {.partition = run.key.partition,
+                                       .measurement = 1,
+                                       .span_from = INT64_MIN,
+                                       .span_to = INT64_MAX};
     int count = 0;
     bool more;
     int64_t start;
@@ -115,8 +117,10 @@ static enum vv_status run_step(struct fixture *f, int step)
 /* Blocks of the span with two parts: 0 or 2, never 1. */
 static int parts(struct fixture *f)
 {
-    const struct vv_store_read read = {
-        span_of(1, 1).partition, 1, INT64_MIN, INT64_MAX, 0, false, false, 0};
+    const struct vv_store_read read = {.partition = span_of(1, 1).partition,
+                                       .measurement = 1,
+                                       .span_from = INT64_MIN,
+                                       .span_to = INT64_MAX};
     int all = 0;
     assert_int_equal(f->store->ops->read(f->store, &read, count_piece, &all, NULL), VV_OK);
     return all;

@@ -127,7 +127,10 @@ static void try_all(struct fixture *f, void (*check)(struct fixture *f))
 
 static void check_read(struct fixture *f)
 {
-    const struct vv_store_read read = {span.partition, 1, INT64_MIN, INT64_MAX, 0, false, false, 0};
+    const struct vv_store_read read = {.partition = span.partition,
+                                       .measurement = 1,
+                                       .span_from = INT64_MIN,
+                                       .span_to = INT64_MAX};
     int n = 0;
     assert_int_equal(f->store->ops->read(f->store, &read, count_piece, &n, NULL), VV_OK);
     assert_int_equal(n, 1);
