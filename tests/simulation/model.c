@@ -9,8 +9,9 @@
 
 /* The first indexes of the groups of times; the first group is around the start. */
 #define DAYS_BEFORE (MODEL_TIMES * 2 / 9)
-#define YEARS_AGO   (MODEL_TIMES * 3 / 9)
 #define BURST       (MODEL_TIMES * 4 / 9)
+#define YEARS_AGO   (BURST - 2 * OF_A_DAY)
+#define OF_A_DAY    30 /* steps, not rows, of each day; and nothing else near them */
 #define MIDNIGHT    (BURST + MODEL_BURST_TIMES)
 #define MONTHS_AGO  (MIDNIGHT + MODEL_BURST_TIMES)
 #define TO_COME     (MODEL_TIMES * 8 / 9)
@@ -24,8 +25,10 @@ static int64_t time_of(size_t index, int64_t base_ns)
     if (index < YEARS_AGO) {
         return base_ns - 2 * VV_HOUR - i * 3 * VV_HOUR;
     }
-    if (index < BURST) { /* history loaded years afterwards */
-        return base_ns - 400 * VV_DAY - i * 7 * VV_SECOND;
+    if (index < BURST) { /* history loaded years afterwards, of an hour of two days */
+        int64_t hour = vv_time_floor(base_ns, VV_HOUR) - 400 * VV_DAY;
+        i -= YEARS_AGO;
+        return hour - i / OF_A_DAY * VV_DAY + (1 + i % OF_A_DAY * 7) * VV_SECOND;
     }
     if (index < MIDNIGHT) { /* around the end of an hour, on a day that has nothing else */
         return base_ns - 43 * VV_HOUR + (i - BURST - 20) * VV_SECOND;

@@ -10,6 +10,8 @@ struct question {
     size_t step; /* an index of step_words */
     size_t wish; /* … of wish_words */
     bool descending;
+    bool percentiles;            /* are asked for, too: of records alone, not of volumes */
+    size_t field;                /* MODEL_FIELDS: all */
     bool grouped;                /* all sources together: their cohort's records may answer */
     size_t order[MODEL_SOURCES]; /* of the sources, as Varve saw them first */
     bool has_from;
