@@ -150,6 +150,7 @@ struct contract_case {
 extern const struct contract_case write_cases[];
 extern const struct contract_case block_cases[];
 extern const struct contract_case bucket_cases[];
+extern const struct contract_case part_cases[];
 extern const struct contract_case retention_cases[];
 extern const struct contract_case nearest_cases[];
 extern const struct contract_case durability_cases[];

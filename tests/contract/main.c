@@ -11,7 +11,7 @@
 static const struct contract_case *const groups[] = {
     write_cases,      block_cases,   bucket_cases, retention_cases, nearest_cases,
     durability_cases, failure_cases, folder_cases, random_cases,    concurrent_cases,
-    rows_cases,       refresh_cases, turn_cases,   metrics_cases,
+    rows_cases,       refresh_cases, turn_cases,   metrics_cases,   part_cases,
 };
 
 static char names[TESTS_MAX][NAME_SIZE];

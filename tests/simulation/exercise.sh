@@ -90,10 +90,6 @@ try "answer from a stale record" src/query/tier_take.c \
   's.replace("    return vv_cover_add_stale(&taking->level->cover, &given.unit);", "    return VV_OK;")'
 try "leave a volume beside a record that is newer" src/seal/volumes.c \
   's.replace("        remove_volumes(&putting, registry);", "")'
-try "make a volume of stale records" src/seal/volumes.c \
-  's.replace("making->is_fit = piece->kind == VV_PIECE_BLOCK && piece->part == 0 &&", "if (piece->kind == VV_PIECE_RUN) {\n        return VV_OK;\n    }\n    making->is_fit = piece->part == 0 &&")'
-try "answer from a volume in which something is stale" src/query/tier_take.c \
-  's.replace("    if (is_stale(&level->cover, partition->bucket_start, end)) {", "    if (false) {")'
 try "build of a stale record" src/seal/pyramid.c \
   's.replace("        return vv_cover_add_stale(&level->cover, &record.unit);", "        return VV_OK;")'
 try "forget the tiers when raw spans are sealed" src/seal/span.c \
