@@ -57,6 +57,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .learn_sources = vv_learn_sources,
             .members = engine->members,
             .ledger = vv_engine_ledger_rule(settings),
+            .volumes_after_ns = settings->volumes_after_ns,
             .block_bytes_max = (size_t)settings->block_bytes_max,
             .zstd_level = (int)settings->zstd_level,
             .percentile_error = (double)settings->tiers_percentile_error / 10000,

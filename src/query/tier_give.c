@@ -16,6 +16,7 @@ void vv_tier_give_close(struct vv_tier_give *give)
 {
     drop_sketches(give, give->n_steps);
     give->n_steps = 0;
+    give->first = 0;
     vv_merge_destroy(give->merge);
     give->merge = NULL;
     give->rows = NULL;
@@ -97,13 +98,68 @@ static void keep_wanted(struct vv_tier_give *give, int64_t step_ns)
     give->n_steps = kept;
 }
 
-/* The steps of the chunk's metric at index. */
+/* ---- parts of volumes ---- */
+
+static bool is_kept(const struct vv_tier_give *give, const struct vv_tier_level *level,
+                    uint32_t record)
+{
+    return give->kept.level == level && give->kept.load == level->loads &&
+           give->kept.record == record && give->kept.parts == give->step_parts;
+}
+
+/* All of them are in the room: leaves those that are not empty. */
+static void keep_all(struct vv_tier_give *give, const struct vv_tier_level *level, uint32_t record)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < give->n_steps; i++) {
+        if (give->steps[i].count > 0) {
+            if (kept < i) {
+                give->starts[kept] = give->starts[i];
+                give->steps[kept] = give->steps[i];
+            }
+            kept++;
+        }
+    }
+    give->kept.level = level;
+    give->kept.load = level->loads;
+    give->kept.record = record;
+    give->kept.parts = give->step_parts;
+    give->kept.n_steps = kept;
+}
+
+/* The first one that begins at or behind `time`. */
+static size_t first_at(const struct vv_tier_give *give, int64_t time)
+{
+    size_t low = 0;
+    size_t high = give->kept.n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (give->starts[middle] < time) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Whole steps, as the ends of its units are ends of steps. */
+static void choose_kept(struct vv_tier_give *give)
+{
+    give->first = first_at(give, give->stretch.from);
+    give->n_steps = first_at(give, give->stretch.to) - give->first;
+}
+
+/* ---- records of steps ---- */
+
+/* All steps of the chunk's metric at index. */
 static enum vv_status decode_steps(struct vv_tier_give *give, const struct vv_chunk *chunk,
                                    uint32_t index, enum vv_value_type type, struct vv_error *error)
 {
     if (type == VV_FLOAT64 && give->type == VV_INT64) {
         return has_changed(error);
     }
+    give->kept.level = NULL;
     enum vv_status status = make_room(give, chunk->n_steps);
     if (status == VV_OK) {
         status = vv_chunk_starts(chunk, give->starts, error);
@@ -119,7 +175,6 @@ static enum vv_status decode_steps(struct vv_tier_give *give, const struct vv_ch
         return status;
     }
     give->n_steps = chunk->n_steps;
-    keep_wanted(give, chunk->step_ns);
     for (size_t i = 0; type != give->type && i < give->n_steps; i++) {
         vv_step_widen(&give->steps[i]);
     }
@@ -135,8 +190,13 @@ static enum vv_status open_steps(struct vv_tier_give *give, const struct vv_tier
         uint32_t index;
         enum vv_value_type type;
         uint32_t has = level->records[at].metric;
-        if (has != VV_TIER_ALL_METRICS && has != give->metric) {
+        bool is_of_volume = has != VV_TIER_ALL_METRICS;
+        if (is_of_volume && has != give->metric) {
             continue;
+        }
+        if (is_of_volume && is_kept(give, level, at)) {
+            choose_kept(give);
+            return VV_OK;
         }
         struct vv_str content = vv_tier_content(level, &level->records[at]);
         enum vv_status status = give->with_sketches ? vv_chunk_open(content, &chunk, error)
@@ -144,9 +204,17 @@ static enum vv_status open_steps(struct vv_tier_give *give, const struct vv_tier
         if (status != VV_OK) {
             return status;
         }
-        if (vv_chunk_find(&chunk, give->metric, &index, &type)) {
-            return decode_steps(give, &chunk, index, type, error);
+        if (!vv_chunk_find(&chunk, give->metric, &index, &type)) {
+            continue;
         }
+        status = decode_steps(give, &chunk, index, type, error);
+        if (status == VV_OK && is_of_volume) {
+            keep_all(give, level, at);
+            choose_kept(give);
+        } else if (status == VV_OK) {
+            keep_wanted(give, chunk.step_ns);
+        }
+        return status;
     }
     return VV_OK; /* the metric has no values there */
 }
@@ -159,7 +227,8 @@ static enum vv_status give_steps(struct vv_tier_give *give, struct vv_tier_part 
     give->given = true;
     *part_out = (struct vv_tier_part){
         .kind = VV_TIER_STEPS,
-        .run = {give->starts, give->steps, give->sketches, give->n_steps},
+        .run = {give->starts + give->first, give->steps + give->first, give->sketches,
+                give->n_steps},
     };
     return VV_OK;
 }

@@ -66,7 +66,17 @@ struct vv_tier_give {
     size_t capacity;
     struct vv_sketch *sketches;
     size_t n_steps;
+    size_t first; /* of those in `steps` */
     bool given;
+    /* Of which part of a volume all steps are there, n_steps of them: a question by steps of
+     * another time zone asks for one stretch of it after the other. */
+    struct {
+        const struct vv_tier_level *level; /* NULL: of none */
+        uint64_t load;
+        uint32_t record;
+        unsigned parts;
+        size_t n_steps;
+    } kept;
     /* Of rows. */
     struct vv_merge *merge;
     const struct vv_rows *rows;

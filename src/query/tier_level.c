@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/tier_level.h"
 
+#include "base/log.h"
 #include "query/fetch.h"
 #include "query/tier_take.h"
 #include "tier/cohort.h"
@@ -204,9 +205,29 @@ static bool may_have_volumes(const struct vv_tier_level *level,
            level->units_max == 0 && level->window.to - level->window.from >= VOLUME_WINDOW_NS_MIN;
 }
 
+/* A volume is a copy of the records: where one can't be read, they are. */
+static enum vv_status go_on_without(struct vv_tier_level *level, struct vv_tier_taking *taking,
+                                    enum vv_status status, struct vv_error *error)
+{
+    if (status != VV_CORRUPT && status != VV_NEWER) {
+        return status;
+    }
+    vv_log(VV_LOG_WARN, "volume_unreadable", "message=\"%s\" hint=\"its records are read\"",
+           error ? error->message : "");
+    if (error) {
+        error->message[0] = '\0';
+    }
+    level->n_records = 0;
+    level->cover.n_records = 0;
+    vv_buffer_clear(&level->bytes);
+    taking->last = VV_TIER_RECORD_NONE;
+    taking->volumes = 0;
+    return VV_OK;
+}
+
 /* What is stale, and then volumes: one that has what is stale in it would have been removed when
  * that was built. */
-static enum vv_status read_volumes(const struct vv_tier_level *level,
+static enum vv_status read_volumes(struct vv_tier_level *level,
                                    const struct vv_query_context *context,
                                    const struct vv_store_read *records,
                                    struct vv_tier_taking *taking, struct vv_error *error)
@@ -222,8 +243,11 @@ static enum vv_status read_volumes(const struct vv_tier_level *level,
         volumes.part_to = volumes.part_from + VV_VOLUME_STRETCHES;
     }
     enum vv_status status = store->ops->read(store, &runs, vv_tier_take_piece, taking, error);
-    return status == VV_OK ? store->ops->read(store, &volumes, vv_tier_take_volume, taking, error)
-                           : status;
+    if (status != VV_OK) {
+        return status;
+    }
+    status = store->ops->read(store, &volumes, vv_tier_take_volume, taking, error);
+    return go_on_without(level, taking, status, error);
 }
 
 /* Records of the buckets without a volume, as many of them at once as follow each other. */
@@ -271,6 +295,7 @@ static enum vv_status try_window(struct vv_tier_level *level,
                                  struct vv_error *error)
 {
     *again_out = false;
+    level->loads++;
     level->n_records = 0;
     vv_buffer_clear(&level->bytes);
     vv_cover_clear(&level->cover);

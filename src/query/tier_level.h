@@ -54,6 +54,7 @@ struct vv_tier_level {
     struct vv_window demand;  /* what `left` was at first */
     struct vv_window window;  /* that is loaded; empty: none */
     struct vv_window counted; /* the bucket that was counted last; empty: none */
+    uint64_t loads;           /* of windows: records of another one have other contents */
     struct vv_cover cover;    /* tags are indexes of records */
     struct vv_tier_record *records;
     size_t n_records;

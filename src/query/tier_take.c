@@ -251,7 +251,13 @@ enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece)
     if (status == VV_OK && level->bytes.size + given.content.size > taking->series->memory_max) {
         return VV_TOO_LARGE;
     }
+    struct vv_chunk
+        chunk; /* what is damaged is to be known now, when records can be read instead */
+    status = status == VV_OK ? vv_chunk_open_steps(given.content, &chunk, taking->error) : status;
+    if (status != VV_OK) {
+        return status;
+    }
     note_found(taking, piece);
     taking->volumes |= vv_tier_take_bit(level, partition->bucket_start);
-    return status == VV_OK ? add_part(taking, &given, piece->part / VV_VOLUME_STRETCHES) : status;
+    return add_part(taking, &given, piece->part / VV_VOLUME_STRETCHES);
 }

@@ -116,20 +116,24 @@ static bool is_over(const struct choice *choice, const struct vv_mark *mark, int
     return mark->key.span_start + unit_ns <= vv_seal_over_ns(choice->sealer, choice->now_ns);
 }
 
-static bool is_quiet(const struct choice *choice, const struct vv_mark *mark, int kind)
+/* Volumes are never made before their time: who asks for all to be sealed need not wait for them.
+ */
+static bool is_asked(const struct choice *choice, const struct vv_mark *mark, int kind)
 {
-    return kind >= VV_SEAL_VOLUMES
-               ? vv_volume_is_quiet(mark, choice->now_ns)
-               : vv_ledger_quiet(&choice->sealer->options.ledger, mark, choice->now_ns);
+    const struct vv_sealer_options *options = &choice->sealer->options;
+    if (kind >= VV_SEAL_VOLUMES) {
+        return vv_volume_is_quiet(mark, options->volumes_after_ns, choice->now_ns);
+    }
+    return choice->until == VV_SEAL_DUE ? vv_ledger_quiet(&options->ledger, mark, choice->now_ns)
+                                        : mark->run <= choice->until;
 }
 
 /* On request raw spans are sealed before they are over; of a unit nothing can be built before. */
 static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, int kind)
 {
-    bool is_asked =
-        choice->until == VV_SEAL_DUE ? is_quiet(choice, mark, kind) : mark->run <= choice->until;
-    if (!is_asked || kind == VV_SEAL_RAW) {
-        return is_asked;
+    bool asked = is_asked(choice, mark, kind);
+    if (!asked || kind == VV_SEAL_RAW) {
+        return asked;
     }
     bool is_shared = choice->sealer->options.store->ops->shared != NULL;
     bool must_be_over = is_shared || choice->until != VV_SEAL_DUE;

@@ -276,6 +276,19 @@ static enum vv_status tell_cohorts(struct vv_look *look, enum vv_space tier, int
     return status == VV_OK ? store->ops->confirm(store, look->error) : status;
 }
 
+/* Also where no record was changed: one that can't be read, or was cut before a crash, may still be
+ * in the bucket's volume. */
+static enum vv_status drop_volume(struct vv_reroll *reroll, enum vv_space tier,
+                                  const struct vv_span_key *unit)
+{
+    const struct vv_piece none = {
+        .kind = VV_PIECE_BLOCK, .key = vv_volume_key(unit), .version = VV_VERSION_NONE};
+    if (reroll->options.store->ops->shared || !vv_tier_has_volumes(tier)) {
+        return VV_OK;
+    }
+    return vv_piece_list_add(&reroll->built, &none, false) ? VV_OK : VV_NO_MEMORY;
+}
+
 static enum vv_status put_built(struct vv_look *look, enum vv_space tier, int64_t now_ns)
 {
     struct vv_reroll *reroll = look->reroll;
@@ -306,6 +319,9 @@ enum vv_status vv_cut_bucket(struct vv_reroll *reroll, enum vv_space tier, const
     enum vv_status status = store->ops->read(store, &read, collect, &collecting, error);
     if (status == VV_OK) {
         status = cut_records(&look, tier, cut, figures);
+    }
+    if (status == VV_OK) {
+        status = drop_volume(reroll, tier, &key);
     }
     if (status == VV_OK) {
         status = put_built(&look, tier, now_ns);

@@ -36,7 +36,8 @@ struct vv_sealer_options {
                                     struct vv_error *);
     struct vv_members *members; /* likewise; NULL: no cohorts are built */
     struct vv_ledger_rule ledger;
-    size_t block_bytes_max; /* of a block's rows before encoding */
+    int64_t volumes_after_ns; /* of quiet, in a store of one node; 0: none are made (volumes.h) */
+    size_t block_bytes_max;   /* of a block's rows before encoding */
     int zstd_level;
     double percentile_error; /* of tiers: relative, as of vv_sketch_init */
     /* Where nodes share the store: confirms it (NULL: its own confirm), and how long it takes until

@@ -280,7 +280,8 @@ static enum vv_status mark_volume(struct vv_sealer *sealer, const struct vv_mark
                                   struct vv_error *error)
 {
     struct vv_store *store = sealer->options.store;
-    if (store->ops->shared || !vv_tier_has_volumes((enum vv_space)(sealer->kind % VV_SPACES))) {
+    if (store->ops->shared || sealer->options.volumes_after_ns == 0 ||
+        !vv_tier_has_volumes((enum vv_space)(sealer->kind % VV_SPACES))) {
         return VV_OK;
     }
     const struct vv_mark volume = vv_volume_mark(&sealer->options.ledger, mark);
@@ -458,10 +459,10 @@ enum vv_status vv_seal_span(struct vv_sealer *sealer, size_t at, struct vv_error
                               .made_from = VV_VERSION_NONE,
                               .error = error};
     if (sealer->kind >= VV_SEAL_VOLUMES) {
-        return !reading.keep_bytes
-                   ? VV_OK
-                   : vv_volume_make(sealer->options.store, mark, sealer->volumes,
-                                    sealer->options.zstd_level, &sealer->blocks, error);
+        bool is_wanted = reading.keep_bytes && sealer->options.volumes_after_ns > 0;
+        return is_wanted ? vv_volume_make(sealer->options.store, mark, sealer->volumes,
+                                          sealer->options.zstd_level, &sealer->blocks, error)
+                         : VV_OK;
     }
     size_t runs_before = sealer->runs.n;
     enum vv_status status = check_learnt(sealer, &mark->key, error);

@@ -36,10 +36,10 @@ struct vv_mark vv_volume_mark(const struct vv_ledger_rule *rule, const struct vv
     return vv_ledger_mark(&own, &key, key.partition.bucket_ns, unit->run);
 }
 
-bool vv_volume_is_quiet(const struct vv_mark *mark, int64_t now_ns)
+bool vv_volume_is_quiet(const struct vv_mark *mark, int64_t quiet_ns, int64_t now_ns)
 {
     int64_t age = now_ns - (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
-    return age >= VV_VOLUME_QUIET_NS || age < -VV_VOLUME_QUIET_NS; /* a clock that went back */
+    return age >= quiet_ns || age < -quiet_ns; /* a clock that went back */
 }
 
 /* ---- making ---- */
@@ -61,7 +61,7 @@ struct making {
     size_t n_stretches;
     uint32_t *metrics; /* of all stretches, ascending */
     size_t n_metrics;
-    bool is_fit; /* what can't be put together is no error: there is no volume */
+    bool is_fit; /* so far: all are records of steps, none is stale */
 };
 
 static enum vv_status take_record(void *context, const struct vv_piece *piece)
@@ -89,9 +89,7 @@ static enum vv_status read_records(struct making *making, struct vv_store *store
         .heads_only = true,
     };
     read.partition.split = 0;
-    enum vv_status status = store->ops->read(store, &read, take_record, making, error);
-    making->is_fit = making->is_fit && making->records.n > 1;
-    return status;
+    return store->ops->read(store, &read, take_record, making, error);
 }
 
 static struct vv_unit_record record_at(const struct making *making, size_t index)
@@ -113,11 +111,11 @@ static enum vv_status join_records(struct making *making, size_t begin, size_t e
         status = vv_chunk_open_steps(record_at(making, i).content, &chunk, NULL);
         status = status == VV_OK ? vv_rollup_add_chunk(making->rollup, &chunk, NULL) : status;
     }
-    making->is_fit = status == VV_OK && vv_rollup_metrics(making->rollup) <= VV_CHUNK_METRICS_MAX;
-    if (!making->is_fit) {
-        return status == VV_NO_MEMORY ? status : VV_OK;
+    if (status == VV_OK && vv_rollup_metrics(making->rollup) > VV_CHUNK_METRICS_MAX) {
+        status = VV_TOO_LARGE;
     }
-    status = vv_rollup_encode(making->rollup, 0, 0, &stretch->bytes, NULL);
+    status =
+        status == VV_OK ? vv_rollup_encode(making->rollup, 0, 0, &stretch->bytes, NULL) : status;
     const struct vv_str bytes = {(char *)stretch->bytes.data, stretch->bytes.size};
     status = status == VV_OK ? vv_chunk_open_steps(bytes, &stretch->chunk, NULL) : status;
     if (status == VV_OK) {
@@ -132,13 +130,11 @@ static enum vv_status join_all(struct making *making)
 {
     size_t n = making->records.n;
     enum vv_status status = VV_OK;
-    for (size_t begin = 0, end = 0; begin < n && status == VV_OK && making->is_fit; begin = end) {
-        struct stretch *stretch = &making->stretches[making->n_stretches];
+    for (size_t begin = 0, end = 0; begin < n && status == VV_OK; begin = end) {
         if (making->n_stretches == VV_VOLUME_STRETCHES) {
-            making->is_fit = false;
-            break;
+            return VV_TOO_LARGE;
         }
-        making->n_stretches++;
+        struct stretch *stretch = &making->stretches[making->n_stretches++];
         stretch->unit = record_at(making, begin).unit;
         for (end = begin + 1; end < n && record_at(making, end).unit.from == stretch->unit.to;
              end++) {
@@ -185,8 +181,7 @@ static enum vv_status list_metrics(struct making *making)
         }
     }
     making->n_metrics = kept;
-    making->is_fit = kept > 0 && making->metrics[kept - 1] <= VV_VOLUME_METRIC_MAX;
-    return VV_OK;
+    return kept > 0 && making->metrics[kept - 1] <= VV_VOLUME_METRIC_MAX ? VV_OK : VV_TOO_LARGE;
 }
 
 /* Of a stretch in which the metric has no values all steps are empty. */
@@ -256,12 +251,21 @@ static void making_deinit(struct making *making)
     free(making);
 }
 
+static enum vv_status make(struct making *making, struct vv_piece_list *blocks_out)
+{
+    enum vv_status status = join_all(making);
+    status = status == VV_OK ? list_metrics(making) : status;
+    return status == VV_OK ? push_all(making, blocks_out) : status;
+}
+
+/* What can't be read or put together, whatever it is, is no error: there is no volume. */
 enum vv_status vv_volume_make(struct vv_store *store, const struct vv_mark *mark,
                               struct vv_rollup *rollup, int zstd_level,
                               struct vv_piece_list *blocks_out, struct vv_error *error)
 {
     const struct vv_piece none = {
         .kind = VV_PIECE_BLOCK, .key = mark->key, .version = VV_VERSION_NONE};
+    size_t before = blocks_out->n;
     struct making *making = calloc(1, sizeof *making);
     if (!making) {
         return VV_NO_MEMORY;
@@ -269,16 +273,14 @@ enum vv_status vv_volume_make(struct vv_store *store, const struct vv_mark *mark
     *making =
         (struct making){.rollup = rollup, .zstd_level = zstd_level, .mark = mark, .is_fit = true};
     enum vv_status status = read_records(making, store, error);
-    if (status == VV_OK && making->is_fit) {
-        status = join_all(making);
+    bool is_away = status != VV_OK && status != VV_CORRUPT && status != VV_NEWER;
+    bool is_fit = status == VV_OK && making->is_fit && making->records.n > 1;
+    if (is_fit) {
+        status = make(making, blocks_out);
     }
-    if (status == VV_OK && making->is_fit) {
-        status = list_metrics(making);
-    }
-    if (status == VV_OK) {
-        status = making->is_fit                                ? push_all(making, blocks_out)
-                 : vv_piece_list_add(blocks_out, &none, false) ? VV_OK
-                                                               : VV_NO_MEMORY;
+    if (!is_away && status != VV_NO_MEMORY && (!is_fit || status != VV_OK)) {
+        vv_piece_list_truncate(blocks_out, before);
+        status = vv_piece_list_add(blocks_out, &none, false) ? VV_OK : VV_NO_MEMORY;
     }
     making_deinit(making);
     return status;
@@ -332,6 +334,19 @@ static void remove_volumes(struct putting *putting, struct vv_registry *registry
     }
 }
 
+/* Who puts may say the same of a volume. */
+static void drop_doubles(struct putting *putting)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < putting->n; i++) {
+        const struct vv_piece *piece = &putting->pieces[i];
+        if (kept == 0 || compare_pieces(&putting->pieces[kept - 1], piece) != 0) {
+            putting->pieces[kept++] = *piece;
+        }
+    }
+    putting->n = kept;
+}
+
 enum vv_status vv_volumes_put(const struct vv_piece_list *blocks, struct vv_registry *registry,
                               struct vv_store *store, struct vv_error *error)
 {
@@ -346,6 +361,7 @@ enum vv_status vv_volumes_put(const struct vv_piece_list *blocks, struct vv_regi
     if (!store->ops->shared) {
         remove_volumes(&putting, registry);
         sort(&putting);
+        drop_doubles(&putting);
     }
     enum vv_status status = store->ops->put_blocks(store, putting.pieces, putting.n, error);
     free(putting.pieces);

@@ -12,17 +12,15 @@
 #include "seal/pieces.h"
 #include "tier/rollup.h"
 
-/* It is made when no unit of it was marked for so long: history comes day by day. */
-#define VV_VOLUME_QUIET_NS (10 * VV_MINUTE)
-
 /* Whether a mark, of any span, is that of a volume. */
 bool vv_volume_is_marked(struct vv_registry *registry, const struct vv_mark *mark);
 /* Of the volume that the unit of a tier with volumes belongs to; its run is the unit's. */
 struct vv_mark vv_volume_mark(const struct vv_ledger_rule *rule, const struct vv_mark *unit);
-bool vv_volume_is_quiet(const struct vv_mark *mark, int64_t now_ns);
+/* Whether no unit of it was marked for so long: history comes day by day. */
+bool vv_volume_is_quiet(const struct vv_mark *mark, int64_t quiet_ns, int64_t now_ns);
 /* Appends the volume of the mark, made of what the store has; or that there is none, where
  * something is stale, damaged, or can't be put together. `rollup`, without sketches, is worked
- * with. VV_NO_MEMORY; errors of the store. */
+ * with. VV_NO_MEMORY; errors of the store but for VV_CORRUPT and VV_NEWER. */
 VV_MUST_CHECK enum vv_status vv_volume_make(struct vv_store *store, const struct vv_mark *mark,
                                             struct vv_rollup *rollup, int zstd_level,
                                             struct vv_piece_list *blocks_out,

@@ -55,6 +55,7 @@ struct vv_settings {
     int64_t seal_lateness_ns; /* seal.lateness */
     int64_t seal_quiet_ns;    /* seal.quiet */
     int64_t seal_spread_ns;   /* seal.spread: 0: over the span's length */
+    int64_t volumes_after_ns; /* tiers.volumes_after; 0: no volumes */
     int64_t history_age_ns;   /* history.age */
     int64_t history_share;    /* history.share: percent of the time, beside live data */
     int64_t seal_share;       /* seal.share: percent of the time, beside flushes that wait */

@@ -219,6 +219,9 @@ const struct vv_setting vv_setting_table[] = {
         "year) and day (for ever), so that long ranges are answered fast and outlive the points. "
         "Points are then kept for 7 days, unless retention.raw is set. `varve tenants set` changes "
         "one tenant's"),
+    DURATION("tiers.volumes_after", volumes_after_ns, "10m", VV_SECOND, VV_DAY, "never",
+             "On the embedded store the hours of 28 days are also kept together, so that questions "
+             "about months read few pieces: when nothing was built there for so long"),
     INT("tiers.percentile_error", tiers_percentile_error, "100", 1, 5000, NULL,
         "How far percentiles of tiers may be off, relative to the value, in hundredths of a "
         "percent: 100 is 1 %. Less takes more room. Counts for what is built from then on"),

@@ -18,8 +18,8 @@
  *   all sketches = for each metric: sized sketches; XXH3-64 u64 of these
  *   columns  = count, sum (of 128 bits: the low 64), [the high 64], min, max, first, last: in the
  *              metric's type; first_time and last_time: ns since the step's start; squares:
- * float64, or int64 as of squares.h sketches = u8: 0 as they are, 1 a zstd frame of them, with
- * varint of their size before it; for each step with values: sized sketch (lib/sketch)
+ * float64, or int64 (squares.h) sketches = u8: 0 as they are, 1 a zstd frame of them, with varint
+ * of their size before it; for each step with values: sized sketch (lib/sketch)
  *
  * A step without values of a metric is absent in all of its columns. Sketches are most of the bytes
  * and stand at the end, so that who needs none of them neither copies nor checks them. In

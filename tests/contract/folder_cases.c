@@ -55,9 +55,9 @@ static void a_newer_format_is_refused(void **state)
     struct contract *c = *state;
     struct vv_error error;
     contract_close(c);
-    write_text(c->folder, "FORMAT", "varve-store 3 something else\n");
+    write_text(c->folder, "FORMAT", "varve-store 4 something else\n");
     assert_int_equal(open_again(c, &error), VV_NEWER);
-    assert_non_null(strstr(error.message, "format 3"));
+    assert_non_null(strstr(error.message, "format 4"));
 }
 
 /* What it has is what a store of today may have, too. */
@@ -79,7 +79,7 @@ static void an_older_format_is_read_and_becomes_a_newer_one(void **state)
     assert_non_null(file);
     assert_non_null(fgets(text, sizeof text, file));
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(strncmp(text, "varve-store 2 eras 8 ", 21), 0);
+    assert_int_equal(strncmp(text, "varve-store 3 eras 8 ", 21), 0);
     assert_ok(open_again(c, &error));
 }
 

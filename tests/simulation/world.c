@@ -40,6 +40,8 @@ static void init_settings(struct world *world)
     settings->late_fold_at_ns = (int64_t)vv_random_below(&world->random, 3) * VV_HOUR;
     settings->seal_lateness_ns = VV_MINUTE;
     settings->seal_quiet_ns = VV_SECOND;
+    static const int64_t volumes[] = {0, VV_SECOND, 10 * VV_MINUTE};
+    settings->volumes_after_ns = volumes[vv_random_below(&world->random, 3)];
     settings->block_bytes_max = 2048; /* several parts a span */
     settings->splits = (int64_t)(1 + vv_random_below(&world->random, 3));
     settings->disk_reserve_bytes = 0;

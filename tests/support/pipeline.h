@@ -20,6 +20,9 @@
 #include <cmocka.h>
 
 #define PIPELINE_METRICS 3
+#ifndef PIPELINE_VOLUMES_AFTER_NS
+#define PIPELINE_VOLUMES_AFTER_NS 0 /* none are made */
+#endif
 
 struct pipeline {
     struct vv_sim_clock clock;
@@ -69,6 +72,7 @@ static inline void pipeline_init(struct pipeline *p, int64_t now_ns)
                                                .store = p->store,
                                                .clock = &p->clock.clock,
                                                .ledger = rule,
+                                               .volumes_after_ns = PIPELINE_VOLUMES_AFTER_NS,
                                                .block_bytes_max = 1024,
                                                .percentile_error = 0.01};
     assert_int_equal(vv_sealer_create(&sealer_options, &p->sealer), VV_OK);

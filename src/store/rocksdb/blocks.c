@@ -66,12 +66,17 @@ static struct span span_of(const struct vv_piece *pieces, size_t n)
 
 static bool has_part(const struct span *span, uint32_t part)
 {
-    for (size_t i = 0; i < span->n; i++) {
-        if (span->pieces[i].part == part) {
-            return true;
+    size_t low = 0; /* they ascend */
+    size_t high = span->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (span->pieces[middle].part < part) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return false;
+    return low < span->n && span->pieces[low].part == part;
 }
 
 /* Whether a stored key will be written again, so that nothing is left to be removed. */

@@ -2,30 +2,53 @@
 /* Iterators with bounds. */
 #include "store/rocksdb/rocksdb.h"
 
+#define REMOVED_KEYS_MAX 64 /* that a short cursor passes over at once */
+
+/* Takes the options, which have a snapshot already if there is to be one. */
+static enum vv_status open_with(struct vv_rocksdb *rocksdb, rocksdb_column_family_handle_t *family,
+                                rocksdb_readoptions_t *take_options, struct vv_str lower,
+                                struct vv_str upper, struct vv_rocksdb_cursor *cursor_out,
+                                struct vv_error *error)
+{
+    *cursor_out = (struct vv_rocksdb_cursor){0};
+    if (lower.size > 0) {
+        rocksdb_readoptions_set_iterate_lower_bound(take_options, lower.data, lower.size);
+    }
+    if (upper.size > 0) {
+        rocksdb_readoptions_set_iterate_upper_bound(take_options, upper.data, upper.size);
+    }
+    rocksdb_iterator_t *iterator =
+        rocksdb_create_iterator_cf(rocksdb->database, take_options, family);
+    if (!iterator) {
+        rocksdb_readoptions_destroy(take_options);
+        return vv_error_set(error, VV_NO_MEMORY, "no memory to read from the store");
+    }
+    *cursor_out = (struct vv_rocksdb_cursor){take_options, iterator};
+    return VV_OK;
+}
+
 enum vv_status vv_rocksdb_cursor_open(struct vv_rocksdb *rocksdb,
                                       rocksdb_column_family_handle_t *family,
                                       const rocksdb_snapshot_t *snapshot, struct vv_str lower,
                                       struct vv_str upper, struct vv_rocksdb_cursor *cursor_out,
                                       struct vv_error *error)
 {
-    *cursor_out = (struct vv_rocksdb_cursor){0};
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     if (snapshot) {
         rocksdb_readoptions_set_snapshot(options, snapshot);
     }
-    if (lower.size > 0) {
-        rocksdb_readoptions_set_iterate_lower_bound(options, lower.data, lower.size);
-    }
-    if (upper.size > 0) {
-        rocksdb_readoptions_set_iterate_upper_bound(options, upper.data, upper.size);
-    }
-    rocksdb_iterator_t *iterator = rocksdb_create_iterator_cf(rocksdb->database, options, family);
-    if (!iterator) {
-        rocksdb_readoptions_destroy(options);
-        return vv_error_set(error, VV_NO_MEMORY, "no memory to read from the store");
-    }
-    *cursor_out = (struct vv_rocksdb_cursor){options, iterator};
-    return VV_OK;
+    return open_with(rocksdb, family, options, lower, upper, cursor_out, error);
+}
+
+enum vv_status vv_rocksdb_cursor_open_short(struct vv_rocksdb *rocksdb,
+                                            rocksdb_column_family_handle_t *family,
+                                            struct vv_str lower, struct vv_str upper,
+                                            struct vv_rocksdb_cursor *cursor_out,
+                                            struct vv_error *error)
+{
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_max_skippable_internal_keys(options, REMOVED_KEYS_MAX);
+    return open_with(rocksdb, family, options, lower, upper, cursor_out, error);
 }
 
 void vv_rocksdb_cursor_close(struct vv_rocksdb_cursor *cursor)

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#define FORMAT_VERSION  2
+#define FORMAT_VERSION  3
 #define FORMAT_SIZE_MAX 256
 #define PATH_SIZE       4096
 

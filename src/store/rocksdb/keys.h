@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the embedded store keeps where; private to src/store/rocksdb. Format version 2. The parts of
+ * What the embedded store keeps where; private to src/store/rocksdb. Format version 3. The parts of
  * the keys, their widths and their order are those of store/keys.h; RocksDB checks the bytes of its
  * files itself, and a piece has the codec's checksum.
  *
@@ -22,7 +22,8 @@
  *   the head has the top bit of the part set
  *   the tail has the top bit of the split set, which puts it behind all heads of its bucket
  * Of a span all parts are cut or none. Both are put by the same file, and so replaced. Version 1
- * had no such blocks; a store of it becomes one of version 2 when it is opened.
+ * had no such blocks. Version 2 is the same as 3, but its programs know no volumes (tier/unit.h)
+ * and would leave them as they are. A store of either becomes one of version 3 when it is opened.
  *
  * A tenant's generation counts its changes of retention: its blocks in one class under one
  * generation are told from those of the time before, even in the same class. Where a span is found

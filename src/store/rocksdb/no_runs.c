@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which sources are known to have no runs at all: in the spaces of tiers most have none, and to
- * look for them was a fifth of what reading a month of hours takes. Only a hint: what is not known
+ * look for them was a sixth of what reading a month of hours takes. Only a hint: what is not known
  * is looked for. A slot is that of one source, and of the one that was noted last where several
  * share it.
  *

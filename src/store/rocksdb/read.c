@@ -29,7 +29,8 @@ static void go_to(struct vv_rocksdb_cursor *cursor, const uint8_t *lower)
 }
 
 static enum vv_status visit_runs(struct vv_rocksdb_cursor *cursor, const uint8_t *upper,
-                                 vv_piece_visit visit, void *context, struct vv_error *error)
+                                 vv_piece_visit visit, void *context, size_t *n_out,
+                                 struct vv_error *error)
 {
     enum vv_status status = VV_OK;
     while (status == VV_OK && vv_rocksdb_cursor_valid(cursor)) {
@@ -42,46 +43,83 @@ static enum vv_status visit_runs(struct vv_rocksdb_cursor *cursor, const uint8_t
             break;
         }
         vv_key_to_run((const uint8_t *)key.data + 1, &piece);
+        ++*n_out;
         status = visit(context, &piece);
         rocksdb_iter_next(cursor->iterator);
     }
     return status;
 }
 
-/* Begins at the source's first run, to learn whether it has any. */
+/* The runs of the read; *n_out counts what was found. */
 static enum vv_status read_runs(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
                                 uint32_t n_buckets, vv_piece_visit visit, void *context,
-                                struct vv_error *error)
+                                size_t *n_out, struct vv_error *error)
 {
-    uint8_t from[SOURCE_SIZE] = {VV_AREA_RUN};
-    uint8_t to[SOURCE_SIZE];
-    uint32_t tenant = read->partition.tenant;
-    uint32_t source = read->partition.source;
-    uint64_t changes = vv_rocksdb_no_runs_changes(rocksdb, tenant, source);
-    vv_key_from_source(tenant, source, from + 1);
-    memcpy(to, from, sizeof from);
+    uint8_t first[BOUND_SIZE];
+    uint8_t last[BOUND_SIZE];
+    uint8_t lower[BOUND_SIZE];
+    uint8_t upper[BOUND_SIZE];
+    bounds_of(read, n_buckets - 1, lower, last);
+    bounds_of(read, 0, first, upper);
     struct vv_rocksdb_cursor cursor;
     enum vv_status status = vv_rocksdb_cursor_open(
-        rocksdb, rocksdb->base, NULL, (struct vv_str){(char *)from, sizeof from},
-        (struct vv_str){(char *)to, vv_key_successor(to, sizeof to)}, &cursor, error);
+        rocksdb, rocksdb->base, NULL, (struct vv_str){(char *)first, sizeof first},
+        (struct vv_str){(char *)last, sizeof last}, &cursor, error);
     if (status != VV_OK) {
         return status;
     }
-    rocksdb_iter_seek(cursor.iterator, (char *)from, sizeof from);
-    bool has_none = !vv_rocksdb_cursor_valid(&cursor);
+    rocksdb_iter_seek(cursor.iterator, (char *)first, sizeof first);
     for (uint32_t i = 0; i < n_buckets && status == VV_OK && vv_rocksdb_cursor_valid(&cursor);
          i++) {
-        uint8_t lower[BOUND_SIZE];
-        uint8_t upper[BOUND_SIZE];
         bounds_of(read, i, lower, upper);
         go_to(&cursor, lower);
-        status = visit_runs(&cursor, upper, visit, context, error);
+        status = visit_runs(&cursor, upper, visit, context, n_out, error);
     }
     if (status == VV_OK) {
         status = vv_rocksdb_cursor_status(&cursor, error);
     }
     vv_rocksdb_cursor_close(&cursor);
-    if (status == VV_OK && has_none) {
+    return status;
+}
+
+/* Whether the source has no runs at all. Where many were removed, so that it takes long to tell,
+ * the answer is that it may have some. */
+static bool find_none(struct vv_rocksdb *rocksdb, uint32_t tenant, uint32_t source)
+{
+    uint8_t from[SOURCE_SIZE] = {VV_AREA_RUN};
+    uint8_t to[SOURCE_SIZE];
+    struct vv_rocksdb_cursor cursor;
+    vv_key_from_source(tenant, source, from + 1);
+    memcpy(to, from, sizeof from);
+    struct vv_str upper = {(char *)to, vv_key_successor(to, sizeof to)};
+    if (vv_rocksdb_cursor_open_short(rocksdb, rocksdb->base,
+                                     (struct vv_str){(char *)from, sizeof from}, upper, &cursor,
+                                     NULL) != VV_OK) {
+        return false;
+    }
+    rocksdb_iter_seek(cursor.iterator, (char *)from, sizeof from);
+    bool has_none =
+        !vv_rocksdb_cursor_valid(&cursor) && vv_rocksdb_cursor_status(&cursor, NULL) == VV_OK;
+    vv_rocksdb_cursor_close(&cursor);
+    return has_none;
+}
+
+/* Reads of heads and of runs alone are of tiers, where there are mostly none: it is worth to know.
+ */
+static enum vv_status read_or_skip_runs(struct vv_rocksdb *rocksdb,
+                                        const struct vv_store_read *read, uint32_t n_buckets,
+                                        vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    uint32_t tenant = read->partition.tenant;
+    uint32_t source = read->partition.source;
+    size_t n = 0;
+    if (vv_rocksdb_has_no_runs(rocksdb, tenant, source)) {
+        return VV_OK;
+    }
+    uint64_t changes = vv_rocksdb_no_runs_changes(rocksdb, tenant, source);
+    enum vv_status status = read_runs(rocksdb, read, n_buckets, visit, context, &n, error);
+    bool is_worth = read->heads_only || read->runs_only;
+    if (status == VV_OK && n == 0 && is_worth && find_none(rocksdb, tenant, source)) {
         vv_rocksdb_no_runs_found(rocksdb, tenant, source, changes);
     }
     return status;
@@ -100,9 +138,7 @@ enum vv_status vv_rocksdb_read(struct vv_store *store, const struct vv_store_rea
     if (status != VV_OK) {
         return status;
     }
-    if (!vv_rocksdb_has_no_runs(rocksdb, read->partition.tenant, read->partition.source)) {
-        status = read_runs(rocksdb, read, n_buckets, visit, context, error);
-    }
+    status = read_or_skip_runs(rocksdb, read, n_buckets, visit, context, error);
     if (status == VV_OK && !read->runs_only) {
         status = vv_rocksdb_read_blocks(rocksdb, read, n_buckets, visit, context, error);
     }

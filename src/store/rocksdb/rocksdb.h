@@ -216,6 +216,13 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_cursor_open(struct vv_rocksdb *rocksdb,
                                                     struct vv_str lower, struct vv_str upper,
                                                     struct vv_rocksdb_cursor *cursor_out,
                                                     struct vv_error *error);
+/* The same, but where many removed keys are to be passed over it ends, with an error as its status.
+ */
+VV_MUST_CHECK enum vv_status vv_rocksdb_cursor_open_short(struct vv_rocksdb *rocksdb,
+                                                          rocksdb_column_family_handle_t *family,
+                                                          struct vv_str lower, struct vv_str upper,
+                                                          struct vv_rocksdb_cursor *cursor_out,
+                                                          struct vv_error *error);
 /* Zero-initialised is closed. */
 void vv_rocksdb_cursor_close(struct vv_rocksdb_cursor *cursor);
 bool vv_rocksdb_cursor_valid(const struct vv_rocksdb_cursor *cursor);

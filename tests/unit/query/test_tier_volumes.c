@@ -204,22 +204,67 @@ static void what_does_not_fit_is_read_in_less(void **state)
     place_deinit(&p);
 }
 
-static void a_damaged_volume_is_told(void **state)
+static enum vv_status take_bytes(void *context, const struct vv_piece *piece)
+{
+    vv_buffer_clear(context);
+    vv_buffer_str(context, piece->bytes);
+    return VV_OK;
+}
+
+/* The part of a bucket's volume, with a byte changed. */
+static void spoil(struct place *p, int n, size_t at)
+{
+    struct vv_buffer bytes = {0};
+    struct vv_store *store = p->f.store;
+    struct vv_piece piece = {
+        .kind = VV_PIECE_BLOCK, .key = volume_key(p, n), .part = vv_volume_part(p->metrics[1])};
+    const struct vv_store_read read = {.partition = piece.key.partition,
+                                       .measurement = p->press,
+                                       .span_from = bucket(n),
+                                       .span_to = bucket(n + 1),
+                                       .part_from = piece.part,
+                                       .part_to = piece.part + 1};
+    assert_int_equal(store->ops->read(store, &read, take_bytes, &bytes, NULL), VV_OK);
+    assert_true(bytes.size > at);
+    bytes.data[at] ^= 0x40;
+    piece.bytes = (struct vv_str){(char *)bytes.data, bytes.size};
+    assert_int_equal(store->ops->put_blocks(store, &piece, 1, NULL), VV_OK);
+    vv_buffer_deinit(&bytes);
+}
+
+/* Its version, the unit, the chunk's head, and the steps. */
+static void a_damaged_volume_is_answered_by_its_records(void **state)
+{
+    (void)state;
+    static const size_t damaged[] = {2, 9, 24, 200};
+    for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
+        struct place p;
+        begin(&p);
+        spoil(&p, 1, damaged[i]);
+        check_same(&p, ASK_MONTHS("metric=press.temp", "step=6h", NO_PERCENTILES));
+        assert_int_equal(p.f.facts.tiers[VV_SPACE_HOUR].parts, 28 + 25 + 9);
+        check_same(&p, ASK_MONTHS("metric=press.*", "step=6h", NO_PERCENTILES));
+        place_deinit(&p);
+    }
+}
+
+/* Each asked step is taken from what was decoded for the one before it, if it is of the same. */
+static void any_stretches_of_a_volume_are_answered(void **state)
 {
     (void)state;
     struct place p;
     begin(&p);
-    char *text;
-    char bytes[] = "VUwhatever";
-    struct vv_store *store = p.f.store;
-    struct vv_piece piece = {.kind = VV_PIECE_BLOCK,
-                             .key = volume_key(&p, 1),
-                             .part = vv_volume_part(p.metrics[1]),
-                             .bytes = {bytes, sizeof bytes}};
-    assert_int_equal(store->ops->put_blocks(store, &piece, 1, NULL), VV_OK);
-    const char *const *words = ASK_MONTHS("metric=press.temp", "step=6h", "agg=max", "format=csv");
-    assert_int_not_equal(fixture_answer(&p.f, VV_REQUEST_QUERY, words, 1 << 20, &text), VV_OK);
-    free(text);
+    static const char *const zones[] = {"tz=Asia/Tokyo", "tz=America/New_York", "tz=Asia/Kolkata"};
+    static const char *const steps[] = {"step=1d", "step=1w", "step=28d"};
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t j = 0; j < 3; j++) {
+            check_same(&p, ASK_MONTHS("metric=press.temp", steps[j], zones[i], NO_PERCENTILES));
+            check_same(
+                &p, ASK_MONTHS("metric=press.*", steps[j], zones[i], NO_PERCENTILES, "order=desc"));
+        }
+    }
+    check_same(&p, ASK("from=2024-06-09T07:00:00Z", "to=2024-08-05T23:00:00Z", "source=a",
+                       "metric=press.*", "step=5h", NO_PERCENTILES));
     place_deinit(&p);
 }
 
@@ -233,7 +278,8 @@ int main(void)
         cmocka_unit_test(where_something_is_stale_records_are_read),
         cmocka_unit_test(a_metric_that_has_no_values_is_in_no_step),
         cmocka_unit_test(what_does_not_fit_is_read_in_less),
-        cmocka_unit_test(a_damaged_volume_is_told),
+        cmocka_unit_test(a_damaged_volume_is_answered_by_its_records),
+        cmocka_unit_test(any_stretches_of_a_volume_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes: what the records of a bucket of hours have, and never what they had before. */
+#define PIPELINE_VOLUMES_AFTER_NS (10 * VV_MINUTE)
 #include "pyramid_world.h"
 
+#include "seal/cut.h"
 #include "seal/volumes.h"
 #include "simulation/sim_memory.h"
 
@@ -181,7 +183,7 @@ static void a_record_that_is_built_again_takes_its_volume_away(void **state)
     assert_int_equal(find_parts(&world, source).n, 0);
     assert_int_equal(marks_of(&world).volumes, 1);
     assert_int_equal(marks_of(&world).others, 0);
-    vv_sim_clock_advance(&world.p.clock, VV_VOLUME_QUIET_NS);
+    vv_sim_clock_advance(&world.p.clock, PIPELINE_VOLUMES_AFTER_NS);
     seal_due(&world);
     struct parts parts = find_parts(&world, source);
     assert_int_equal(parts.n, 2);
@@ -252,6 +254,88 @@ static void records_of_rows_have_no_volume(void **state)
     world_deinit(&world);
 }
 
+/* Such that the head and the block are good, but no chunk can be made of it: nothing is an error.
+ */
+static void what_cannot_be_put_together_has_no_volume(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t source = begin_sealed(&world);
+    struct pipeline *p = &world.p;
+    int64_t start = midnight + VV_HOUR / 2; /* a step that is none of the tier's */
+    int64_t last = start + VV_HOUR - 1;
+    uint64_t value = 1;
+    struct vv_step step = {0};
+    vv_step_add(VV_INT64, VV_STEP_ALL, &step, &start, &value, 1);
+    vv_step_add(VV_INT64, VV_STEP_ALL, &step, &last, &value, 1);
+    const struct vv_chunk_metric metric = {
+        .metric = p->metrics[0], .type = VV_INT64, .steps = &step};
+    const struct vv_chunk_content content = {
+        .step_ns = VV_HOUR, .n_steps = 1, .starts = &start, .n_metrics = 1, .metrics = &metric};
+    const struct vv_unit unit = {midnight, midnight + VV_DAY};
+    struct vv_buffer bytes = {0};
+    vv_unit_write(&bytes, VV_UNIT_STEPS, &unit);
+    assert_int_equal(vv_chunk_encode(&content, 1, &bytes, NULL), VV_OK);
+    struct vv_span_key key = volume_of(&world, source);
+    key.partition.split = 0;
+    key.span_start = midnight;
+    const struct vv_piece odd = {.kind = VV_PIECE_BLOCK,
+                                 .key = key,
+                                 .version = VV_VERSION_NONE,
+                                 .bytes = {(char *)bytes.data, bytes.size}};
+    assert_int_equal(p->store->ops->put_blocks(p->store, &odd, 1, NULL), VV_OK);
+    assert_int_equal(make(&world, source), 0);
+    bytes.data[bytes.size - 1] ^= 1;
+    assert_int_equal(p->store->ops->put_blocks(p->store, &odd, 1, NULL), VV_OK);
+    assert_int_equal(make(&world, source), 0);
+    vv_buffer_deinit(&bytes);
+    world_deinit(&world);
+}
+
+/* Where a record can't be read nothing is taken out of it; the volume has what was deleted, too. */
+static void what_is_deleted_is_in_no_volume(void **state)
+{
+    (void)state;
+    for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
+        struct world world;
+        uint32_t source = begin_sealed(&world);
+        struct pipeline *p = &world.p;
+        struct vv_span_key key = volume_of(&world, source);
+        struct vv_reroll *reroll;
+        struct vv_cut_figures figures = {0};
+        struct vv_reroll_bounds bounds = {.raw_from = VV_TIME_MIN, .heard_until = INT64_MAX};
+        const struct vv_reroll_options options = {.registry = p->registry,
+                                                  .store = p->store,
+                                                  .deletions = p->deletions,
+                                                  .block_bytes_max = 1 << 20,
+                                                  .percentile_error = 0.01};
+        const struct vv_cut cut = {.source = source,
+                                   .measurement = p->measurement,
+                                   .metric = VV_ROLLUP_ALL_METRICS,
+                                   .from = midnight,
+                                   .to = midnight + VV_DAY,
+                                   .before = INT64_MAX};
+        key.partition.split = 0;
+        key.span_start = midnight;
+        const struct vv_piece bad = {.kind = VV_PIECE_BLOCK,
+                                     .key = key,
+                                     .version = VV_VERSION_NONE,
+                                     .bytes = VV_STR_LITERAL("VU, but no record")};
+        if (is_damaged) {
+            assert_int_equal(p->store->ops->put_blocks(p->store, &bad, 1, NULL), VV_OK);
+        }
+        assert_int_equal(vv_reroll_create(&options, &reroll), VV_OK);
+        assert_int_equal(find_parts(&world, source).n, 2);
+        assert_int_equal(vv_cut_bucket(reroll, VV_SPACE_HOUR, &cut, key.partition.bucket_start,
+                                       &bounds, midnight + 50 * VV_DAY, &figures, NULL),
+                         VV_OK);
+        assert_int_equal(figures.damaged, is_damaged);
+        assert_int_equal(find_parts(&world, source).n, 0);
+        vv_reroll_destroy(reroll);
+        world_deinit(&world);
+    }
+}
+
 /* Whatever is put in the place of a record, and be it nothing. */
 static void who_puts_a_record_removes_the_volume(void **state)
 {
@@ -313,6 +397,8 @@ int main(void)
         cmocka_unit_test(an_open_bucket_has_no_volume),
         cmocka_unit_test(nothing_stale_is_in_a_volume),
         cmocka_unit_test(records_of_rows_have_no_volume),
+        cmocka_unit_test(what_cannot_be_put_together_has_no_volume),
+        cmocka_unit_test(what_is_deleted_is_in_no_volume),
         cmocka_unit_test(who_puts_a_record_removes_the_volume),
         cmocka_unit_test(without_memory_there_is_no_volume_and_it_is_told),
     };

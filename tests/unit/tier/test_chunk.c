@@ -396,11 +396,8 @@ static void encode_two(double squares, struct vv_buffer *buffer)
     step.squares = squares;
     const struct vv_chunk_metric metric = {.metric = 1, .type = VV_INT64, .steps = &step};
     const int64_t start = START;
-    const struct vv_chunk_content content = {.step_ns = VV_MINUTE,
-                                             .n_steps = 1,
-                                             .starts = &start,
-                                             .n_metrics = 1,
-                                             .metrics = &metric};
+    const struct vv_chunk_content content = {
+        .step_ns = VV_MINUTE, .n_steps = 1, .starts = &start, .n_metrics = 1, .metrics = &metric};
     assert_int_equal(vv_chunk_encode(&content, 1, buffer, NULL), VV_OK);
 }
 
