@@ -2,8 +2,8 @@
 """What the pyramid of tiers gives, and what it costs, on the embedded store.
 
 Reports of 10 metrics, 10 s apart, of many hosts over months, written as history, so that everything
-is sealed and built. Queries ask the same of the tiers and, with tier=raw, of the points, one after the
-other over one connection. What tiers cost is the server's CPU seconds beside a server without them,
+is sealed and built. Queries ask the same of the tiers and, with tier=raw, of the points, in turns of
+some hosts each, over one connection. What tiers cost is the server's CPU seconds beside a server without them,
 in turns, at 10 s (a minute holds 6 points, so it keeps them) and at 1 s (60); what late points cost,
 its CPU seconds for points that come into hours that were sealed and built before.
 """
@@ -63,8 +63,8 @@ def seal(server):
 
 
 SETTLED_S, SETTLED_CPU_S, SETTLING_S_MAX = 8, 0.08, 240
-# What is over is merged soon, not after an hour.
-MERGING = ("store.merge_after=5s", "retention.interval=1s")
+# What is over is merged, and its volumes are made, soon: not after an hour and ten minutes.
+AT_REST = ("store.merge_after=5s", "retention.interval=1s", "tiers.volumes_after=1s")
 
 
 def settle(server):
@@ -173,21 +173,37 @@ def values_of(answer):
     return [point[:2] for series in answer["series"] for point in series["points"]]
 
 
+def questions(arguments, days, step, agg, hosts, turn):
+    """Of as many hosts as a turn has, one or some at a time."""
+    for question in range(arguments.repeats):
+        first = (turn * arguments.repeats + question) * hosts
+        host = "|".join(f"host_{(first + i) % arguments.hosts}" for i in range(hosts))
+        yield {"metric": "cpu.usage_user", "tag": f"hostname={host}", "step": step, "agg": agg,
+               **range_of(arguments, days)}
+
+
 def compare_query(asking, arguments, days, step, agg, hosts):
     """Medians of tiers and of raw points, until the answer was there and of the server alone; the
-    answers must be the same but for percentiles."""
+    answers must be the same but for percentiles. Host after host is asked for, as by a dashboard,
+    from tiers, and then the same from raw points, in turns."""
     took = {"tiers": [], "raw": []}
-    for repeat in range(arguments.repeats):
-        host = "|".join(f"host_{(repeat * hosts + i) % arguments.hosts}" for i in range(hosts))
-        common_words = {"metric": "cpu.usage_user", "tag": f"hostname={host}", "step": step,
-                        "agg": agg, **range_of(arguments, days)}
-        tiers, *tiers_ms = asking.ask(**common_words)
-        raw, *raw_ms = asking.ask(tier="raw", **common_words)
-        took["tiers"].append(tiers_ms)
-        took["raw"].append(raw_ms)
-        if agg == "max" and values_of(tiers) != values_of(raw):
+    for turn in range(arguments.turns):
+        answers = {"tiers": [], "raw": []}
+        for kind, more in (("tiers", {}), ("raw", {"tier": "raw"})):
+            for words in questions(arguments, days, step, agg, hosts, turn):
+                answer, *ms = asking.ask(**words, **more)
+                took[kind].append(ms)
+                answers[kind].append(values_of(answer))
+        if agg == "max" and answers["tiers"] != answers["raw"]:
             raise RuntimeError(f"tiers do not answer what raw points do: {days} days, {step}")
     return [[statistics.median(times) for times in zip(*took[kind])] for kind in ("tiers", "raw")]
+
+
+def fill_caches(asking, arguments):
+    """As of a server that has been asked before: the memory of its caches is there."""
+    for host in range(arguments.hosts):
+        asking.ask(metric="cpu.usage_user", tag=f"hostname=host_{host}", step="1d", agg="count",
+                   tier="raw", **range_of(arguments, arguments.days))
 
 
 def query_rows(asking, arguments):
@@ -419,6 +435,7 @@ def asked_rows(server, arguments):
     asking = Asking(server)
     rows = [common.row(f"{tier} tier, as read", "bytes/point of raw data", value)
             for tier, value in bytes_by_tier(asking, arguments, points).items()]
+    fill_caches(asking, arguments)
     rows += query_rows(asking, arguments)
     return points, rows + fleet_rows(server, asking, arguments)
 
@@ -430,7 +447,7 @@ def written_rows(server, arguments):
 def run(arguments):
     rows = cost_rows(arguments)
     with common.Folder() as folder:
-        with running(folder, MERGING) as server:
+        with running(folder, AT_REST) as server:
             points, asked = asked_rows(server, arguments)
         with running(folder) as server:
             rows += asked + written_rows(server, arguments)
@@ -445,7 +462,8 @@ def main():
     parser.add_argument("--cost-hosts", type=int, default=20,
                         help="that are written with and without tiers")
     parser.add_argument("--cost-repeats", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=25)
+    parser.add_argument("--repeats", type=int, default=25, help="questions of a turn")
+    parser.add_argument("--turns", type=int, default=4, help="tiers, then raw points")
     parser.add_argument("--live-seconds", type=int, default=20)
     parser.add_argument("--live-turns", type=int, default=5)
     parser.add_argument("--archive-days", type=int, default=5)

@@ -31,6 +31,7 @@ void vv_tier_give_deinit(struct vv_tier_give *give)
     give->starts = NULL;
     give->steps = NULL;
     give->capacity = 0;
+    give->kept.level = NULL;
 }
 
 static enum vv_status has_changed(struct vv_error *error)

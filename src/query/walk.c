@@ -80,6 +80,7 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
     walk->run.n = 0;
     walk->slice.n = 0;
     walk->in_step = false;
+    walk->start = walk->end = 0;
     walk->found = false;
     walk->has_any = false;
     walk->segment.n = 0;
@@ -146,10 +147,17 @@ static void end_ascending(struct vv_walk *walk, struct vv_walk_event *event)
     end_step(walk, &previous, event);
 }
 
+/* Mostly the step that follows the last one, of the same length: that takes no division. */
+static bool is_next(const struct vv_walk *walk, int64_t time)
+{
+    return time == walk->end && walk->end > walk->start && walk->steps->length_ns > 0 &&
+           !walk->steps->zone;
+}
+
 static void begin_step(struct vv_walk *walk, int64_t time)
 {
     if (!walk->in_step) {
-        walk->start = vv_steps_start(walk->steps, time);
+        walk->start = is_next(walk, time) ? time : vv_steps_start(walk->steps, time);
         walk->end = vv_steps_next(walk->steps, walk->start);
         walk->in_step = true;
     }

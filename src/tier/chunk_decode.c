@@ -347,71 +347,85 @@ static const unsigned column_parts[VV_CHUNK_COLUMNS] = {
     [VV_CHUNK_SQUARES] = VV_STEP_MOMENTS,
 };
 
-/* Where the columns of a metric are decoded to. */
+/* Where the columns of a metric are decoded to, those that are wanted. */
 struct decoding {
-    uint64_t *values;
+    enum vv_chunk_column columns[VV_CHUNK_COLUMNS];
+    unsigned n;
+    uint64_t *values; /* n_steps of each, one after the other */
     uint8_t *present;
     uint8_t *counted; /* as of the first column: it holds for all */
 };
 
 static enum vv_status decode_column(const struct vv_chunk *chunk, uint32_t at, uint8_t flags,
-                                    enum vv_chunk_column column, const struct decoding *into,
+                                    enum vv_chunk_column column, struct decoding *into,
                                     struct vv_error *error)
 {
     size_t bitmap = (chunk->n_steps + 7) / 8;
     bool is_first = column == VV_CHUNK_COUNT;
     uint8_t *present = is_first ? into->counted : into->present;
+    uint64_t *values = into->values + (size_t)into->n * chunk->n_steps;
     enum vv_status status =
-        read_column(chunk, at, vv_chunk_column_type(column, flags), into->values, present, error);
+        read_column(chunk, at, vv_chunk_column_type(column, flags), values, present, error);
     if (status == VV_OK && !is_first && memcmp(into->counted, present, bitmap) != 0) {
         status = vv_chunk_corrupt(error);
     }
+    into->columns[into->n++] = column;
     return status;
 }
 
-static enum vv_status decode_steps(const struct vv_chunk *chunk, uint32_t index,
-                                   const int64_t *starts, unsigned parts,
-                                   const struct decoding *into, struct vv_step *steps,
-                                   struct vv_error *error)
+static enum vv_status decode_columns(const struct vv_chunk *chunk, uint32_t index, unsigned parts,
+                                     struct decoding *into, struct vv_error *error)
 {
     uint32_t at = first_column(chunk, index);
     uint8_t flags = chunk->types_[index];
     enum vv_status status = VV_OK;
-    memset(steps, 0, chunk->n_steps * sizeof *steps);
     for (unsigned c = 0; c < VV_CHUNK_COLUMNS && status == VV_OK; c++) {
         enum vv_chunk_column column = (enum vv_chunk_column)c;
         if (column == VV_CHUNK_SUM_HIGH && !(flags & VV_CHUNK_TYPE_WIDE)) {
             continue;
         }
-        uint32_t here = at++;
-        if (column != VV_CHUNK_COUNT && !(column_parts[column] & parts)) {
-            continue;
+        if (column == VV_CHUNK_COUNT || (column_parts[column] & parts)) {
+            status = decode_column(chunk, at, flags, column, into, error);
         }
-        status = decode_column(chunk, here, flags, column, into, error);
-        for (uint32_t i = 0; i < chunk->n_steps && status == VV_OK; i++) {
-            if (into->counted[i >> 3] >> (i & 7) & 1) {
-                take_value(&steps[i], column, into->values[i], flags, starts[i]);
-            }
+        at++;
+    }
+    return status;
+}
+
+/* Step by step, as one is more than a line of the processor's cache. */
+static void fill_steps(const struct vv_chunk *chunk, uint8_t flags, const int64_t *starts,
+                       const struct decoding *from, struct vv_step *steps)
+{
+    for (uint32_t i = 0; i < chunk->n_steps; i++) {
+        steps[i] = (struct vv_step){0};
+        for (unsigned c = 0; c < from->n && (from->counted[i >> 3] >> (i & 7) & 1); c++) {
+            uint64_t bits = from->values[(size_t)c * chunk->n_steps + i];
+            take_value(&steps[i], from->columns[c], bits, flags, starts[i]);
         }
     }
-    return status == VV_OK ? finish_steps(chunk, flags, starts, parts, into->counted, steps, error)
-                           : status;
 }
 
 enum vv_status vv_chunk_step_parts(const struct vv_chunk *chunk, uint32_t index,
                                    const int64_t *starts, unsigned parts, struct vv_step *steps_out,
                                    struct vv_error *error)
 {
-    uint64_t few[STEPS_FEW + 2 * STEPS_FEW / 64]; /* a day of hours, and its bits: no allocation */
+    uint64_t few[STEPS_FEW * VV_CHUNK_COLUMNS + 2 * STEPS_FEW / 64]; /* a day of hours and its bits:
+                                                                       no allocation */
+    uint8_t flags = chunk->types_[index];
     size_t bitmap = (chunk->n_steps + 7) / 8;
+    size_t n_values = (size_t)chunk->n_steps * VV_CHUNK_COLUMNS;
     bool is_few = chunk->n_steps <= STEPS_FEW;
-    uint64_t *values = is_few ? few : malloc(chunk->n_steps * sizeof *values + 2 * bitmap);
+    uint64_t *values = is_few ? few : malloc(n_values * sizeof *values + 2 * bitmap);
     if (!values) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while reading steps");
     }
-    uint8_t *bits = (uint8_t *)(values + chunk->n_steps);
-    const struct decoding into = {values, bits, bits + bitmap};
-    enum vv_status status = decode_steps(chunk, index, starts, parts, &into, steps_out, error);
+    uint8_t *bits = (uint8_t *)(values + n_values);
+    struct decoding into = {.values = values, .present = bits, .counted = bits + bitmap};
+    enum vv_status status = decode_columns(chunk, index, parts, &into, error);
+    if (status == VV_OK) {
+        fill_steps(chunk, flags, starts, &into, steps_out);
+        status = finish_steps(chunk, flags, starts, parts, into.counted, steps_out, error);
+    }
     if (!is_few) {
         free(values);
     }
