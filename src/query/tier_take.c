@@ -130,7 +130,8 @@ static enum vv_status take_record(struct vv_tier_taking *taking, const struct vv
     return status == VV_OK && answers ? add_record(taking, given, follows) : status;
 }
 
-uint64_t vv_tier_take_bit(const struct vv_tier_level *level, int64_t bucket_start)
+/* Of the window's buckets, the first one's is bit 0. */
+static uint64_t bit_of(const struct vv_tier_level *level, int64_t bucket_start)
 {
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
     int64_t first = vv_time_floor(level->window.from, bucket_ns);
@@ -148,7 +149,7 @@ static enum vv_status begin_piece(struct vv_tier_taking *taking, const struct vv
 
 static void note_found(struct vv_tier_taking *taking, const struct vv_piece *piece)
 {
-    taking->buckets |= vv_tier_take_bit(taking->level, piece->key.partition.bucket_start);
+    taking->buckets |= bit_of(taking->level, piece->key.partition.bucket_start);
     taking->level->found = true;
 }
 
@@ -191,16 +192,6 @@ enum vv_status vv_tier_take_piece(void *context, const struct vv_piece *piece)
 
 /* ---- volumes ---- */
 
-static bool is_stale(const struct vv_cover *cover, int64_t from, int64_t to)
-{
-    for (size_t i = 0; i < cover->n_stale; i++) {
-        if (cover->stale[i].from < to && cover->stale[i].to > from) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What is there already of the same stretch, of another metric; VV_TIER_RECORD_NONE: nothing. */
 static uint32_t same_stretch(const struct vv_tier_level *level, const struct vv_unit *unit)
 {
@@ -235,8 +226,9 @@ enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece)
     const struct vv_partition *partition = &piece->key.partition;
     int64_t end = partition->bucket_start + partition->bucket_ns;
     struct vv_unit_record given;
+    struct vv_chunk chunk;
     bool answers;
-    if (is_stale(&level->cover, partition->bucket_start, end)) {
+    if (vv_cover_is_stale(&level->cover, partition->bucket_start, end)) {
         return VV_OK;
     }
     enum vv_status status = begin_piece(taking, piece, &given);
@@ -251,13 +243,12 @@ enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece)
     if (status == VV_OK && level->bytes.size + given.content.size > taking->series->memory_max) {
         return VV_TOO_LARGE;
     }
-    struct vv_chunk
-        chunk; /* what is damaged is to be known now, when records can be read instead */
+    /* What is damaged is to be known now, when records can be read instead. */
     status = status == VV_OK ? vv_chunk_open_steps(given.content, &chunk, taking->error) : status;
     if (status != VV_OK) {
         return status;
     }
     note_found(taking, piece);
-    taking->volumes |= vv_tier_take_bit(level, partition->bucket_start);
+    taking->volumes |= bit_of(level, partition->bucket_start);
     return add_part(taking, &given, piece->part / VV_VOLUME_STRETCHES);
 }

@@ -24,8 +24,6 @@ enum vv_status vv_tier_take_piece(void *context, const struct vv_piece *piece);
 /* A part of a volume (tier/unit.h), when all runs of the window were taken: none where something of
  * the bucket is to be built again, or was deleted. Likewise. */
 enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece);
-/* Of the window's buckets, the first one's is bit 0. */
-uint64_t vv_tier_take_bit(const struct vv_tier_level *level, int64_t bucket_start);
 /* Counts the buckets that had something, each once, also where windows that are less than one
  * follow each other. */
 void vv_tier_take_count(const struct vv_tier_taking *taking, bool descending);

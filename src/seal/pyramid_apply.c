@@ -28,15 +28,6 @@ static enum below judge_records(const struct vv_build *build, const struct vv_py
     return vv_build_lacks_any(build, &record) ? BELOW_LATER : BELOW_WHOLE;
 }
 
-bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to)
-{
-    bool is = false;
-    for (size_t i = 0; i < level->cover.n_stale && !is; i++) {
-        is = level->cover.stale[i].from < to && level->cover.stale[i].to > from;
-    }
-    return is;
-}
-
 /* The first of them that has a record, too. */
 static void note_stale(struct vv_build *build, enum vv_space tier, int64_t from, int64_t to)
 {
@@ -45,7 +36,7 @@ static void note_stale(struct vv_build *build, enum vv_space tier, int64_t from,
         struct vv_unit_record record;
         if (vv_unit_read(level->records.items[i].bytes, &record, NULL) == VV_OK &&
             record.unit.from < to && record.unit.to > from &&
-            vv_build_is_stale(level, record.unit.from, record.unit.to)) {
+            vv_cover_is_stale(&level->cover, record.unit.from, record.unit.to)) {
             vv_build_wait_for(build, tier, record.unit.from);
             return;
         }
@@ -72,7 +63,7 @@ static enum vv_status judge_below(struct vv_build *build, int above, int64_t fro
         *below_out = BELOW_UNREADABLE;
         return VV_OK;
     }
-    if (status == VV_OK && vv_build_is_stale(level, from, to)) {
+    if (status == VV_OK && vv_cover_is_stale(&level->cover, from, to)) {
         note_stale(build, (enum vv_space)tier, from, to);
         *below_out = BELOW_WAITS;
         return VV_OK;

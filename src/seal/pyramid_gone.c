@@ -28,7 +28,7 @@ static enum vv_status look_for_stale(struct vv_build *build, enum vv_space tier,
 {
     const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     enum vv_status status = VV_OK;
-    if (!vv_build_is_stale(level, from, to)) {
+    if (!vv_cover_is_stale(&level->cover, from, to)) {
         return VV_OK;
     }
     for (size_t i = 0; i < level->records.n && status == VV_OK && !*has_out; i++) {
@@ -36,7 +36,7 @@ static enum vv_status look_for_stale(struct vv_build *build, enum vv_space tier,
         struct vv_str bytes = level->records.items[i].bytes;
         bool is_it = vv_unit_read(bytes, &record, NULL) == VV_OK && record.unit.from < to &&
                      record.unit.to > from &&
-                     vv_build_is_stale(level, record.unit.from, record.unit.to);
+                     vv_cover_is_stale(&level->cover, record.unit.from, record.unit.to);
         status = is_it ? vv_frozen_meets(bytes, from, to, has_out) : VV_OK;
         if (status == VV_OK && *has_out) {
             vv_build_wait_for(build, tier, record.unit.from);

@@ -72,8 +72,6 @@ VV_MUST_CHECK enum vv_status vv_build_look_at_gone(struct vv_build *build, int64
  * wanted): some of it can't be read, and counts as stale. */
 VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier,
                                                    int64_t from, int64_t to, bool *damaged_out);
-/* Whether something of [from, to) is stale in a level that was listed. */
-bool vv_build_is_stale(const struct vv_pyramid_level *level, int64_t from, int64_t to);
 /* The unit waits for a finer one of the series, which begins then. */
 void vv_build_wait_for(struct vv_build *build, enum vv_space tier, int64_t from);
 /* Adds what the cut leaves of a record's steps, and those that are made anew. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/volumes.h"
 
+#include "base/compare.h"
 #include "tier/record_metrics.h"
 
 #include <stdlib.h>
@@ -145,13 +146,6 @@ static enum vv_status join_all(struct making *making)
     return status;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static enum vv_status list_metrics(struct making *making)
 {
     size_t n = 0;
@@ -174,7 +168,7 @@ static enum vv_status list_metrics(struct making *making)
             }
         }
     }
-    qsort(making->metrics, n, sizeof *making->metrics, compare_numbers);
+    qsort(making->metrics, n, sizeof *making->metrics, vv_compare_u32);
     for (size_t i = 0; i < n; i++) {
         if (kept == 0 || making->metrics[kept - 1] != making->metrics[i]) {
             making->metrics[kept++] = making->metrics[i];
@@ -305,11 +299,6 @@ static int compare_pieces(const void *a, const void *b)
     return x->part < y->part ? -1 : x->part > y->part;
 }
 
-static void sort(struct putting *putting)
-{
-    qsort(putting->pieces, putting->n, sizeof *putting->pieces, compare_pieces);
-}
-
 static void add_block(struct putting *putting, const struct vv_piece *block)
 {
     size_t size = vv_record_head_size(block->bytes);
@@ -318,23 +307,20 @@ static void add_block(struct putting *putting, const struct vv_piece *block)
     piece->head_size = size > 0 && block->bytes.size - size >= TAIL_SIZE_MIN ? size : 0;
 }
 
-/* That there is none in the buckets of those that are there, which ascend. */
+/* That there is none in the buckets of records. */
 static void remove_volumes(struct putting *putting, struct vv_registry *registry)
 {
     size_t n = putting->n;
     for (size_t i = 0; i < n; i++) {
         const struct vv_span_key *key = &putting->pieces[i].key;
-        const struct vv_span_key volume = vv_volume_key(key);
-        const struct vv_piece *last = &putting->pieces[putting->n - 1];
-        bool is_there = putting->n > n && vv_span_key_compare(&last->key, &volume) == 0;
-        if (!vv_volume_is(key) && !is_there && is_of_tier(registry, key)) {
+        if (!vv_volume_is(key) && is_of_tier(registry, key)) {
             putting->pieces[putting->n++] = (struct vv_piece){
-                .kind = VV_PIECE_BLOCK, .key = volume, .version = VV_VERSION_NONE};
+                .kind = VV_PIECE_BLOCK, .key = vv_volume_key(key), .version = VV_VERSION_NONE};
         }
     }
 }
 
-/* Who puts may say the same of a volume. */
+/* Several records, and who puts them, may say the same of a volume. */
 static void drop_doubles(struct putting *putting)
 {
     size_t kept = 0;
@@ -357,10 +343,11 @@ enum vv_status vv_volumes_put(const struct vv_piece_list *blocks, struct vv_regi
     for (size_t i = 0; i < blocks->n; i++) {
         add_block(&putting, &blocks->items[i]);
     }
-    sort(&putting);
     if (!store->ops->shared) {
         remove_volumes(&putting, registry);
-        sort(&putting);
+    }
+    qsort(putting.pieces, putting.n, sizeof *putting.pieces, compare_pieces);
+    if (!store->ops->shared) {
         drop_doubles(&putting);
     }
     enum vv_status status = store->ops->put_blocks(store, putting.pieces, putting.n, error);

@@ -117,6 +117,16 @@ void vv_cover_settle(struct vv_cover *cover)
     cover->n_records = n;
 }
 
+bool vv_cover_is_stale(const struct vv_cover *cover, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < cover->n_stale; i++) {
+        if (cover->stale[i].from < to && cover->stale[i].to > from) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- reading ---- */
 
 /* The first record that ends after `time`. */

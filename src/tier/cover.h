@@ -36,6 +36,8 @@ VV_MUST_CHECK enum vv_status vv_cover_add_stale(struct vv_cover *cover, const st
 /* After the last add: makes the records ascend, without those that do not count: stale ones, and of
  * two that overlap the later one (which cannot be while plans hold). */
 void vv_cover_settle(struct vv_cover *cover);
+/* Whether anything of [from, to) is stale; settled or not. */
+bool vv_cover_is_stale(const struct vv_cover *cover, int64_t from, int64_t to);
 
 struct vv_stretch {
     int64_t from; /* [from, to) */
