@@ -4,17 +4,45 @@
 
 #define EXACT_SHARE 4 /* of the query's memory for exact percentiles */
 
-void vv_result_row(struct vv_result *result, struct vv_buffer *buffer,
-                   const struct vv_writer_series *series, int64_t start,
-                   const struct vv_cell *cells)
+static void begin_series(struct vv_result *result, struct vv_buffer *buffer,
+                         const struct vv_writer_series *series)
 {
     struct vv_writer *writer = &result->writer;
     if (!writer->in_series) {
         vv_result_begin(result, buffer);
         writer->ops->series_begin(writer, buffer, series);
     }
-    vv_writer_row(writer, buffer, start, cells, result->request->n_aggregates);
+}
+
+void vv_result_row(struct vv_result *result, struct vv_buffer *buffer,
+                   const struct vv_writer_series *series, int64_t start,
+                   const struct vv_cell *cells)
+{
+    begin_series(result, buffer, series);
+    vv_writer_row(&result->writer, buffer, start, cells, result->request->n_aggregates);
     result->facts.rows++;
+}
+
+size_t vv_result_whole_rows(struct vv_result *result, struct vv_buffer *buffer,
+                            const struct vv_writer_series *series, const struct vv_fold_spec *spec,
+                            const struct vv_tier_run *steps, bool backwards)
+{
+    struct vv_writer *writer = &result->writer;
+    struct vv_cell cells[VV_AGGREGATES_MAX];
+    begin_series(result, buffer, series);
+    size_t row_size = writer->ops->row_size_max(writer, spec->n_aggregates);
+    size_t fit = row_size < VV_RESULT_PIECE_BYTES ? VV_RESULT_PIECE_BYTES / row_size : 1;
+    size_t n = steps->n < fit ? steps->n : fit;
+    char *out = writer->failed ? NULL : (char *)vv_buffer_reserve(buffer, n * row_size);
+    size_t size = 0;
+    for (size_t i = 0; out && i < n; i++) {
+        size_t at = backwards ? steps->n - 1 - i : i;
+        vv_fold_read_step(spec, &steps->steps[at], cells);
+        size += writer->ops->row(writer, out + size, steps->times[at], cells, spec->n_aggregates);
+    }
+    buffer->size += size;
+    result->facts.rows += n;
+    return n;
 }
 
 bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,
@@ -76,6 +104,13 @@ struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
         .sketches = (needs & VV_NEED_PERCENTILES) != 0,
         .only = result->selection.n_metrics == 1,
     };
+}
+
+bool vv_result_has_whole_rows(const struct vv_result *result)
+{
+    const struct vv_request *request = result->request;
+    bool steps_have_all = !(request->needs & ~(unsigned)VV_STEP_ALL);
+    return steps_have_all && request->fill == VV_FILL_NONE && request->limit == 0;
 }
 
 int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time)

@@ -27,6 +27,10 @@ struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
                                         const struct vv_steps *steps,
                                         const struct vv_metric_info *metric);
 
+/* Of answers by source: whether a tier's step that is a row of its own has all that the row needs,
+ * and all such rows are wanted, and nothing between them. */
+bool vv_result_has_whole_rows(const struct vv_result *result);
+
 /* The label of a step's row: its start; of one step over the whole range `from`, or the time of the
  * first point when `from` was not given. */
 int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t first_time);
@@ -35,6 +39,12 @@ int64_t vv_result_label(const struct vv_result *result, int64_t start, int64_t f
 void vv_result_row(struct vv_result *result, struct vv_buffer *buffer,
                    const struct vv_writer_series *series, int64_t start,
                    const struct vv_cell *cells);
+
+/* The same of steps of a tier that are rows of their own, the last one first if backwards: returns
+ * how many it wrote, at least one, as many as fit into what an advance appends. */
+size_t vv_result_whole_rows(struct vv_result *result, struct vv_buffer *buffer,
+                            const struct vv_writer_series *series, const struct vv_fold_spec *spec,
+                            const struct vv_tier_run *steps, bool backwards);
 
 /* Writes pending rows of a sink, a bounded number. Returns whether anything was written. */
 bool vv_result_drain(struct vv_result *result, struct vv_buffer *buffer, struct vv_sink *sink,

@@ -73,6 +73,7 @@ static enum vv_status open_series(struct vv_result *result, struct vv_error *err
         .memory_max = vv_result_memory_left(result),
     };
     struct vv_walk_plan plan = vv_result_walk_plan(result, &answer->steps, metric);
+    plan.whole = vv_result_has_whole_rows(result);
     enum vv_status status =
         vv_walk_open(&answer->walk, &result->context, &options, &plan, &result->facts);
     return status == VV_OK ? status : vv_result_no_memory(error);
@@ -134,6 +135,11 @@ static enum vv_status take_event(struct vv_result *result, struct vv_buffer *buf
             end_step(result, buffer, event.start);
         }
         return status == VV_OK ? status : vv_result_no_memory(error);
+    case VV_WALK_WHOLE:
+        vv_walk_take(&answer->walk,
+                     vv_result_whole_rows(result, buffer, &answer->series, &answer->spec,
+                                          &event.merged, result->request->descending));
+        return VV_OK;
     case VV_WALK_STEP:
         vv_rate_add(answer->spec.type, &event.segment, &answer->fold.rate);
         end_step(result, buffer, event.start);

@@ -65,40 +65,52 @@ static struct vv_cell cell_of_total(const struct vv_fold_spec *spec, union vv_to
     return vv_cell_double((double)total.integer);
 }
 
+/* Of a step that is not empty; not of kinds that a step does not have. */
+static struct vv_cell read_step(const struct vv_fold_spec *spec, const struct vv_step *step,
+                                enum vv_aggregate_kind kind)
+{
+    static const struct vv_cell null = {VV_CELL_NULL, {0}};
+    switch (kind) {
+    case VV_AGGREGATE_COUNT:
+        return vv_cell_integer((int64_t)step->count);
+    case VV_AGGREGATE_SUM:
+        return cell_of_total(spec, vv_step_sum(spec->type, step));
+    case VV_AGGREGATE_MIN:
+        return cell_of_bits(spec, step->min);
+    case VV_AGGREGATE_MAX:
+        return cell_of_bits(spec, step->max);
+    case VV_AGGREGATE_MEAN:
+        return vv_cell_double(vv_step_mean(spec->type, step));
+    case VV_AGGREGATE_STDDEV:
+        return step->count < 2 ? null : vv_cell_double(vv_step_stddev(step));
+    case VV_AGGREGATE_FIRST:
+        return cell_of_bits(spec, step->first);
+    case VV_AGGREGATE_LAST:
+        return cell_of_bits(spec, step->last);
+    default:
+        return null;
+    }
+}
+
 static struct vv_cell read_aggregate(const struct vv_fold_spec *spec, struct vv_fold *fold,
                                      const struct vv_aggregate *aggregate)
 {
     static const struct vv_cell null = {VV_CELL_NULL, {0}};
-    if (aggregate->kind == VV_AGGREGATE_COUNT) {
-        return vv_cell_integer((int64_t)fold->step.count);
-    }
     if (fold->step.count == 0) {
-        return null;
+        return aggregate->kind == VV_AGGREGATE_COUNT ? vv_cell_integer(0) : null;
     }
     switch (aggregate->kind) {
-    case VV_AGGREGATE_SUM:
-        return cell_of_total(spec, vv_step_sum(spec->type, &fold->step));
-    case VV_AGGREGATE_MIN:
-        return cell_of_bits(spec, fold->step.min);
-    case VV_AGGREGATE_MAX:
-        return cell_of_bits(spec, fold->step.max);
-    case VV_AGGREGATE_MEAN:
-        return vv_cell_double(vv_step_mean(spec->type, &fold->step));
-    case VV_AGGREGATE_STDDEV:
-        return fold->step.count < 2 ? null : vv_cell_double(vv_step_stddev(&fold->step));
-    case VV_AGGREGATE_FIRST:
-        return cell_of_bits(spec, fold->step.first);
-    case VV_AGGREGATE_LAST:
-        return cell_of_bits(spec, fold->step.last);
     case VV_AGGREGATE_RATE:
         return fold->rate.n ? vv_cell_double(fold->rate.rate) : null;
     case VV_AGGREGATE_INCREASE:
         return fold->rate.n ? cell_of_total(spec, fold->rate.increase) : null;
     case VV_AGGREGATE_DELTA:
         return fold->rate.n ? cell_of_total(spec, fold->rate.delta) : null;
-    default:
+    case VV_AGGREGATE_PERCENTILE:
         return vv_cell_double(
             vv_percentiles_read(&fold->percentiles, spec->budget, aggregate->quantile));
+    default:
+        return read_step(spec, &fold->step, aggregate->kind);
     }
 }
 
@@ -106,6 +118,14 @@ void vv_fold_read(const struct vv_fold_spec *spec, struct vv_fold *fold, struct 
 {
     for (size_t i = 0; i < spec->n_aggregates; i++) {
         cells_out[i] = read_aggregate(spec, fold, &spec->aggregates[i]);
+    }
+}
+
+void vv_fold_read_step(const struct vv_fold_spec *spec, const struct vv_step *step,
+                       struct vv_cell *cells_out)
+{
+    for (size_t i = 0; i < spec->n_aggregates; i++) {
+        cells_out[i] = read_step(spec, step, spec->aggregates[i].kind);
     }
 }
 

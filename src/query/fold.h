@@ -58,6 +58,9 @@ VV_MUST_CHECK enum vv_status vv_fold_merge(const struct vv_fold_spec *spec, stru
                                            const struct vv_sketch *sketches, size_t n);
 /* One cell for each aggregate of the spec. */
 void vv_fold_read(const struct vv_fold_spec *spec, struct vv_fold *fold, struct vv_cell *cells_out);
+/* The same of a step that is not empty, by aggregates that need neither percentiles nor changes. */
+void vv_fold_read_step(const struct vv_fold_spec *spec, const struct vv_step *step,
+                       struct vv_cell *cells_out);
 /* Empties it; some memory is kept. */
 void vv_fold_clear(const struct vv_fold_spec *spec, struct vv_fold *fold);
 void vv_fold_deinit(const struct vv_fold_spec *spec, struct vv_fold *fold);

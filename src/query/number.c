@@ -33,23 +33,30 @@ static void write_two(char *out, unsigned value)
     out[1] = (char)('0' + value % 10);
 }
 
+static size_t count_digits(uint64_t value)
+{
+    size_t n = 1;
+    for (; value >= 100; value /= 100) {
+        n += 2;
+    }
+    return n + (value >= 10);
+}
+
 static size_t format_unsigned(uint64_t value, char *out)
 {
-    char text[20]; /* filled from its end, two digits at a time */
-    size_t at = sizeof text;
+    size_t n = count_digits(value);
+    size_t at = n; /* from the end, two digits at a time */
     while (value >= 100) {
         at -= 2;
-        write_two(text + at, (unsigned)(value % 100));
+        write_two(out + at, (unsigned)(value % 100));
         value /= 100;
     }
-    if (value >= 10) {
-        at -= 2;
-        write_two(text + at, (unsigned)value);
+    if (at == 2) {
+        write_two(out, (unsigned)value);
     } else {
-        text[--at] = (char)('0' + value);
+        *out = (char)('0' + value);
     }
-    memcpy(out, text + at, sizeof text - at);
-    return sizeof text - at;
+    return n;
 }
 
 size_t vv_integer_format(int64_t value, char *out)

@@ -238,7 +238,7 @@ static enum vv_status read_volumes(struct vv_tier_level *level,
     runs.runs_only = true;
     volumes.partition.split = VV_VOLUME_SPLIT;
     volumes.span_from = vv_time_floor(level->window.from, volumes.partition.bucket_ns);
-    if (taking->series->metric <= VV_VOLUME_METRIC_MAX) {
+    if (vv_tier_take_is_of_one_metric(taking)) {
         volumes.part_from = vv_volume_part(taking->series->metric);
         volumes.part_to = volumes.part_from + VV_VOLUME_STRETCHES;
     }

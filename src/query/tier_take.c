@@ -192,6 +192,11 @@ enum vv_status vv_tier_take_piece(void *context, const struct vv_piece *piece)
 
 /* ---- volumes ---- */
 
+bool vv_tier_take_is_of_one_metric(const struct vv_tier_taking *taking)
+{
+    return taking->series->metric <= VV_VOLUME_METRIC_MAX;
+}
+
 /* What is there already of the same stretch, of another metric; VV_TIER_RECORD_NONE: nothing. */
 static uint32_t same_stretch(const struct vv_tier_level *level, const struct vv_unit *unit)
 {
@@ -229,7 +234,7 @@ enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece)
     struct vv_chunk chunk;
     bool answers;
     if (vv_cover_is_stale(&level->cover, partition->bucket_start, end)) {
-        return VV_OK;
+        return vv_tier_take_is_of_one_metric(taking) ? VV_DONE : VV_OK;
     }
     enum vv_status status = begin_piece(taking, piece, &given);
     if (status != VV_OK) {
@@ -250,5 +255,7 @@ enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece)
     }
     note_found(taking, piece);
     taking->volumes |= bit_of(level, partition->bucket_start);
-    return add_part(taking, &given, piece->part / VV_VOLUME_STRETCHES);
+    status = add_part(taking, &given, piece->part / VV_VOLUME_STRETCHES);
+    bool is_last = given.unit.to == end || given.unit.to >= level->window.to;
+    return status == VV_OK && is_last && vv_tier_take_is_of_one_metric(taking) ? VV_DONE : status;
 }

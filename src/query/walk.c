@@ -76,6 +76,7 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
     walk->facts = facts;
     walk->steps = plan->steps;
     walk->changes = plan->changes;
+    walk->whole = plan->whole;
     walk->has_tiers = plan->route->n > 0;
     walk->run.n = 0;
     walk->slice.n = 0;
@@ -205,6 +206,34 @@ static void take_descending(struct vv_walk *walk, struct vv_walk_event *event)
     slice->n = first;
 }
 
+/* How many of a tier's steps, from where the walk is, are one asked step each. Not the last of the
+ * run, as that may go on in the next one. */
+static size_t count_whole(const struct vv_walk *walk)
+{
+    const struct vv_tier_run *run = &walk->run;
+    bool descending = walk->options.descending;
+    int64_t length = walk->steps->length_ns;
+    size_t first = descending ? run->n - 1 : 0;
+    size_t n = 0;
+    if (!walk->whole || walk->in_step || walk->steps->zone) { /* whose days differ in length */
+        return 0;
+    }
+    while (n + 1 < run->n) {
+        size_t later = descending ? first - n : n + 1;
+        if (run->times[later] - run->times[later - 1] != length) {
+            break;
+        }
+        n++;
+    }
+    bool is_start = n > 0 && vv_steps_start(walk->steps, run->times[first]) == run->times[first];
+    return is_start ? n : 0;
+}
+
+void vv_walk_take(struct vv_walk *walk, size_t n)
+{
+    vv_tier_run_take(&walk->run, n, walk->options.descending);
+}
+
 /* Gives those of a tier's steps that are in one asked step, or first ends the one before it. What
  * is left of the run is in others. */
 static void take_run(struct vv_walk *walk, struct vv_walk_event *event)
@@ -214,6 +243,13 @@ static void take_run(struct vv_walk *walk, struct vv_walk_event *event)
     int64_t near = run->times[descending ? run->n - 1 : 0];
     if (walk->in_step && (near < walk->start || near >= walk->end)) {
         end_step(walk, &walk->previous, event);
+        return;
+    }
+    size_t whole = count_whole(walk);
+    if (whole > 0) {
+        struct vv_tier_run all = *run;
+        event->kind = VV_WALK_WHOLE;
+        event->merged = vv_tier_run_take(&all, whole, descending);
         return;
     }
     begin_step(walk, near);
@@ -333,7 +369,8 @@ static enum vv_status read_and_note(struct vv_walk *walk, struct vv_walk_event *
                                     struct vv_error *error)
 {
     enum vv_status status = read_on(walk, event, error);
-    walk->has_any |= event->kind == VV_WALK_PART || event->kind == VV_WALK_MERGED;
+    walk->has_any |= event->kind == VV_WALK_PART || event->kind == VV_WALK_MERGED ||
+                     event->kind == VV_WALK_WHOLE;
     if (walk->has_any) {
         vv_tier_scan_note_left(&walk->tiers);
     }

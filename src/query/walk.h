@@ -23,7 +23,8 @@ enum vv_walk_kind {
     VV_WALK_WORK,   /* nothing yet: call again */
     VV_WALK_PART,   /* points of the step that begins at `start` */
     VV_WALK_MERGED, /* steps of a tier, of that step */
-    VV_WALK_STEP,   /* that step is complete */
+    VV_WALK_WHOLE, /* n ≥ 1 steps of a tier, each of which is a complete step: see vv_walk_take */
+    VV_WALK_STEP,  /* that step is complete */
     VV_WALK_END,
 };
 
@@ -45,6 +46,7 @@ struct vv_walk_plan {
     unsigned step_parts; /* that are wanted of a tier's steps, of enum vv_step_part … */
     bool sketches;       /* … and their sketches */
     bool only;           /* no other metric is asked for */
+    bool whole;          /* VV_WALK_WHOLE may come, instead of the same merged one by one */
 };
 
 enum vv_walk_phase { VV_WALK_LOOKS_BACK, VV_WALK_READS, VV_WALK_LOOKS_BACK_LAST, VV_WALK_DONE };
@@ -56,6 +58,7 @@ struct vv_walk {
     struct vv_result_facts *facts;
     const struct vv_steps *steps;
     bool changes;
+    bool whole;
     enum vv_walk_phase phase;
     struct vv_feed feed;   /* of a gap, with tiers */
     struct vv_slice slice; /* what of it is left */
@@ -89,5 +92,8 @@ void vv_walk_deinit(struct vv_walk *walk);
 /* The next event; parts are valid until the next call. Errors of the feed. */
 VV_MUST_CHECK enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_out,
                                           struct vv_error *error);
+/* Of the steps that the last event was of, VV_WALK_WHOLE, the first n in the walk's direction were
+ * taken, at least one; the rest come again. */
+void vv_walk_take(struct vv_walk *walk, size_t n);
 
 #endif

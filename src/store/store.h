@@ -103,8 +103,9 @@ struct vv_store_read {
     bool heads_only;
     /* Blocks are not wanted; a store that asks for both at once gives them all the same. */
     bool runs_only;
-    /* part_to > 0: of blocks only the parts [part_from, part_to) of spans that begin with their
-     * buckets. They have no heads. */
+    /* part_to > 0: of blocks only the parts from part_from on, before part_to and before the first
+     * that is missing, of spans that begin with their buckets. They have no heads. VV_DONE of the
+     * visitor is to have no more of that bucket. */
     uint32_t part_from;
     uint32_t part_to;
     /* The partition's bucket and those that follow it, so many in all, of the same length: at most

@@ -6,12 +6,13 @@
 
 #define FIRST      100
 #define BUCKETS    4
-#define PARTS      6 /* 0, 7, 14 … */
+#define PARTS      6 /* 0, 1, 2, 7, 8, 9 */
 #define FOUND_SIZE 4096
 
 struct found {
     char text[FOUND_SIZE];
     size_t size;
+    uint32_t last; /* of this part no more is wanted */
 };
 
 static enum vv_status find_piece(void *context, const struct vv_piece *piece)
@@ -23,14 +24,20 @@ static enum vv_status find_piece(void *context, const struct vv_piece *piece)
                           (long long)((piece->key.span_start % VV_DAY) / VV_HOUR), piece->part);
     vv_invariant(length > 0 && found->size + (size_t)length < FOUND_SIZE);
     found->size += (size_t)length;
-    return VV_OK;
+    return piece->kind == VV_PIECE_BLOCK && piece->part == found->last ? VV_DONE : VV_OK;
+}
+
+static void expect_up_to(struct contract *c, const struct vv_store_read *read, uint32_t last,
+                         const char *expected)
+{
+    struct found found = {.last = last};
+    assert_ok(c->store->ops->read(c->store, read, find_piece, &found, NULL));
+    assert_string_equal(found.text, expected);
 }
 
 static void expect(struct contract *c, const struct vv_store_read *read, const char *expected)
 {
-    struct found found = {0};
-    assert_ok(c->store->ops->read(c->store, read, find_piece, &found, NULL));
-    assert_string_equal(found.text, expected);
+    expect_up_to(c, read, UINT32_MAX, expected);
 }
 
 static struct vv_store_read read_of(uint32_t source, uint32_t n_buckets)
@@ -42,7 +49,8 @@ static struct vv_store_read read_of(uint32_t source, uint32_t n_buckets)
                                   .n_buckets = n_buckets};
 }
 
-/* In each bucket a span that begins with it, of parts 0, 7, 14 …, and one three hours later. */
+/* In each bucket a span that begins with it, of two times three parts, and one three hours later.
+ */
 static void put_parts(struct contract *c)
 {
     for (int day = FIRST; day < FIRST + BUCKETS; day++) {
@@ -50,7 +58,7 @@ static void put_parts(struct contract *c)
         for (uint32_t i = 0; i < 2 * PARTS; i++) {
             pieces[i] = (struct vv_piece){.kind = VV_PIECE_BLOCK,
                                           .key = span_of(1, 1, day, i < PARTS ? 0 : 3),
-                                          .part = i % PARTS * 7,
+                                          .part = i % PARTS % 3 + (i % PARTS < 3 ? 0 : 7),
                                           .bytes = vv_str_of("part")};
         }
         assert_ok(c->store->ops->put_blocks(c->store, pieces, 2 * PARTS, NULL));
@@ -65,10 +73,9 @@ static void single_parts_are_those_of_spans_that_begin_with_buckets(void **state
     read.part_from = 7;
     read.part_to = 8;
     expect(c, &read, " B100/0.7 B101/0.7 B102/0.7 B103/0.7");
-    read.part_from = 1;
-    read.part_to = 15;
-    expect(c, &read,
-           " B100/0.7 B100/0.14 B101/0.7 B101/0.14 B102/0.7 B102/0.14 B103/0.7 B103/0.14");
+    read.part_to = 9;
+    read.n_buckets = 2;
+    expect(c, &read, " B100/0.7 B100/0.8 B101/0.7 B101/0.8");
     read.part_from = 36;
     read.part_to = VV_BLOCK_PARTS_MAX;
     expect(c, &read, "");
@@ -83,6 +90,20 @@ static void single_parts_are_those_of_spans_that_begin_with_buckets(void **state
     expect(c, &read, " B101/0.0");
 }
 
+static void single_parts_end_at_one_that_is_missing_or_wanted_last(void **state)
+{
+    struct contract *c = *state;
+    put_parts(c);
+    struct vv_store_read read = read_of(1, 2);
+    read.part_to = 32;
+    expect(c, &read, " B100/0.0 B100/0.1 B100/0.2 B101/0.0 B101/0.1 B101/0.2");
+    expect_up_to(c, &read, 1, " B100/0.0 B100/0.1 B101/0.0 B101/0.1");
+    read.part_from = 8;
+    expect(c, &read, " B100/0.8 B100/0.9 B101/0.8 B101/0.9");
+    read.part_from = 6;
+    expect(c, &read, "");
+}
+
 /* Also while blocks lie in two classes, as in that of a store that has just been opened. */
 static void single_parts_are_found_where_they_move(void **state)
 {
@@ -90,17 +111,59 @@ static void single_parts_are_found_where_they_move(void **state)
     put_parts(c);
     struct vv_store_read read = read_of(1, BUCKETS);
     read.part_from = 7;
-    read.part_to = 8;
+    read.part_to = 32;
     assert_ok(c->store->ops->set_retention(c->store, 1, 30 * VV_DAY, NULL));
-    expect(c, &read, " B100/0.7 B101/0.7 B102/0.7 B103/0.7");
+    expect_up_to(c, &read, 8,
+                 " B100/0.7 B100/0.8 B101/0.7 B101/0.8 B102/0.7 B102/0.8 B103/0.7 B103/0.8");
     struct vv_piece again = {.kind = VV_PIECE_BLOCK,
                              .key = span_of(1, 1, FIRST + 1, 0),
                              .part = 8,
                              .bytes = vv_str_of("other")};
     assert_ok(c->store->ops->put_blocks(c->store, &again, 1, NULL));
-    expect(c, &read, " B100/0.7 B102/0.7 B103/0.7");
+    expect_up_to(c, &read, 7, " B100/0.7 B102/0.7 B103/0.7");
     contract_crash(c, 1);
-    expect(c, &read, " B100/0.7 B102/0.7 B103/0.7");
+    expect_up_to(c, &read, 7, " B100/0.7 B102/0.7 B103/0.7");
+    read.part_from = 8;
+    expect_up_to(c, &read, 8, " B100/0.8 B101/0.8 B102/0.8 B103/0.8");
+    read.part_from = 1;
+    expect(c, &read, " B100/0.1 B100/0.2 B102/0.1 B102/0.2 B103/0.1 B103/0.2");
+}
+
+/* A visitor that has the block written anew, in other parts, when it sees the first one. */
+struct replacing {
+    struct contract *c;
+    char text[64];
+};
+
+static enum vv_status replace_and_note(void *context, const struct vv_piece *piece)
+{
+    struct replacing *replacing = context;
+    struct contract *c = replacing->c;
+    if (replacing->text[0] == '\0') {
+        struct vv_piece again[PARTS];
+        for (uint32_t i = 0; i < PARTS; i++) {
+            again[i] = (struct vv_piece){
+                .kind = VV_PIECE_BLOCK, .key = piece->key, .part = i, .bytes = vv_str_of("new")};
+        }
+        assert_ok(c->store->ops->put_blocks(c->store, again, PARTS, NULL));
+    }
+    strncat(replacing->text, " ", 2);
+    strncat(replacing->text, piece->bytes.data, piece->bytes.size);
+    return VV_OK;
+}
+
+static void single_parts_of_a_bucket_are_of_one_block(void **state)
+{
+    struct contract *c = *state;
+    put_parts(c);
+    struct vv_store_read read = read_of(1, 1);
+    read.part_to = 32;
+    for (int i = 0; i < 2; i++) {
+        struct replacing replacing = {.c = c};
+        assert_ok(c->store->ops->read(c->store, &read, replace_and_note, &replacing, NULL));
+        assert_string_equal(replacing.text,
+                            i == 0 ? " part part part" : " new new new new new new");
+    }
 }
 
 static void runs_are_read_alone(void **state)
@@ -176,7 +239,9 @@ static void runs_that_come_back_are_found(void **state)
 
 const struct contract_case part_cases[] = {
     CONTRACT_CASE_NEEDS(READS_BUCKETS, single_parts_are_those_of_spans_that_begin_with_buckets),
+    CONTRACT_CASE_NEEDS(READS_BUCKETS, single_parts_end_at_one_that_is_missing_or_wanted_last),
     CONTRACT_CASE_NEEDS(READS_BUCKETS, single_parts_are_found_where_they_move),
+    CONTRACT_CASE_NEEDS(READS_BUCKETS, single_parts_of_a_bucket_are_of_one_block),
     CONTRACT_CASE_NEEDS(READS_BUCKETS, runs_are_read_alone),
     CONTRACT_CASE_NEEDS(READS_BUCKETS, a_run_is_found_behind_a_read_that_found_none),
     CONTRACT_CASE_NEEDS(READS_BUCKETS, runs_beside_what_is_read_are_no_runs_of_it),

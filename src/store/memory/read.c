@@ -59,6 +59,24 @@ static enum vv_status find(struct vv_memory_store *memory, const struct vv_memor
     return VV_OK;
 }
 
+/* Of single parts what is behind a missing one is left out, and so are those that the visitor does
+ * not want. */
+static enum vv_status visit_parts(const struct findings *findings, uint32_t part,
+                                  vv_piece_visit visit, void *context)
+{
+    enum vv_status status = VV_OK;
+    for (const struct found *found = findings->first; found && status == VV_OK;
+         found = found->next) {
+        struct vv_piece piece = {.bytes = found->value};
+        vv_key_to_block((const uint8_t *)found->key.data, &piece);
+        if (piece.part != part++) {
+            break;
+        }
+        status = visit(context, &piece);
+    }
+    return status == VV_DONE ? VV_OK : status;
+}
+
 static enum vv_status visit_pieces(const struct findings *findings, enum vv_piece_kind kind,
                                    vv_piece_visit visit, void *context)
 {
@@ -98,7 +116,9 @@ static enum vv_status read_kind(struct vv_memory_store *memory, const struct vv_
         status = find(memory, is_run ? &memory->runs : &memory->blocks, from, to,
                       !is_run && read->heads_only, &findings, error);
         if (status == VV_OK) {
-            status = visit_pieces(&findings, kind, visit, context);
+            status = read->part_to > 0 && !is_run
+                         ? visit_parts(&findings, read->part_from, visit, context)
+                         : visit_pieces(&findings, kind, visit, context);
             vv_arena_deinit(&findings.arena);
         }
     }

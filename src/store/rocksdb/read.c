@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading pieces: runs, then blocks (read_blocks.c). */
+/* Reading pieces: runs, then blocks (read_blocks.c, read_parts.c). */
 #include "store/rocksdb/rocksdb.h"
 
 enum vv_status vv_rocksdb_damaged_key(size_t size, struct vv_error *error)
@@ -140,7 +140,8 @@ enum vv_status vv_rocksdb_read(struct vv_store *store, const struct vv_store_rea
     }
     status = read_or_skip_runs(rocksdb, read, n_buckets, visit, context, error);
     if (status == VV_OK && !read->runs_only) {
-        status = vv_rocksdb_read_blocks(rocksdb, read, n_buckets, visit, context, error);
+        status = (read->part_to > 0 ? vv_rocksdb_read_parts : vv_rocksdb_read_blocks)(
+            rocksdb, read, n_buckets, visit, context, error);
     }
     vv_rocksdb_leave(rocksdb);
     return status == VV_DONE ? VV_OK : status;

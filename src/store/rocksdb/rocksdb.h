@@ -308,7 +308,7 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_remove_range(struct vv_rocksdb *rocksdb,
                                                      struct vv_rocksdb_era *era, struct vv_str from,
                                                      struct vv_str to, struct vv_error *error);
 
-/* ---- read.c, read_blocks.c */
+/* ---- read.c, read_blocks.c, read_parts.c */
 enum vv_status vv_rocksdb_damaged_key(size_t size, struct vv_error *error);
 #define VV_ROCKSDB_BUCKETS_MAX 16u /* of a read */
 /* The blocks of a read of n_buckets ≥ 1; the caller has entered. What the visitor returns is
@@ -317,6 +317,11 @@ VV_MUST_CHECK enum vv_status vv_rocksdb_read_blocks(struct vv_rocksdb *rocksdb,
                                                     const struct vv_store_read *read,
                                                     uint32_t n_buckets, vv_piece_visit visit,
                                                     void *context, struct vv_error *error);
+/* The same of a read of single parts. VV_OK also when the visitor returned VV_DONE. */
+VV_MUST_CHECK enum vv_status vv_rocksdb_read_parts(struct vv_rocksdb *rocksdb,
+                                                   const struct vv_store_read *read,
+                                                   uint32_t n_buckets, vv_piece_visit visit,
+                                                   void *context, struct vv_error *error);
 
 /* ---- blocks.c */
 enum vv_status vv_rocksdb_put_blocks(struct vv_store *, const struct vv_piece *, size_t n,
