@@ -91,9 +91,16 @@ static enum vv_status check_whole(struct vv_engine *engine, bool *is_whole_out,
 static enum vv_status put(struct vv_engine *engine, struct vv_piece_list *pieces,
                           struct vv_error *error)
 {
-    struct vv_store *store = engine->store;
-    return store->ops->shared ? vv_replace_put_runs(engine, pieces, error)
-                              : vv_volumes_put(pieces, engine->registry, store, error);
+    const struct vv_ledger_rule rule = vv_engine_ledger_rule(&engine->settings);
+    int64_t now_ns = engine->clock->wall_ns(engine->clock);
+    const struct vv_volumes volumes = {
+        .registry = engine->registry,
+        .store = engine->store,
+        .rule = engine->settings.volumes_after_ns > 0 ? &rule : NULL,
+        .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0),
+    };
+    return engine->store->ops->shared ? vv_replace_put_runs(engine, pieces, error)
+                                      : vv_volumes_put(&volumes, pieces, error);
 }
 
 enum vv_status vv_replace_finish(struct vv_engine *engine, struct vv_error *error)

@@ -412,6 +412,7 @@ enum vv_status vv_reroll_make(struct vv_engine *engine, struct vv_reroll **rerol
         .deletions = engine->deletions,
         .ledger = {.lateness_ns = engine->settings.seal_lateness_ns,
                    .spread_ns = engine->settings.seal_spread_ns},
+        .makes_volumes = engine->settings.volumes_after_ns > 0,
         .zstd_level = (int)engine->settings.zstd_level,
         .block_bytes_max = (size_t)engine->settings.block_bytes_max,
         .percentile_error = (double)engine->settings.tiers_percentile_error / 10000,

@@ -292,14 +292,11 @@ static enum vv_status drop_volume(struct vv_reroll *reroll, enum vv_space tier,
 static enum vv_status put_built(struct vv_look *look, enum vv_space tier, int64_t now_ns)
 {
     struct vv_reroll *reroll = look->reroll;
-    struct vv_store *store = reroll->options.store;
     if (reroll->built.n == 0) {
         return VV_OK;
     }
     enum vv_status status = vv_tier_has_cohorts(tier) ? tell_cohorts(look, tier, now_ns) : VV_OK;
-    return status == VV_OK
-               ? vv_volumes_put(&reroll->built, reroll->options.registry, store, look->error)
-               : status;
+    return status == VV_OK ? vv_reroll_put(reroll, now_ns, look->error) : status;
 }
 
 enum vv_status vv_cut_bucket(struct vv_reroll *reroll, enum vv_space tier, const struct vv_cut *cut,

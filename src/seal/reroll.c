@@ -376,6 +376,18 @@ static enum vv_status mark_unit(struct vv_reroll *reroll, int64_t now_ns,
     return put_whole(&options, &unit, vv_stale_mark, error);
 }
 
+enum vv_status vv_reroll_put(struct vv_reroll *reroll, int64_t now_ns, struct vv_error *error)
+{
+    const struct vv_reroll_options *options = &reroll->options;
+    const struct vv_volumes volumes = {
+        .registry = options->registry,
+        .store = options->store,
+        .rule = options->makes_volumes ? &options->ledger : NULL,
+        .run = vv_stamp_make((uint64_t)(now_ns / VV_MICROSECOND), 0),
+    };
+    return vv_volumes_put(&volumes, &reroll->built, error);
+}
+
 static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
                                   struct vv_reroll_result *result, struct vv_error *error)
 {
@@ -394,7 +406,7 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
         status = store->ops->confirm(store, error);
     }
     if (status == VV_OK) {
-        status = vv_volumes_put(&reroll->built, reroll->options.registry, store, error);
+        status = vv_reroll_put(reroll, now_ns, error);
     }
     if (status == VV_OK && reroll->runs.n > 0) {
         status = store->ops->remove_runs(store, reroll->runs.items, reroll->runs.n, error);

@@ -22,6 +22,7 @@ struct vv_reroll_options {
     struct vv_store *store;
     struct vv_deletions *deletions; /* NULL: there are none */
     struct vv_ledger_rule ledger;
+    bool makes_volumes; /* the sealer does (volumes.h) */
     int zstd_level;
     size_t block_bytes_max;
     double percentile_error;

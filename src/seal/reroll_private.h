@@ -58,6 +58,10 @@ VV_MUST_CHECK enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enu
                                                    int64_t now_ns, const struct vv_span_key *key,
                                                    int64_t to, struct vv_error *error);
 
+/* Puts what was built. */
+VV_MUST_CHECK enum vv_status vv_reroll_put(struct vv_reroll *reroll, int64_t now_ns,
+                                           struct vv_error *error);
+
 static inline bool vv_reroll_is_damage(enum vv_status status)
 {
     return status == VV_CORRUPT || status == VV_NEWER;

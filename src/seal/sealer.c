@@ -128,6 +128,21 @@ static void try_waiting_again(struct vv_sealer *sealer)
     }
 }
 
+static enum vv_status put_blocks(struct vv_sealer *sealer, struct vv_error *error)
+{
+    const struct vv_sealer_options *options = &sealer->options;
+    struct vv_volumes volumes = {
+        .registry = options->registry,
+        .store = options->store,
+        .rule = options->volumes_after_ns > 0 ? &options->ledger : NULL,
+    };
+    for (size_t i = 0; i < sealer->n_settled; i++) {
+        vv_stamp run = sealer->settled[i].run;
+        volumes.run = run > volumes.run ? run : volumes.run;
+    }
+    return vv_volumes_put(&volumes, &sealer->blocks, error);
+}
+
 /* What was made stale, then blocks, durably; then the runs; then the marks. Where some of what is
  * made stale would be parked with this node, nothing is written: if the node was lost, nothing else
  * would tell of it. An embedded store keeps
@@ -141,7 +156,7 @@ static enum vv_status write_group(struct vv_sealer *sealer, struct vv_error *err
         status = put_stale(sealer, error);
     }
     if (status == VV_OK && sealer->blocks.n > 0) {
-        status = vv_volumes_put(&sealer->blocks, sealer->options.registry, store, error);
+        status = put_blocks(sealer, error);
     }
     if (status == VV_OK && sealer->runs.n > 0) {
         status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);

@@ -275,19 +275,6 @@ static enum vv_status tell_cohort(struct vv_sealer *sealer, const struct vv_mark
     return vv_stale_list_add(&sealer->told, &cohort, error);
 }
 
-/* What the volume of the bucket had went with what was written; it is made again. */
-static enum vv_status mark_volume(struct vv_sealer *sealer, const struct vv_mark *mark,
-                                  struct vv_error *error)
-{
-    struct vv_store *store = sealer->options.store;
-    if (store->ops->shared || sealer->options.volumes_after_ns == 0 ||
-        !vv_tier_has_volumes((enum vv_space)(sealer->kind % VV_SPACES))) {
-        return VV_OK;
-    }
-    const struct vv_mark volume = vv_volume_mark(&sealer->options.ledger, mark);
-    return store->ops->put_mark(store, &volume, error);
-}
-
 /* A unit with more metrics or steps than a record can have. Its runs stay, so that it stays stale
  * and what is finer answers; its record, if one was built of fewer, stays too, as the only one that
  * has what has expired below. Only the mark goes: until more comes it would be the same again. */
@@ -347,9 +334,6 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
             return tell_cohort(sealer, mark, reading->error);
         }
         status = status == VV_OK ? tell_cohort(sealer, mark, reading->error) : status;
-    }
-    if (status == VV_OK && !is_expired) {
-        status = mark_volume(sealer, mark, reading->error);
     }
     sealer->figures.units += status == VV_OK && !is_expired;
     return status;

@@ -28,13 +28,14 @@ bool vv_volume_is_marked(struct vv_registry *registry, const struct vv_mark *mar
     return vv_volume_is(&mark->key) && is_of_tier(registry, &mark->key);
 }
 
-struct vv_mark vv_volume_mark(const struct vv_ledger_rule *rule, const struct vv_mark *unit)
+struct vv_mark vv_volume_mark(const struct vv_ledger_rule *rule, const struct vv_span_key *unit,
+                              vv_stamp run)
 {
-    const struct vv_span_key key = vv_volume_key(&unit->key);
+    const struct vv_span_key key = vv_volume_key(unit);
     struct vv_ledger_rule own = *rule;
     own.lateness_ns += BEHIND_NS;
     own.spread_ns = SPREAD_NS;
-    return vv_ledger_mark(&own, &key, key.partition.bucket_ns, unit->run);
+    return vv_ledger_mark(&own, &key, key.partition.bucket_ns, run);
 }
 
 bool vv_volume_is_quiet(const struct vv_mark *mark, int64_t quiet_ns, int64_t now_ns)
@@ -333,9 +334,34 @@ static void drop_doubles(struct putting *putting)
     putting->n = kept;
 }
 
-enum vv_status vv_volumes_put(const struct vv_piece_list *blocks, struct vv_registry *registry,
-                              struct vv_store *store, struct vv_error *error)
+/* Those that are removed, each once: what is put is sorted. */
+static enum vv_status mark_removed(const struct vv_volumes *volumes, const struct putting *putting,
+                                   struct vv_error *error)
 {
+    struct vv_store *store = volumes->store;
+    struct vv_span_key last;
+    bool is_first = true;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < putting->n && status == VV_OK; i++) {
+        const struct vv_span_key *key = &putting->pieces[i].key;
+        if (vv_volume_is(key) || !is_of_tier(volumes->registry, key)) {
+            continue;
+        }
+        const struct vv_mark mark = vv_volume_mark(volumes->rule, key, volumes->run);
+        if (is_first || vv_span_key_compare(&last, &mark.key) != 0) {
+            status = store->ops->put_mark(store, &mark, error);
+        }
+        last = mark.key;
+        is_first = false;
+    }
+    return status;
+}
+
+enum vv_status vv_volumes_put(const struct vv_volumes *volumes, const struct vv_piece_list *blocks,
+                              struct vv_error *error)
+{
+    struct vv_store *store = volumes->store;
+    enum vv_status status = VV_OK;
     struct putting putting = {.pieces = malloc(2 * blocks->n * sizeof *putting.pieces)};
     if (!putting.pieces) {
         return VV_NO_MEMORY;
@@ -344,13 +370,15 @@ enum vv_status vv_volumes_put(const struct vv_piece_list *blocks, struct vv_regi
         add_block(&putting, &blocks->items[i]);
     }
     if (!store->ops->shared) {
-        remove_volumes(&putting, registry);
+        remove_volumes(&putting, volumes->registry);
     }
     qsort(putting.pieces, putting.n, sizeof *putting.pieces, compare_pieces);
     if (!store->ops->shared) {
         drop_doubles(&putting);
+        status = volumes->rule ? mark_removed(volumes, &putting, error) : VV_OK;
     }
-    enum vv_status status = store->ops->put_blocks(store, putting.pieces, putting.n, error);
+    status =
+        status == VV_OK ? store->ops->put_blocks(store, putting.pieces, putting.n, error) : status;
     free(putting.pieces);
     return status;
 }

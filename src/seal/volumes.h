@@ -14,9 +14,10 @@
 
 /* Whether a mark, of any span, is that of a volume. */
 bool vv_volume_is_marked(struct vv_registry *registry, const struct vv_mark *mark);
-/* Of the volume that the unit of a tier with volumes belongs to; its run is the unit's. */
-struct vv_mark vv_volume_mark(const struct vv_ledger_rule *rule, const struct vv_mark *unit);
-/* Whether no unit of it was marked for so long: history comes day by day. */
+/* Of the volume that the unit of a tier with volumes belongs to. */
+struct vv_mark vv_volume_mark(const struct vv_ledger_rule *rule, const struct vv_span_key *unit,
+                              vv_stamp run);
+/* Whether the mark's run is so old: history comes day by day. */
 bool vv_volume_is_quiet(const struct vv_mark *mark, int64_t quiet_ns, int64_t now_ns);
 /* Appends the volume of the mark, made of what the store has; or that there is none, where
  * something is stale, damaged, or can't be put together. `rollup`, without sketches, is worked
@@ -25,11 +26,20 @@ VV_MUST_CHECK enum vv_status vv_volume_make(struct vv_store *store, const struct
                                             struct vv_rollup *rollup, int zstd_level,
                                             struct vv_piece_list *blocks_out,
                                             struct vv_error *error);
+/* Who puts blocks. */
+struct vv_volumes {
+    struct vv_registry *registry;
+    struct vv_store *store;
+    const struct vv_ledger_rule *rule; /* of marks; NULL: volumes that go are not made again */
+    vv_stamp run; /* of marks: the last of what is in the blocks, or when they are repaired */
+};
+
 /* Puts n ≥ 1 blocks, in any order, of which the store learns what most readers want of them, and in
- * the same write removes the volumes that have what is written anew: all that seals, builds and
- * repairs puts its blocks by it. VV_NO_MEMORY; errors of the store. */
-VV_MUST_CHECK enum vv_status vv_volumes_put(const struct vv_piece_list *blocks,
-                                            struct vv_registry *registry, struct vv_store *store,
+ * the same write removes the volumes that have what is written anew, after marking them: all that
+ * seals, builds and repairs puts its blocks by it. The marks are to be confirmed. VV_NO_MEMORY;
+ * errors of the store. */
+VV_MUST_CHECK enum vv_status vv_volumes_put(const struct vv_volumes *volumes,
+                                            const struct vv_piece_list *blocks,
                                             struct vv_error *error);
 
 #endif

@@ -61,7 +61,7 @@ try "count replayed batches again" src/engine/recover.c \
 try "the older value wins" src/model/merge_buffer.c \
   's.replace("for (size_t i = end; i-- > first;)", "for (size_t i = first; i < end; i++)")'
 try "remove runs before the block is durable" src/seal/sealer.c \
-  's.replace("status = vv_volumes_put(&sealer->blocks, sealer", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : vv_volumes_put(&sealer->blocks, sealer")'
+  's.replace("status = put_blocks(sealer, error);", "status = store->ops->remove_runs(store, sealer->runs.items, sealer->runs.n, error);\n        status = status != VV_OK ? status : put_blocks(sealer, error);")'
 try "forget what is deleted when sealing" src/seal/span.c \
   's.replace("vv_deletions_begin_merge(sealer->options.deletions,", "vv_deletions_begin_merge(NULL,")'
 try "forget what is deleted when flushing" $commit \
@@ -89,7 +89,7 @@ try "take a unit for open that may have been built" src/flush/flush.c \
 try "answer from a stale record" src/query/tier_take.c \
   's.replace("    return vv_cover_add_stale(&taking->level->cover, &given.unit);", "    return VV_OK;")'
 try "leave a volume beside a record that is newer" src/seal/volumes.c \
-  's.replace("        remove_volumes(&putting, registry);", "")'
+  's.replace("        remove_volumes(&putting, volumes->registry);", "")'
 try "build of a stale record" src/seal/pyramid.c \
   's.replace("        return vv_cover_add_stale(&level->cover, &record.unit);", "        return VV_OK;")'
 try "forget the tiers when raw spans are sealed" src/seal/span.c \

@@ -50,7 +50,8 @@ static void bind(struct place *p, int n)
     assert_int_equal(vv_rollup_create(0, &rollup), VV_OK);
     assert_int_equal(vv_volume_make(store, &mark, rollup, 1, &blocks, NULL), VV_OK);
     assert_true(blocks.items[0].bytes.size > 0);
-    assert_int_equal(vv_volumes_put(&blocks, p->f.registry, store, NULL), VV_OK);
+    const struct vv_volumes volumes = {.registry = p->f.registry, .store = store};
+    assert_int_equal(vv_volumes_put(&volumes, &blocks, NULL), VV_OK);
     vv_piece_list_deinit(&blocks);
     vv_rollup_destroy(rollup);
 }

@@ -293,7 +293,7 @@ static void what_cannot_be_put_together_has_no_volume(void **state)
 }
 
 /* Where a record can't be read nothing is taken out of it; the volume has what was deleted, too. */
-static void what_is_deleted_is_in_no_volume(void **state)
+static void what_is_deleted_is_in_no_volume_and_it_is_made_again(void **state)
 {
     (void)state;
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
@@ -307,13 +307,14 @@ static void what_is_deleted_is_in_no_volume(void **state)
         const struct vv_reroll_options options = {.registry = p->registry,
                                                   .store = p->store,
                                                   .deletions = p->deletions,
+                                                  .makes_volumes = true,
                                                   .block_bytes_max = 1 << 20,
                                                   .percentile_error = 0.01};
         const struct vv_cut cut = {.source = source,
                                    .measurement = p->measurement,
                                    .metric = VV_ROLLUP_ALL_METRICS,
                                    .from = midnight,
-                                   .to = midnight + VV_DAY,
+                                   .to = midnight + VV_DAY / 2,
                                    .before = INT64_MAX};
         key.partition.split = 0;
         key.span_start = midnight;
@@ -331,6 +332,13 @@ static void what_is_deleted_is_in_no_volume(void **state)
                          VV_OK);
         assert_int_equal(figures.damaged, is_damaged);
         assert_int_equal(find_parts(&world, source).n, 0);
+        assert_int_equal(marks_of(&world).volumes, !is_damaged);
+        vv_sim_clock_advance(&p->clock, PIPELINE_VOLUMES_AFTER_NS);
+        seal_due(&world);
+        struct parts parts = find_parts(&world, source);
+        assert_int_equal(parts.n, is_damaged ? 0 : 2);
+        assert_int_equal(parts.values, is_damaged ? 0 : world.n - world.n / 4);
+        assert_int_equal(marks_of(&world).volumes, 0);
         vv_reroll_destroy(reroll);
         world_deinit(&world);
     }
@@ -346,6 +354,7 @@ static void who_puts_a_record_removes_the_volume(void **state)
     struct vv_span_key volume = volume_of(&world, source);
     struct vv_piece none = {.kind = VV_PIECE_BLOCK, .key = volume, .version = VV_VERSION_NONE};
     struct vv_piece_list list = {0};
+    const struct vv_volumes volumes = {.registry = p->registry, .store = p->store};
     none.key.partition.split = 0;
     none.key.span_start = midnight + VV_DAY;
     none.key.measurement++; /* another measurement */
@@ -354,12 +363,12 @@ static void who_puts_a_record_removes_the_volume(void **state)
     none.key.partition.bucket_start += BUCKET; /* another bucket */
     none.key.span_start += BUCKET;
     assert_true(vv_piece_list_add(&list, &none, false));
-    assert_int_equal(vv_volumes_put(&list, p->registry, p->store, NULL), VV_OK);
+    assert_int_equal(vv_volumes_put(&volumes, &list, NULL), VV_OK);
     assert_int_equal(find_parts(&world, source).n, 2);
     none.key.partition.bucket_start -= BUCKET;
     none.key.span_start -= BUCKET;
     assert_true(vv_piece_list_add(&list, &none, false));
-    assert_int_equal(vv_volumes_put(&list, p->registry, p->store, NULL), VV_OK);
+    assert_int_equal(vv_volumes_put(&volumes, &list, NULL), VV_OK);
     assert_int_equal(list.n, 3); /* the list is as it was */
     assert_int_equal(find_parts(&world, source).n, 0);
     vv_piece_list_deinit(&list);
@@ -398,7 +407,7 @@ int main(void)
         cmocka_unit_test(nothing_stale_is_in_a_volume),
         cmocka_unit_test(records_of_rows_have_no_volume),
         cmocka_unit_test(what_cannot_be_put_together_has_no_volume),
-        cmocka_unit_test(what_is_deleted_is_in_no_volume),
+        cmocka_unit_test(what_is_deleted_is_in_no_volume_and_it_is_made_again),
         cmocka_unit_test(who_puts_a_record_removes_the_volume),
         cmocka_unit_test(without_memory_there_is_no_volume_and_it_is_told),
     };
