@@ -107,6 +107,61 @@ static void a_source_that_never_was_gets_what_tiers_keep(void **state)
     end(&place);
 }
 
+static enum vv_status count_volume(void *context, const struct vv_mark *mark)
+{
+    *(int *)context += vv_volume_is(&mark->key);
+    return VV_OK;
+}
+
+static bool is_volume_marked(struct place *place)
+{
+    struct vv_store *store = place->store;
+    int marks = 0;
+    assert_int_equal(store->ops->scan_marks(store, INT64_MAX, NULL, count_volume, &marks, NULL),
+                     VV_OK);
+    return marks > 0;
+}
+
+static void forget_volumes(struct place *place)
+{
+    vv_sim_clock_advance(&place->clock, VV_HOUR);
+    seal_all(place);
+    assert_false(is_volume_marked(place));
+}
+
+/* Up to that time, of all that h=a has. */
+static void delete_up_to(struct place *place, const char *to)
+{
+    struct vv_error error = {0};
+    struct vv_deleted deleted;
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
+                                              {VV_STR_LITERAL("tag"), VV_STR_LITERAL("h=a")},
+                                              {VV_STR_LITERAL("from"), VV_STR_LITERAL("0")},
+                                              {VV_STR_LITERAL("to"), vv_str_of(to)}};
+    struct vv_request *request;
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
+                                      place->clock.clock.wall_ns(&place->clock.clock), &request,
+                                      &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_delete(place->engine, request, &deleted, &error), VV_OK);
+    vv_request_destroy(request);
+}
+
+static void a_volume_of_hours_that_are_replaced_or_cut_is_made_again(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_frozen(&place);
+    forget_volumes(&place);
+    assert_int_equal(replace_day(&place, "m,h=a", 1, 60), VV_OK);
+    assert_true(is_volume_marked(&place));
+    forget_volumes(&place);
+    delete_up_to(&place, "1767484800000000000");
+    sweep_all(&place);
+    assert_true(is_volume_marked(&place));
+    end(&place);
+}
+
 static void what_is_not_frozen_is_not_replaced(void **state)
 {
     (void)state;
@@ -155,21 +210,8 @@ static void a_deletion_that_is_not_swept_is_waited_for(void **state)
 {
     (void)state;
     struct place place;
-    struct vv_error error = {0};
-    struct vv_deleted deleted;
     begin_frozen(&place);
-    const struct vv_parameter parameters[] = {
-        {VV_STR_LITERAL("tenant"), TENANT},
-        {VV_STR_LITERAL("tag"), VV_STR_LITERAL("h=a")},
-        {VV_STR_LITERAL("from"), VV_STR_LITERAL("0")},
-        {VV_STR_LITERAL("to"), VV_STR_LITERAL("1767484800000000000")}};
-    struct vv_request *request;
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
-                                      place.clock.clock.wall_ns(&place.clock.clock), &request,
-                                      &error),
-                     VV_OK);
-    assert_int_equal(vv_engine_delete(place.engine, request, &deleted, &error), VV_OK);
-    vv_request_destroy(request);
+    delete_up_to(&place, "1767484800000000000");
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OVERLOAD);
     sweep_all(&place);
     assert_int_equal(hours(&place, "m.v", "h=a"), 0);
@@ -394,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_day_is_replaced_in_all_tiers_and_nothing_else),
         cmocka_unit_test(a_source_that_never_was_gets_what_tiers_keep),
+        cmocka_unit_test(a_volume_of_hours_that_are_replaced_or_cut_is_made_again),
         cmocka_unit_test(what_is_not_frozen_is_not_replaced),
         cmocka_unit_test(a_request_is_of_one_day_and_not_of_too_many_series),
         cmocka_unit_test(a_deletion_that_is_not_swept_is_waited_for),
