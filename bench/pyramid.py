@@ -153,41 +153,23 @@ class Asking:
     def __init__(self, server):
         self.connection = socket.create_connection(("127.0.0.1", server.port), timeout=600)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.received = b""
+        self.answers = self.connection.makefile("rb")
 
-    def more(self):
-        part = self.connection.recv(1 << 20)
-        if not part:
-            raise RuntimeError("query: the server has closed the connection")
-        self.received += part
-
-    def take(self, size):
-        while len(self.received) < size:
-            self.more()
-        taken, self.received = self.received[:size], self.received[size:]
-        return taken
-
-    def take_until(self, end):
-        while end not in self.received:
-            self.more()
-        taken, self.received = self.received.split(end, 1)
-        return taken
-
-    def take_chunks(self):
-        parts = []
-        while size := int(self.take_until(b"\r\n"), 16):
-            parts.append(self.take(size))
-            self.take_until(b"\r\n")
-        self.take_until(b"\r\n")
-        return b"".join(parts)
+    def chunks(self):
+        while size := int(self.answers.readline(), 16):
+            yield self.answers.read(size)
+            self.answers.readline()
+        self.answers.readline()
 
     def exchange(self, path):
         """The status and the body."""
         self.connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        first, *lines = self.take_until(b"\r\n\r\n").lower().split(b"\r\n")
-        head = dict(line.split(b": ", 1) for line in lines)
-        size = head.get(b"content-length")
-        return int(first.split()[1]), self.take_chunks() if size is None else self.take(int(size))
+        status = int(self.answers.readline().split()[1])
+        size = None
+        while (line := self.answers.readline().strip().lower()) != b"":
+            name, value = line.split(b": ", 1)
+            size = int(value) if name == b"content-length" else size
+        return status, b"".join(self.chunks()) if size is None else self.answers.read(size)
 
     def ask(self, **parameters):
         """The answer, milliseconds until it was there, and those of the server alone."""

@@ -306,7 +306,7 @@ const struct vv_command vv_commands[] = {
             "After an interruption, or when the server was away for too long, the same command "
             "goes "
             "on where it was. What was refused is kept in the staging folder, in refused.lp, with "
-            "the reasons.\n"
+            "the reasons: of each request the lines that the server lists, its first 16.\n"
             "Files may be of any size and order, and overlap; of equal times the last line counts. "
             "Staging takes some 1.5 times the files' size on the disk.\n"
             "With --replace-frozen, days whose points have expired are made of the files alone: of "
@@ -456,8 +456,10 @@ const struct vv_command vv_commands[] = {
         .name = "delete",
         .words = "",
         .summary = "delete a range of time of sources, metrics or tags",
-        .about = "What was written until now is in no answer any more as soon as the command ends; "
-                 "its bytes go when its spans are sealed again, in the background. What is written "
+        .about = "What was written until now is in no answer any more as soon as the command ends, "
+                 "but that "
+                 "steps of tiers whose points have expired follow within seconds; its bytes go "
+                 "when its spans are sealed again, in the background. What is written "
                  "afterwards is there, the same times included.",
         .examples = "varve delete --tag site=north --metric pump.temperature --from 2026-03-01T00:"
                     "00:00Z --to 2026-03-02T00:00:00Z\n"

@@ -223,17 +223,21 @@ static enum vv_status set_measurements(struct vv_engine *engine, uint32_t tenant
     return status;
 }
 
-/* Those that patterns name now, and that were made when they did not. */
-static void find_elsewhere(struct vv_engine *engine, uint32_t tenant,
+/* Those that the class's patterns name now, and that were made when they did not; and the other way
+ * round. */
+static void find_elsewhere(struct vv_engine *engine, uint32_t tenant, uint32_t class,
                            struct vv_class_effect *effect)
 {
     struct vv_registry *registry = engine->registry;
     uint32_t n = vv_registry_measurement_count(registry);
     for (uint32_t i = 0; i < n; i++) {
         struct vv_str name = vv_registry_measurement_name(registry, i);
-        bool is_elsewhere =
-            name.size > 0 && vv_registry_measurement_tenant(registry, i) == tenant &&
-            vv_registry_match_class(registry, tenant, name) != vv_registry_place(registry, i);
+        if (name.size == 0 || vv_registry_measurement_tenant(registry, i) != tenant) {
+            continue;
+        }
+        uint32_t wanted = vv_registry_match_class(registry, tenant, name);
+        uint32_t place = vv_registry_place(registry, i);
+        bool is_elsewhere = wanted != place && (wanted == class || place == class);
         if (is_elsewhere && effect->elsewhere < VV_CLASS_EXAMPLES) {
             effect->examples[effect->elsewhere] = name;
         }
@@ -282,7 +286,9 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     }
     if (status == VV_OK) {
         uint32_t class = vv_registry_class(engine->registry, number, wish->name);
-        find_elsewhere(engine, number, effect_out);
+        if (wish->has_measurements) {
+            find_elsewhere(engine, number, class, effect_out);
+        }
         effect_out->is_awaited = !vv_registry_class_is_ready(engine->registry, class);
     }
     pthread_mutex_unlock(&engine->retentions_lock);

@@ -133,8 +133,8 @@ struct vv_class_wish {
     struct vv_retentions retentions; /* VV_RETENTION_AS_IS: of a new class as its tenant's */
 };
 #define VV_CLASS_EXAMPLES 8
-/* Measurements of the tenant that would be in another place, were they made now: which one they are
- * in is fixed when their first point comes. */
+/* Where the wish has measurements: those of the tenant that would be in the class, or not be in it,
+ * were they made now: which one they are in is fixed when their first point comes. */
 struct vv_class_effect {
     uint64_t elsewhere;
     uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */

@@ -353,7 +353,9 @@ enum vv_status vv_recover_journal(struct vv_engine *engine, vv_stamp flushed,
     if (replaying.batches > 0 || replaying.orders > 0) {
         engine->generation_since_ns = engine->clock->monotonic_ns(engine->clock);
         engine->accepted_since_ns = VV_BEAT_UNKNOWN;
-        engine->flush_requested += engine->store->ops->shared != NULL; /* others wait for it */
+        /* Others wait for it; and what was not looked at for so long that its raw points are in no
+         * answer any more is, when tiers are built of it. */
+        engine->flush_requested++;
     }
     struct vv_journal_figures figures;
     vv_journal_read_figures(engine->journal, &figures);

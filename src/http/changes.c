@@ -57,6 +57,14 @@ void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_sta
     }
 }
 
+void vv_changes_add_note(struct vv_buffer *notes, const struct vv_buffer *text)
+{
+    if (vv_buffer_status(text) == VV_OK) {
+        vv_buffer_text(notes, notes->size > 0 ? "," : "");
+        vv_json_text(notes, (struct vv_str){(const char *)text->data, text->size});
+    }
+}
+
 void vv_changes_answer(struct vv_changes *changes)
 {
     struct vv_reply *reply = &changes->exchange->reply;

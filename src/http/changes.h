@@ -30,6 +30,8 @@ void vv_changes_each(struct vv_changes *changes, struct vv_str body, vv_changes_
                      void *context);
 void vv_changes_note(struct vv_changes *changes, struct vv_str name, enum vv_status status,
                      const struct vv_error *error);
+/* Appends a text to notes, unless it is broken. */
+void vv_changes_add_note(struct vv_buffer *notes, const struct vv_buffer *text);
 /* 200 with {"changed":n}, and "notes" if there are any; or the error of the first failure with the
  * failures. */
 void vv_changes_answer(struct vv_changes *changes);

@@ -3,6 +3,7 @@
 
 #include "http/changes.h"
 #include "http/json_text.h"
+#include "http/retention_notes.h"
 #include "http/retentions.h"
 
 #include <inttypes.h>
@@ -102,14 +103,6 @@ static enum vv_status parse_class(json_t *object, struct vv_class_wish *wish,
 
 /* ---- changing ---- */
 
-static void add_note(const struct vv_buffer *text, struct vv_buffer *notes)
-{
-    if (vv_buffer_status(text) == VV_OK) {
-        vv_buffer_text(notes, notes->size > 0 ? "," : "");
-        vv_json_text(notes, (struct vv_str){(const char *)text->data, text->size});
-    }
-}
-
 static void note_elsewhere(struct vv_str class, const struct vv_class_effect *effect,
                            struct vv_buffer *notes)
 {
@@ -130,7 +123,7 @@ static void note_elsewhere(struct vv_str class, const struct vv_class_effect *ef
                          "stores something first may come to lie in the class)",
                          effect->undecided);
     }
-    add_note(&text, notes);
+    vv_changes_add_note(notes, &text);
     vv_buffer_deinit(&text);
 }
 
@@ -143,8 +136,42 @@ static void note_awaited(struct vv_str class, struct vv_buffer *notes)
         "a rule some seconds later; GET /api/v1/tenants shows \"ready\": false until "
         "then, and what comes before stays in the tenant",
         VV_STR_ARG(class));
-    add_note(&text, notes);
+    vv_changes_add_note(notes, &text);
     vv_buffer_deinit(&text);
+}
+
+static void note_empty(struct vv_str class, struct vv_buffer *notes)
+{
+    struct vv_buffer text = {0};
+    vv_buffer_format(&text, "class %.*s: no measurement is named, so it takes none",
+                     VV_STR_ARG(class));
+    vv_changes_add_note(notes, &text);
+    vv_buffer_deinit(&text);
+}
+
+/* VV_REGISTRY_NONE: there is none that is used. */
+static uint32_t find_class(struct vv_registry *registry, struct vv_str tenant, struct vv_str name)
+{
+    uint32_t number;
+    if (vv_registry_tenant(registry, tenant, false, &number, NULL) != VV_OK) {
+        return VV_REGISTRY_NONE;
+    }
+    uint32_t class = vv_registry_class(registry, number, name);
+    bool is_used = class != VV_REGISTRY_NONE && vv_registry_owner(registry, class) == number;
+    return is_used ? class : VV_REGISTRY_NONE;
+}
+
+/* What became of the class, as it was before. */
+static void note_change(struct vv_engine *engine, uint32_t class, struct vv_str name,
+                        const struct vv_retentions *before, struct vv_buffer *notes)
+{
+    const struct vv_query_context *context = vv_engine_query_context(engine);
+    const struct vv_retentions after = vv_engine_retentions(engine, class);
+    struct vv_buffer whose = {0};
+    vv_buffer_format(&whose, "class %.*s", VV_STR_ARG(name));
+    vv_note_retentions((struct vv_str){(const char *)whose.data, whose.size}, before, &after,
+                       context->clock->wall_ns(context->clock), notes);
+    vv_buffer_deinit(&whose);
 }
 
 static enum vv_status apply_class(struct vv_engine *engine, struct vv_str tenant,
@@ -154,7 +181,13 @@ static enum vv_status apply_class(struct vv_engine *engine, struct vv_str tenant
     struct vv_buffer patterns = {0};
     struct vv_class_effect effect;
     struct vv_class_wish wish = {.name = name, .retentions = vv_retentions_as_is()};
+    struct vv_registry *registry = vv_engine_query_context(engine)->registry;
+    uint32_t class = find_class(registry, tenant, name);
+    struct vv_retentions before = {0};
     enum vv_status status = parse_class(object, &wish, &patterns, error);
+    if (class != VV_REGISTRY_NONE) {
+        before = vv_engine_retentions(engine, class);
+    }
     if (status == VV_OK) {
         status = vv_engine_set_class(engine, tenant, &wish, &effect, error);
     }
@@ -163,6 +196,14 @@ static enum vv_status apply_class(struct vv_engine *engine, struct vv_str tenant
     }
     if (status == VV_OK && effect.is_awaited) {
         note_awaited(name, notes);
+    }
+    if (status == VV_OK && class != VV_REGISTRY_NONE) {
+        note_change(engine, class, name, &before, notes);
+    }
+    class = find_class(registry, tenant, name);
+    if (status == VV_OK && class != VV_REGISTRY_NONE &&
+        vv_registry_class_patterns(registry, class).size == 0) {
+        note_empty(name, notes);
     }
     vv_buffer_deinit(&patterns);
     return status;

@@ -4,6 +4,7 @@
 #include "http/changes.h"
 #include "http/classes.h"
 #include "http/json_text.h"
+#include "http/retention_notes.h"
 #include "http/retentions.h"
 
 #include <inttypes.h>
@@ -166,6 +167,27 @@ static enum vv_status parse_change(const json_t *object, struct change *change_o
     return VV_OK;
 }
 
+static enum vv_status set_retentions(struct vv_engine *engine, const struct change *change,
+                                     struct vv_buffer *notes, struct vv_error *error)
+{
+    const struct vv_query_context *context = vv_engine_query_context(engine);
+    struct vv_retentions before = {0};
+    uint32_t number;
+    bool is_known =
+        vv_registry_tenant(context->registry, change->tenant, false, &number, NULL) == VV_OK;
+    if (is_known) {
+        before = vv_engine_retentions(engine, number);
+    }
+    enum vv_status status =
+        vv_engine_set_retentions(engine, change->tenant, &change->retentions, error);
+    if (status == VV_OK && is_known) {
+        const struct vv_retentions after = vv_engine_retentions(engine, number);
+        vv_note_retentions(change->tenant, &before, &after, context->clock->wall_ns(context->clock),
+                           notes);
+    }
+    return status;
+}
+
 static void apply(struct vv_changes *changes, void *context, const json_t *object)
 {
     (void)context;
@@ -178,9 +200,8 @@ static void apply(struct vv_changes *changes, void *context, const json_t *objec
                                   change.classes, &error);
     }
     if (status == VV_OK) {
-        status = change.has_retentions
-                     ? vv_engine_set_retentions(engine, change.tenant, &change.retentions, &error)
-                     : vv_engine_create_tenant(engine, change.tenant, &error);
+        status = change.has_retentions ? set_retentions(engine, &change, &changes->notes, &error)
+                                       : vv_engine_create_tenant(engine, change.tenant, &error);
     }
     if (status == VV_OK && change.has_late) {
         status = vv_engine_set_late(engine, change.tenant, &change.late, &error);

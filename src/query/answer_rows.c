@@ -38,6 +38,7 @@ size_t vv_result_whole_rows(struct vv_result *result, struct vv_buffer *buffer,
     for (size_t i = 0; out && i < n; i++) {
         size_t at = backwards ? steps->n - 1 - i : i;
         vv_fold_read_step(spec, &steps->steps[at], cells);
+        /* Labelled by their starts: only a row of the whole range may have another label. */
         size += writer->ops->row(writer, out + size, steps->times[at], cells, spec->n_aggregates);
     }
     buffer->size += size;

@@ -41,7 +41,7 @@ void vv_result_row(struct vv_result *result, struct vv_buffer *buffer,
                    const struct vv_cell *cells);
 
 /* The same of steps of a tier that are rows of their own, the last one first if backwards: returns
- * how many it wrote, at least one, as many as fit into what an advance appends. */
+ * how many were dealt with, at least one, as many as fit into what an advance appends. */
 size_t vv_result_whole_rows(struct vv_result *result, struct vv_buffer *buffer,
                             const struct vv_writer_series *series, const struct vv_fold_spec *spec,
                             const struct vv_tier_run *steps, bool backwards);

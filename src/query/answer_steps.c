@@ -138,7 +138,7 @@ static enum vv_status take_event(struct vv_result *result, struct vv_buffer *buf
     case VV_WALK_WHOLE:
         vv_walk_take(&answer->walk,
                      vv_result_whole_rows(result, buffer, &answer->series, &answer->spec,
-                                          &event.merged, result->request->descending));
+                                          &event.merged, answer->walk.options.descending));
         return VV_OK;
     case VV_WALK_STEP:
         vv_rate_add(answer->spec.type, &event.segment, &answer->fold.rate);

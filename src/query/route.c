@@ -128,6 +128,35 @@ static int64_t oldest_of(const struct vv_route *route)
     return oldest;
 }
 
+/* The other tier is left out by what was wished, by the zone, or as it can't make such steps. */
+static enum vv_status refuse_step(const struct vv_route_question *question, enum vv_space other,
+                                  const char *asked, const char *since, struct vv_error *error)
+{
+    bool has_zone = question->steps->zone != NULL;
+    int64_t length_ns = vv_tier_step_ns(other);
+    char step[VV_TIME_TEXT_SIZE];
+    vv_duration_format(length_ns, step);
+    if (can(question, other)) {
+        size_t wished =
+            question->wish == VV_TIER_RAW ? VV_SPACES : (size_t)(question->wish - VV_TIER_MINUTE);
+        return vv_error_set(error, VV_INVALID,
+                            "tier=%s has steps of %s from %s on: begin there, or name no tier "
+                            "(tier=%s has them)",
+                            vv_route_tier_name(wished), asked, since, vv_route_tier_name(other));
+    }
+    if (has_zone && question->steps->length_ns % length_ns == 0) {
+        return vv_error_set(error, VV_INVALID,
+                            "steps of %s in this time zone can be had from %s on: begin there, or "
+                            "take those of UTC, without tz (tier=%s)",
+                            asked, since, vv_route_tier_name(other));
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "steps of %s%s can be had from %s on: begin there, or take a step of %s or "
+                        "a multiple of it (tier=%s)",
+                        asked, has_zone ? " in this time zone" : "", since, step,
+                        vv_route_tier_name(other));
+}
+
 /* An error where another tier has what the route no longer has of the range. */
 static enum vv_status check_age(const struct vv_route_question *question,
                                 const struct vv_route *route, struct vv_error *error)
@@ -152,11 +181,7 @@ static enum vv_status check_age(const struct vv_route_question *question,
                             "or take aggregates of steps of %s or multiples of it (tier=%s)",
                             question->needs_raw, since, step, vv_route_tier_name(other));
     }
-    return vv_error_set(error, VV_INVALID,
-                        "steps of %s%s can be had from %s on: begin there, or take a step of %s or "
-                        "a multiple of it (tier=%s)",
-                        asked, question->steps->zone ? " in this time zone" : "", since, step,
-                        vv_route_tier_name(other));
+    return refuse_step(question, (enum vv_space)other, asked, since, error);
 }
 
 /* ---- choosing ---- */

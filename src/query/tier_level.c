@@ -209,11 +209,13 @@ static bool may_have_volumes(const struct vv_tier_level *level,
 static enum vv_status go_on_without(struct vv_tier_level *level, struct vv_tier_taking *taking,
                                     enum vv_status status, struct vv_error *error)
 {
-    if (status != VV_CORRUPT && status != VV_NEWER) {
+    if (status != VV_CORRUPT && status != VV_NEWER && status != VV_OVERLOAD) {
         return status;
     }
-    vv_log(VV_LOG_WARN, "volume_unreadable", "message=\"%s\" hint=\"its records are read\"",
-           error ? error->message : "");
+    if (status != VV_OVERLOAD) { /* it was replaced meanwhile */
+        vv_log(VV_LOG_WARN, "volume_unreadable", "message=\"%s\" hint=\"its records are read\"",
+               error ? error->message : "");
+    }
     if (error) {
         error->message[0] = '\0';
     }

@@ -24,8 +24,9 @@ enum vv_status vv_tier_take_piece(void *context, const struct vv_piece *piece);
 /* A part of a volume (tier/unit.h), when all runs of the window were taken: none where something of
  * the bucket is to be built again, or was deleted. Likewise. */
 enum vv_status vv_tier_take_volume(void *context, const struct vv_piece *piece);
-/* Whether of volumes the parts of one metric are to be read (vv_store_read.part_to), in which case
- * that returns VV_DONE when the rest of the bucket is not wanted. */
+/* Whether of volumes the parts of one metric are to be read (vv_store_read.part_to), as no other is
+ * asked for and its number fits; then that returns VV_DONE when the rest of a bucket is not wanted.
+ */
 bool vv_tier_take_is_of_one_metric(const struct vv_tier_taking *taking);
 /* Counts the buckets that had something, each once, also where windows that are less than one
  * follow each other. */

@@ -213,20 +213,20 @@ static size_t count_whole(const struct vv_walk *walk)
     const struct vv_tier_run *run = &walk->run;
     bool descending = walk->options.descending;
     int64_t length = walk->steps->length_ns;
-    size_t first = descending ? run->n - 1 : 0;
+    int64_t near = run->times[descending ? run->n - 1 : 0];
     size_t n = 0;
-    if (!walk->whole || walk->in_step || walk->steps->zone) { /* whose days differ in length */
+    /* Of a day of 25 hours, two hours that are a day apart are one row. */
+    if (!walk->whole || walk->in_step || walk->steps->zone) {
         return 0;
     }
     while (n + 1 < run->n) {
-        size_t later = descending ? first - n : n + 1;
+        size_t later = descending ? run->n - 1 - n : n + 1;
         if (run->times[later] - run->times[later - 1] != length) {
             break;
         }
         n++;
     }
-    bool is_start = n > 0 && vv_steps_start(walk->steps, run->times[first]) == run->times[first];
-    return is_start ? n : 0;
+    return n > 0 && vv_steps_start(walk->steps, near) == near ? n : 0;
 }
 
 void vv_walk_take(struct vv_walk *walk, size_t n)

@@ -89,11 +89,12 @@ static inline bool vv_walk_is_ready(const struct vv_walk *walk)
 void vv_walk_close(struct vv_walk *walk);
 void vv_walk_deinit(struct vv_walk *walk);
 
-/* The next event; parts are valid until the next call. Errors of the feed. */
+/* The next event; parts are valid until the next call, and what was merged until the next but for
+ * vv_walk_take. Errors of the feed. */
 VV_MUST_CHECK enum vv_status vv_walk_next(struct vv_walk *walk, struct vv_walk_event *event_out,
                                           struct vv_error *error);
 /* Of the steps that the last event was of, VV_WALK_WHOLE, the first n in the walk's direction were
- * taken, at least one; the rest come again. */
+ * taken, at least one; those that were not come again. */
 void vv_walk_take(struct vv_walk *walk, size_t n);
 
 #endif

@@ -78,7 +78,8 @@ struct vv_value_removal {
 };
 
 /* Borrowed bytes are valid during the call. Return VV_OK to go on, VV_DONE to stop early (the
- * function then returns VV_OK), anything else to stop and have it returned. */
+ * function then returns VV_OK; of single parts the bucket's end is meant), anything else to stop
+ * and have it returned. */
 typedef enum vv_status (*vv_piece_visit)(void *context, const struct vv_piece *piece);
 typedef enum vv_status (*vv_mark_visit)(void *context, const struct vv_mark *mark);
 #define VV_MARKS_END UINT32_MAX /* behind the last part of the marks of all nodes */
@@ -105,7 +106,8 @@ struct vv_store_read {
     bool runs_only;
     /* part_to > 0: of blocks only the parts from part_from on, before part_to and before the first
      * that is missing, of spans that begin with their buckets. They have no heads. VV_DONE of the
-     * visitor is to have no more of that bucket. */
+     * visitor is to have no more of that bucket. Where a bucket's block is replaced meanwhile they
+     * are those of one of the two, or the read returns VV_OVERLOAD: read again. */
     uint32_t part_from;
     uint32_t part_to;
     /* The partition's bucket and those that follow it, so many in all, of the same length: at most

@@ -160,7 +160,13 @@ static void single_parts_of_a_bucket_are_of_one_block(void **state)
     read.part_to = 32;
     for (int i = 0; i < 2; i++) {
         struct replacing replacing = {.c = c};
-        assert_ok(c->store->ops->read(c->store, &read, replace_and_note, &replacing, NULL));
+        enum vv_status status =
+            c->store->ops->read(c->store, &read, replace_and_note, &replacing, NULL);
+        if (i == 0 && status == VV_OVERLOAD) {
+            assert_string_equal(replacing.text, " part");
+            continue;
+        }
+        assert_ok(status);
         assert_string_equal(replacing.text,
                             i == 0 ? " part part part" : " new new new new new new");
     }

@@ -5,7 +5,7 @@ import time
 import unittest
 
 from expectation import HOUR, MINUTE, SECOND
-from varve_process import ON_CASSANDRA, VarveTest, wait_until
+from varve_process import ON_CASSANDRA, VarveTest, embedded_only, wait_until
 
 SETTINGS = {
     "store.eras": "8",
@@ -148,6 +148,24 @@ class Retention(VarveTest):
         self.assertStatus(server.write([f"m,source={n} v=1 {new}" for n in range(SOURCES)],
                                        "short"), 204)
         self.assertEqual(self.times(server, "short"), [new])
+        server.stop()
+
+    @embedded_only("there the node that comes back flushes for the others")
+    def test_what_a_crash_left_unflushed_for_weeks_is_in_tiers_soon(self):
+        faults = self.faults()
+        server = self.server(settings={"head.flush_age": "1h"}, faults=faults).start()
+        self.assertStatus(server.set_tenant("t", "7d", tiers={"hour": "forever"}), 200)
+        now = time.time_ns()
+        lines = [f"m,source=a v={n} {now - n * SECOND}" for n in range(1000)]
+        self.assertStatus(server.write(lines, "t"), 204)
+        faults.rule("clock", "", value=20 * 24 * HOUR)
+        server.kill().start()
+
+        def counted():
+            answer = server.get("/api/v1/query", tenant="t", metric="m.v", agg="count",
+                                step="1092d").json()
+            return sum(row[1] for series in answer["series"] for row in series["points"]) == 1000
+        wait_until(counted, "tiers have what raw points are not kept of")
         server.stop()
 
     def classes_when_ready(self, server):

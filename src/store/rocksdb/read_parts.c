@@ -7,88 +7,121 @@
 
 /* ---- places ---- */
 
-/* Where the parts of one bucket lie, as of one moment: they must be of one block. */
+/* Where the parts of one bucket lie. */
 struct place {
-    struct vv_rocksdb_era *era; /* NULL: the tenant's class has no such one */
-    const rocksdb_snapshot_t *snapshot;
-    rocksdb_readoptions_t *options;
-    uint32_t generation;
+    struct vv_rocksdb_tenant where; /* in its one class */
+    struct vv_rocksdb_era *era;     /* NULL: the class has no such one */
 };
 
-static void place_close(struct vv_rocksdb *rocksdb, struct place *place)
-{
-    if (place->era) {
-        rocksdb_readoptions_destroy(place->options);
-        rocksdb_release_snapshot(rocksdb->database, place->snapshot);
-        vv_rocksdb_eras_release(rocksdb, place->era);
-    }
-    *place = (struct place){0};
-}
-
-/* False where they may lie in several classes, or have just moved. */
+/* False where they may lie in several classes. */
 static bool place_open(struct vv_rocksdb *rocksdb, const struct vv_partition *partition,
                        struct place *place)
 {
-    struct vv_rocksdb_tenant where;
-    *place = (struct place){0};
-    vv_rocksdb_tenants_get(rocksdb, partition->tenant, &where);
-    if (where.n != 1) {
+    vv_rocksdb_tenants_get(rocksdb, partition->tenant, &place->where);
+    if (place->where.n != 1) {
         return false;
     }
-    struct vv_era era = vv_era_of(where.classes[0].retention_s, rocksdb->era_count, partition);
-    place->generation = where.classes[0].generation;
+    struct vv_era era =
+        vv_era_of(place->where.classes[0].retention_s, rocksdb->era_count, partition);
     place->era = vv_rocksdb_eras_use(rocksdb, &era);
-    if (place->era) {
-        place->snapshot = rocksdb_create_snapshot(rocksdb->database);
-        place->options = rocksdb_readoptions_create();
-        rocksdb_readoptions_set_snapshot(place->options, place->snapshot);
-    }
-    if (vv_rocksdb_tenants_changed(rocksdb, &where)) {
-        place_close(rocksdb, place);
-        return false;
-    }
     return true;
 }
 
-/* VV_DONE: there is no such part, or the visitor wants no more. */
-static enum vv_status visit_part(struct vv_rocksdb *rocksdb, const struct place *place,
-                                 struct vv_piece *piece, vv_piece_visit visit, void *context,
-                                 struct vv_error *error)
+/* ---- looked up ---- */
+
+struct look_up {
+    struct vv_rocksdb *rocksdb;
+    const struct place *place;
+    const struct vv_store_read *read;
+    struct vv_error *error;
+};
+
+static struct vv_piece part_of(const struct look_up *look_up, uint32_t part)
+{
+    const struct vv_store_read *read = look_up->read;
+    return (struct vv_piece){
+        .kind = VV_PIECE_BLOCK,
+        .key = {read->partition, read->measurement, read->partition.bucket_start},
+        .part = part};
+}
+
+/* *found_out: the part's bytes, to be destroyed; NULL: there is none. */
+static enum vv_status find(const struct look_up *look_up, const rocksdb_readoptions_t *options,
+                           struct vv_piece *piece, rocksdb_pinnableslice_t **found_out)
 {
     uint8_t key[VV_KEY_BLOCK_SIZE];
     uint8_t stored[VV_STORED_BLOCK_SIZE];
     char *message = NULL;
     vv_key_from_block(piece, key);
-    vv_rocksdb_key_store(key, sizeof key, place->generation, stored);
-    rocksdb_pinnableslice_t *found =
-        rocksdb_get_pinned_cf(rocksdb->database, place->options, place->era->family, (char *)stored,
-                              sizeof stored, &message);
+    vv_rocksdb_key_store(key, sizeof key, look_up->place->where.classes[0].generation, stored);
+    *found_out =
+        rocksdb_get_pinned_cf(look_up->rocksdb->database, options, look_up->place->era->family,
+                              (char *)stored, sizeof stored, &message);
     if (message) {
-        return vv_rocksdb_fail(message, "cannot read from the store", error);
+        return vv_rocksdb_fail(message, "cannot read from the store", look_up->error);
     }
-    if (!found) {
-        return VV_DONE;
+    if (*found_out) {
+        piece->bytes.data = rocksdb_pinnableslice_value(*found_out, &piece->bytes.size);
     }
-    piece->bytes.data = rocksdb_pinnableslice_value(found, &piece->bytes.size);
-    enum vv_status status = visit(context, piece);
+    return VV_OK;
+}
+
+/* Those behind the first one, which was visited: as of the moment at which they are looked for, so
+ * that they are of one block, and it of the same. */
+static enum vv_status visit_others(const struct look_up *look_up,
+                                   const rocksdb_readoptions_t *options, struct vv_str first,
+                                   vv_piece_visit visit, void *context)
+{
+    rocksdb_pinnableslice_t *found;
+    struct vv_piece again = part_of(look_up, look_up->read->part_from);
+    enum vv_status status = find(look_up, options, &again, &found);
+    if (status == VV_OK && !(found && vv_str_equal(first, again.bytes))) {
+        status = vv_error_set(look_up->error, VV_OVERLOAD,
+                              "a block was replaced while it was read: read it again");
+    }
+    for (uint32_t part = again.part + 1; part < look_up->read->part_to && found && status == VV_OK;
+         part++) {
+        struct vv_piece piece = part_of(look_up, part);
+        rocksdb_pinnableslice_destroy(found);
+        status = find(look_up, options, &piece, &found);
+        status = status == VV_OK && found ? visit(context, &piece) : status;
+    }
     rocksdb_pinnableslice_destroy(found);
     return status;
 }
 
-/* ---- looked up ---- */
-
-static enum vv_status look_up(struct vv_rocksdb *rocksdb, const struct place *place,
-                              const struct vv_store_read *read, vv_piece_visit visit, void *context,
-                              struct vv_error *error)
+/* Mostly the first part is all that is wanted, and that takes no snapshot: to make and release one
+ * waits for RocksDB's lock, which it holds while it takes in files. */
+static enum vv_status visit_first(const struct look_up *look_up, struct vv_piece *first,
+                                  vv_piece_visit visit, void *context)
 {
-    struct vv_piece piece = {
-        .kind = VV_PIECE_BLOCK,
-        .key = {read->partition, read->measurement, read->partition.bucket_start},
-        .part = read->part_from};
-    enum vv_status status = place->era ? VV_OK : VV_DONE;
-    for (; piece.part < read->part_to && status == VV_OK; piece.part++) {
-        status = visit_part(rocksdb, place, &piece, visit, context, error);
+    enum vv_status status = visit(context, first);
+    if (status != VV_OK || first->part + 1 == look_up->read->part_to) {
+        return status;
     }
+    rocksdb_t *database = look_up->rocksdb->database;
+    const rocksdb_snapshot_t *snapshot = rocksdb_create_snapshot(database);
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_snapshot(options, snapshot);
+    status = visit_others(look_up, options, first->bytes, visit, context);
+    rocksdb_readoptions_destroy(options);
+    rocksdb_release_snapshot(database, snapshot);
+    return status;
+}
+
+/* *moved_out, and nothing was visited: since it was looked where they lie they may have moved. */
+static enum vv_status look_up_all(const struct look_up *look_up, vv_piece_visit visit,
+                                  void *context, bool *moved_out)
+{
+    struct vv_piece first = part_of(look_up, look_up->read->part_from);
+    rocksdb_pinnableslice_t *found = NULL;
+    enum vv_status status =
+        look_up->place->era ? find(look_up, look_up->rocksdb->options.get, &first, &found) : VV_OK;
+    *moved_out = vv_rocksdb_tenants_changed(look_up->rocksdb, &look_up->place->where);
+    if (status == VV_OK && found && !*moved_out) {
+        status = visit_first(look_up, &first, visit, context);
+    }
+    rocksdb_pinnableslice_destroy(found);
     return status;
 }
 
@@ -111,14 +144,18 @@ static enum vv_status visit_in_turn(void *context, const struct vv_piece *piece)
 static enum vv_status read_bucket(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,
                                   vv_piece_visit visit, void *context, struct vv_error *error)
 {
-    struct place place;
-    if (!place_open(rocksdb, &read->partition, &place)) {
-        struct in_turn turn = {read->part_from, visit, context};
-        return vv_rocksdb_read_blocks(rocksdb, read, 1, visit_in_turn, &turn, error);
+    struct place place = {0};
+    struct in_turn turn = {read->part_from, visit, context};
+    bool moved = !place_open(rocksdb, &read->partition, &place);
+    enum vv_status status = VV_OK;
+    if (!moved) {
+        const struct look_up look_up = {rocksdb, &place, read, error};
+        status = look_up_all(&look_up, visit, context, &moved);
+        vv_rocksdb_eras_release(rocksdb, place.era);
     }
-    enum vv_status status = look_up(rocksdb, &place, read, visit, context, error);
-    place_close(rocksdb, &place);
-    return status;
+    return status == VV_OK && moved
+               ? vv_rocksdb_read_blocks(rocksdb, read, 1, visit_in_turn, &turn, error)
+               : status;
 }
 
 enum vv_status vv_rocksdb_read_parts(struct vv_rocksdb *rocksdb, const struct vv_store_read *read,

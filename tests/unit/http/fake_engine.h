@@ -401,6 +401,19 @@ enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str 
     return status == VV_OK ? fake_change_retentions(registry, number, retentions, error) : status;
 }
 
+struct vv_retentions vv_engine_retentions(const struct vv_engine *engine, uint32_t place)
+{
+    struct vv_registry *registry = engine->context.registry;
+    struct vv_tiers tiers = vv_registry_tiers(registry, place);
+    struct vv_retentions retentions = {.raw_ns = vv_registry_retention(registry, place)};
+    for (int i = 0; i < VV_SPACES; i++) {
+        bool is_on = tiers.spaces[i] != VV_REGISTRY_NONE;
+        retentions.tiers_ns[i] =
+            is_on ? vv_registry_retention(registry, tiers.spaces[i]) : VV_SPACE_OFF_NS;
+    }
+    return retentions;
+}
+
 /* Of each class it says that one measurement is elsewhere; one named "refused" is. */
 enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenant,
                                    const struct vv_class_wish *wish,

@@ -413,6 +413,41 @@ static void test_classes(void **state)
     }
 }
 
+/* What a change of retentions does to what is there is said; of a new tenant there is nothing. */
+static void test_what_goes_is_noted(void **state)
+{
+    struct door *door = *state;
+    static const struct {
+        const char *change;
+        const char *notes[3];
+    } cases[] = {
+        {"\"retention\":\"30d\",\"tiers\":{\"hour\":\"90d\"}", {NULL}},
+        {"\"retention\":\"40d\",\"tiers\":{\"hour\":\"100d\"}", {NULL}},
+        {"\"retention\":\"7d\"", {"t: points from before 2", "what tiers have of them stays\""}},
+        {"\"retention\":\"6d\",\"tiers\":{\"minute\":\"8d\"}",
+         {"but tiers that are switched on now have nothing of them",
+          "t: minute: this tier has what is sealed from now on", "varve reroll"}},
+        {"\"tiers\":{\"minute\":\"off\",\"hour\":\"9d\"}",
+         {"t: what the minute tier had is gone", "t: hours from before 2"}},
+        {"\"classes\":{\"z\":{\"measurements\":[\"z\"],\"retention\":\"5d\"}}", {NULL}},
+        {"\"classes\":{\"z\":{\"retention\":\"4d\"}}", {"class z: points from before 2"}},
+        {"\"classes\":{\"y\":{}}", {"class y: no measurement is named"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char body[256];
+        snprintf(body, sizeof body, "{\"tenant\":\"t\",%s}", cases[i].change);
+        struct response response = ask(door, "PUT", "/api/v1/tenants", "", body, 200);
+        for (size_t n = 0; n < 3 && cases[i].notes[n]; n++) {
+            assert_contains(response.body, cases[i].notes[n]);
+        }
+        if (!cases[i].notes[0]) {
+            assert_null(strstr(response.body, "from before"));
+            assert_null(strstr(response.body, " tier "));
+        }
+        response_free(&response);
+    }
+}
+
 static void test_a_class_that_takes_nothing_yet_is_noted(void **state)
 {
     struct door *door = *state;
@@ -922,6 +957,7 @@ int main(void)
         door_test(test_tenants),
         door_test(test_a_retention_has_a_second_at_least),
         door_test(test_classes),
+        door_test(test_what_goes_is_noted),
         door_test(test_a_class_that_takes_nothing_yet_is_noted),
         door_test(test_bad_classes_change_nothing),
         door_test(test_a_class_that_is_refused_is_named),

@@ -269,6 +269,57 @@ static void any_stretches_of_a_volume_are_answered(void **state)
     place_deinit(&p);
 }
 
+static const struct vv_store_ops *whole_ops;
+
+static enum vv_status read_and_replace(struct vv_store *store, const struct vv_store_read *read,
+                                       vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    enum vv_status status = whole_ops->read(store, read, visit, context, error);
+    return status == VV_OK && read->part_to > 0
+               ? vv_error_set(error, VV_OVERLOAD, "replaced meanwhile")
+               : status;
+}
+
+static void a_volume_that_is_replaced_meanwhile_is_answered_by_its_records(void **state)
+{
+    (void)state;
+    struct place p;
+    begin(&p);
+    struct vv_store_ops ops = *p.f.store->ops;
+    whole_ops = p.f.store->ops;
+    ops.read = read_and_replace;
+    p.f.store->ops = &ops;
+    check_same(&p, ASK("from=2024-06-10", "to=2024-08-01", "source=a", "metric=press.temp",
+                       "step=1h", NO_PERCENTILES));
+    assert_true(p.f.facts.pieces_read > 28);
+    p.f.store->ops = whole_ops;
+    place_deinit(&p);
+}
+
+/* Berlin's 29th of October 2023 has 25 hours, from 22:00 UTC on. */
+static void a_day_of_25_hours_is_one_row_though_two_of_its_hours_are_a_day_apart(void **state)
+{
+    (void)state;
+    struct place p;
+    int64_t day = INT64_C(1698530400) * VV_SECOND;
+    memset(&p, 0, sizeof p);
+    place_name(&p);
+    tiers_init(&p.t, &p.f);
+    for (int64_t i = -2; i <= 8; i++) {
+        fixture_point(&p.f, p.sources[0], p.metrics[1], day + i * VV_DAY + VV_SECOND, (double)i);
+    }
+    fixture_flush(&p.f);
+    tiers_build(&p.t, p.sources[0], p.press, VV_SPACE_HOUR, day - 4 * VV_DAY, day + 10 * VV_DAY);
+    bind(&p, (int)(day / BUCKET_NS) - FIRST);
+    for (int i = 0; i < 2; i++) {
+        check_same(&p, ASK("from=2023-10-20", "to=2023-11-10", "source=a", "metric=press.temp",
+                           "step=1d", "tz=Europe/Berlin", i ? "order=desc" : "order=asc",
+                           "agg=count,last"));
+        assert_int_equal(p.f.facts.pieces_read, 1);
+    }
+    place_deinit(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +332,8 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_read_in_less),
         cmocka_unit_test(a_damaged_volume_is_answered_by_its_records),
         cmocka_unit_test(any_stretches_of_a_volume_are_answered),
+        cmocka_unit_test(a_volume_that_is_replaced_meanwhile_is_answered_by_its_records),
+        cmocka_unit_test(a_day_of_25_hours_is_one_row_though_two_of_its_hours_are_a_day_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

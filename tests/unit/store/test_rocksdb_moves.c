@@ -2,7 +2,7 @@
 /*
  * A reader that is held up between its look at where a tenant's blocks lie and its opening of that,
  * while all of them move to another retention's class, or a block is replaced. The other thread's
- * work is done where the reader makes its iterator (--wrap).
+ * work is done where the reader makes its iterator, or looks up a part (--wrap).
  */
 #include "store/store.h"
 
@@ -72,6 +72,28 @@ rocksdb_iterator_t *__wrap_rocksdb_create_iterator_cf(rocksdb_t *database,
     return __real_rocksdb_create_iterator_cf(database, options, family);
 }
 
+rocksdb_pinnableslice_t *__real_rocksdb_get_pinned_cf(rocksdb_t *database,
+                                                      const rocksdb_readoptions_t *options,
+                                                      rocksdb_column_family_handle_t *family,
+                                                      const char *key, size_t size, char **error);
+rocksdb_pinnableslice_t *__wrap_rocksdb_get_pinned_cf(rocksdb_t *database,
+                                                      const rocksdb_readoptions_t *options,
+                                                      rocksdb_column_family_handle_t *family,
+                                                      const char *key, size_t size, char **error);
+
+static unsigned move_before_get;
+
+rocksdb_pinnableslice_t *__wrap_rocksdb_get_pinned_cf(rocksdb_t *database,
+                                                      const rocksdb_readoptions_t *options,
+                                                      rocksdb_column_family_handle_t *family,
+                                                      const char *key, size_t size, char **error)
+{
+    if (move_before_get > 0 && --move_before_get == 0) {
+        move_all();
+    }
+    return __real_rocksdb_get_pinned_cf(database, options, family, key, size, error);
+}
+
 static int set_up(void **state)
 {
     static struct fixture f;
@@ -139,6 +161,38 @@ static void check_read(struct fixture *f)
 static void a_block_is_read_when_all_moves_before_it_is_opened(void **state)
 {
     try_all(*state, check_read);
+}
+
+/* Parts that are looked up. Behind the first one there may be others, which moved since. */
+static void a_part_is_read_when_all_moves_before_it_is_looked_up(void **state)
+{
+    struct fixture *f = *state;
+    struct vv_piece parts[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        parts[i] = (struct vv_piece){VV_PIECE_BLOCK, span, 0, i, vv_str_of("head and tail"), 0, 0};
+        parts[i].key.partition.source = 2;
+    }
+    assert_int_equal(f->store->ops->put_blocks(f->store, parts, 2, NULL), VV_OK);
+    struct vv_store_read read = {.partition = parts[0].key.partition,
+                                 .measurement = 1,
+                                 .span_from = INT64_MIN,
+                                 .span_to = INT64_MAX,
+                                 .part_to = 1};
+    for (unsigned turn = 0; turn < 8; turn++) {
+        int n = 0;
+        new_retention = (turn % 2 ? 40000 : 30000) * VV_DAY;
+        move_before_get = 1;
+        read.part_to = turn < 4 ? 1 : 2;
+        assert_int_equal(f->store->ops->read(f->store, &read, count_piece, &n, NULL), VV_OK);
+        assert_int_equal(move_before_get, 0);
+        assert_int_equal(n, turn < 4 ? 1 : 2);
+        n = 0;
+        move_before_get = 2; /* the others' */
+        new_retention = (turn % 2 ? 50000 : 60000) * VV_DAY;
+        enum vv_status status = f->store->ops->read(f->store, &read, count_piece, &n, NULL);
+        assert_true(turn < 4 ? status == VV_OK && n == 1 : status == VV_OVERLOAD || n == 2);
+    }
+    move_before_get = 0;
 }
 
 static enum vv_status take_text(void *context, const struct vv_piece *piece)
@@ -229,6 +283,8 @@ static void a_bucket_is_found_when_all_moves_before_it_is_looked_for(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_part_is_read_when_all_moves_before_it_is_looked_up,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_block_is_read_when_all_moves_before_it_is_opened, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(

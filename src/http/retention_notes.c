@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/retention_notes.h"
+
+#include "http/changes.h"
+
+static bool is_shorter(int64_t after_ns, int64_t before_ns)
+{
+    return after_ns != 0 && (before_ns == 0 || after_ns < before_ns);
+}
+
+static bool is_on(const struct vv_retentions *retentions, int tier)
+{
+    return retentions->tiers_ns[tier] != VV_SPACE_OFF_NS;
+}
+
+/* "…: points from before 2026-11-20T04:00:00Z". */
+static void begin_shorter(struct vv_buffer *text, struct vv_str name, const char *what,
+                          int64_t retention_ns, int64_t now_ns)
+{
+    char from[VV_TIME_TEXT_SIZE];
+    size_t size = vv_time_format(vv_time_floor(now_ns - retention_ns, VV_SECOND), from);
+    vv_buffer_format(text, "%.*s: %s from before %.*s", VV_STR_ARG(name), what, (int)size, from);
+}
+
+static void note_points(struct vv_str name, const struct vv_retentions *before,
+                        const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes)
+{
+    struct vv_buffer text = {0};
+    bool has_tiers = false;
+    bool has_new = false;
+    for (int i = 0; i < VV_SPACES; i++) {
+        has_tiers |= is_on(after, i);
+        has_new |= is_on(after, i) && !is_on(before, i);
+    }
+    begin_shorter(&text, name, "points", after->raw_ns, now_ns);
+    vv_buffer_text(&text, " are in no answer any more, nor would a longer retention bring them "
+                          "back");
+    vv_buffer_text(&text, has_tiers ? "; what tiers have of them stays" : "");
+    vv_buffer_text(&text,
+                   has_new ? ", but tiers that are switched on now have nothing of them" : "");
+    vv_changes_add_note(notes, &text);
+    vv_buffer_deinit(&text);
+}
+
+/* All that are switched on, in one note. */
+static void note_new_tiers(struct vv_str name, const struct vv_retentions *before,
+                           const struct vv_retentions *after, struct vv_buffer *notes)
+{
+    struct vv_buffer text = {0};
+    vv_buffer_format(&text, "%.*s: ", VV_STR_ARG(name));
+    size_t n = 0;
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (is_on(after, i) && !is_on(before, i)) {
+            vv_buffer_text(&text, n++ > 0 ? ", " : "");
+            vv_buffer_str(&text, vv_space_word((enum vv_space)i));
+        }
+    }
+    vv_buffer_text(&text, n > 1 ? ": these tiers have" : ": this tier has");
+    vv_buffer_text(&text, " what is sealed from now on; `varve reroll` builds what was sealed "
+                          "before, while its points are kept");
+    if (n > 0) {
+        vv_changes_add_note(notes, &text);
+    }
+    vv_buffer_deinit(&text);
+}
+
+static void note_tier(struct vv_str name, int tier, const struct vv_retentions *before,
+                      const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes)
+{
+    static const char *const steps[VV_SPACES] = {
+        [VV_SPACE_MINUTE] = "minutes", [VV_SPACE_HOUR] = "hours", [VV_SPACE_DAY] = "days"};
+    struct vv_buffer text = {0};
+    if (is_on(before, tier) && !is_on(after, tier)) {
+        vv_buffer_format(&text, "%.*s: what the %.*s tier had is gone", VV_STR_ARG(name),
+                         VV_STR_ARG(vv_space_word((enum vv_space)tier)));
+    } else if (is_on(before, tier) && is_shorter(after->tiers_ns[tier], before->tiers_ns[tier])) {
+        begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now_ns);
+        vv_buffer_text(&text, " are in no answer any more");
+    }
+    if (text.size > 0) {
+        vv_changes_add_note(notes, &text);
+    }
+    vv_buffer_deinit(&text);
+}
+
+void vv_note_retentions(struct vv_str name, const struct vv_retentions *before,
+                        const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes)
+{
+    if (is_shorter(after->raw_ns, before->raw_ns)) {
+        note_points(name, before, after, now_ns, notes);
+    }
+    for (int i = 0; i < VV_SPACES; i++) {
+        note_tier(name, i, before, after, now_ns, notes);
+    }
+    note_new_tiers(name, before, after, notes);
+}

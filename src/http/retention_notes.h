@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a change of retentions does to what is there, in words. Any thread. */
+#ifndef VV_HTTP_RETENTION_NOTES_H
+#define VV_HTTP_RETENTION_NOTES_H
+
+#include "engine/engine.h"
+
+/* Appends notes (vv_changes.notes), each beginning with `name`, which says whose retentions they
+ * are; none where nothing becomes shorter and no tier is switched on or off. */
+void vv_note_retentions(struct vv_str name, const struct vv_retentions *before,
+                        const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes);
+
+#endif
