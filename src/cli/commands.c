@@ -456,11 +456,11 @@ const struct vv_command vv_commands[] = {
         .name = "delete",
         .words = "",
         .summary = "delete a range of time of sources, metrics or tags",
-        .about = "What was written until now is in no answer any more as soon as the command ends, "
-                 "but that "
-                 "steps of tiers whose points have expired follow within seconds; its bytes go "
-                 "when its spans are sealed again, in the background. What is written "
-                 "afterwards is there, the same times included.",
+        .about =
+            "What was written until now is in no answer any more as soon as the command ends, "
+            "but that steps of tiers whose points have expired follow within seconds; its bytes go "
+            "when its spans are sealed again, in the background. What is written "
+            "afterwards is there, the same times included.",
         .examples = "varve delete --tag site=north --metric pump.temperature --from 2026-03-01T00:"
                     "00:00Z --to 2026-03-02T00:00:00Z\n"
                     "varve delete --source pump-7 --all-time --dry-run",

@@ -107,6 +107,16 @@ struct vv_retentions {
     int64_t tiers_ns[VV_SPACES]; /* VV_SPACE_OFF_NS: off */
 };
 #define VV_RETENTION_AS_IS INT64_C(-1)
+/* Of retentions without wishes. */
+static inline bool vv_retentions_have(const struct vv_retentions *retentions, enum vv_space tier)
+{
+    return retentions->tiers_ns[tier] != VV_SPACE_OFF_NS;
+}
+/* Whether a keeps more than b; 0 is for ever. */
+static inline bool vv_retention_is_longer(int64_t a_ns, int64_t b_ns)
+{
+    return b_ns != 0 && (a_ns == 0 || a_ns > b_ns);
+}
 /* What is asked for must be so long, or for ever. */
 #define VV_RETENTION_NS_MIN VV_SECOND
 /* Changes those that are not VV_RETENTION_AS_IS of a tenant, which is made if it is new: all of

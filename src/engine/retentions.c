@@ -35,22 +35,13 @@ static int64_t finer_ns_least(const struct vv_engine *engine, enum vv_space tier
     return least_ns + longer_wait_ns(&engine->settings);
 }
 
-static bool is_on(const struct vv_retentions *retentions, enum vv_space tier)
-{
-    return retentions->tiers_ns[tier] != VV_SPACE_OFF_NS;
-}
-
-static bool is_longer(int64_t a_ns, int64_t b_ns)
-{
-    return b_ns != 0 && (a_ns == 0 || a_ns > b_ns);
-}
-
 /* The longest retention of what is finer than a tier. */
 static int64_t finer_ns(const struct vv_retentions *retentions, enum vv_space tier)
 {
     int64_t longest_ns = retentions->raw_ns;
     for (int i = 0; i < (int)tier; i++) {
-        if (is_on(retentions, (enum vv_space)i) && is_longer(retentions->tiers_ns[i], longest_ns)) {
+        if (vv_retentions_have(retentions, (enum vv_space)i) &&
+            vv_retention_is_longer(retentions->tiers_ns[i], longest_ns)) {
             longest_ns = retentions->tiers_ns[i];
         }
     }
@@ -65,7 +56,8 @@ static enum vv_status check(const struct vv_engine *engine, const struct vv_rete
     for (int i = 0; i < VV_SPACES; i++) {
         enum vv_space tier = (enum vv_space)i;
         int64_t least_ns = finer_ns_least(engine, tier);
-        if (is_on(retentions, tier) && is_longer(least_ns, finer_ns(retentions, tier))) {
+        if (vv_retentions_have(retentions, tier) &&
+            vv_retention_is_longer(least_ns, finer_ns(retentions, tier))) {
             return vv_error_set(error, VV_INVALID,
                                 "the %.*s tier is built from what is finer, which would be gone "
                                 "too early: keep %s for %d days at least, or switch it off",
@@ -87,7 +79,7 @@ static bool is_gone(struct vv_engine *engine)
 
 static bool is_switched_on(const struct change *change, enum vv_space tier)
 {
-    return !is_on(&change->before, tier) && is_on(&change->after, tier);
+    return !vv_retentions_have(&change->before, tier) && vv_retentions_have(&change->after, tier);
 }
 
 /* What nodes share expires by itself, so there is a class for it. */
@@ -99,7 +91,7 @@ static enum vv_status check_shared_tier(struct vv_engine *engine, const struct c
     size_t n;
     int64_t kept_ns = change->after.tiers_ns[tier];
     enum vv_status status = vv_settings_classes(&engine->settings, classes_ns, &n, error);
-    if (status != VV_OK || !is_on(&change->after, tier) || kept_ns == 0 ||
+    if (status != VV_OK || !vv_retentions_have(&change->after, tier) || kept_ns == 0 ||
         kept_ns == change->before.tiers_ns[tier] || (n > 0 && kept_ns <= classes_ns[n - 1])) {
         return status;
     }
@@ -205,7 +197,7 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
 {
     enum vv_status status = VV_OK;
     for (int i = 0; i < VV_SPACES && status == VV_OK; i++) {
-        if (is_on(&change->after, (enum vv_space)i)) {
+        if (vv_retentions_have(&change->after, (enum vv_space)i)) {
             status = make_space(engine, change, (enum vv_space)i, error);
         }
     }
@@ -222,7 +214,8 @@ static void set(struct vv_engine *engine, const struct change *change,
     }
     pthread_mutex_lock(&engine->lock);
     for (int i = 0; i < VV_SPACES; i++) {
-        if (is_on(present, (enum vv_space)i) && !is_on(retentions, (enum vv_space)i)) {
+        if (vv_retentions_have(present, (enum vv_space)i) &&
+            !vv_retentions_have(retentions, (enum vv_space)i)) {
             engine->expire_after = engine->expire_begun;
         }
     }
@@ -243,13 +236,14 @@ static void note_whole(struct vv_engine *engine, const struct change *change)
         int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
         int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
         bool was_off = level >= 0 && before_ns == VV_SPACE_OFF_NS;
-        if (number != VV_REGISTRY_NONE && is_longer(after_ns, before_ns)) {
+        if (number != VV_REGISTRY_NONE && vv_retention_is_longer(after_ns, before_ns)) {
             vv_registry_note_whole(
                 engine->registry, number,
                 (struct vv_whole){.from = from, .kept_ns = was_off ? 0 : before_ns});
         }
         bool is_off = level >= 0 && after_ns == VV_SPACE_OFF_NS;
-        if (number != VV_REGISTRY_NONE && !was_off && !is_off && is_longer(before_ns, after_ns)) {
+        if (number != VV_REGISTRY_NONE && !was_off && !is_off &&
+            vv_retention_is_longer(before_ns, after_ns)) {
             vv_registry_note_whole(engine->registry, number,
                                    (struct vv_whole){.until = now +
                                                               engine->settings.cassandra_slack_ns -
@@ -270,7 +264,7 @@ static void note(struct order *order, const struct change *change, int level, bo
     int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
     int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
     if (number != VV_REGISTRY_NONE && before_ns != after_ns &&
-        is_longer(after_ns, before_ns) == lengthens) {
+        vv_retention_is_longer(after_ns, before_ns) == lengthens) {
         order->numbers[order->n++] = number;
     }
 }

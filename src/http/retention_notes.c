@@ -3,16 +3,6 @@
 
 #include "http/changes.h"
 
-static bool is_shorter(int64_t after_ns, int64_t before_ns)
-{
-    return after_ns != 0 && (before_ns == 0 || after_ns < before_ns);
-}
-
-static bool is_on(const struct vv_retentions *retentions, int tier)
-{
-    return retentions->tiers_ns[tier] != VV_SPACE_OFF_NS;
-}
-
 /* "…: points from before 2026-11-20T04:00:00Z". */
 static void begin_shorter(struct vv_buffer *text, struct vv_str name, const char *what,
                           int64_t retention_ns, int64_t now_ns)
@@ -29,8 +19,9 @@ static void note_points(struct vv_str name, const struct vv_retentions *before,
     bool has_tiers = false;
     bool has_new = false;
     for (int i = 0; i < VV_SPACES; i++) {
-        has_tiers |= is_on(after, i);
-        has_new |= is_on(after, i) && !is_on(before, i);
+        has_tiers |= vv_retentions_have(after, (enum vv_space)i);
+        has_new |= vv_retentions_have(after, (enum vv_space)i) &&
+                   !vv_retentions_have(before, (enum vv_space)i);
     }
     begin_shorter(&text, name, "points", after->raw_ns, now_ns);
     vv_buffer_text(&text, " are in no answer any more, nor would a longer retention bring them "
@@ -50,7 +41,8 @@ static void note_new_tiers(struct vv_str name, const struct vv_retentions *befor
     vv_buffer_format(&text, "%.*s: ", VV_STR_ARG(name));
     size_t n = 0;
     for (int i = 0; i < VV_SPACES; i++) {
-        if (is_on(after, i) && !is_on(before, i)) {
+        if (vv_retentions_have(after, (enum vv_space)i) &&
+            !vv_retentions_have(before, (enum vv_space)i)) {
             vv_buffer_text(&text, n++ > 0 ? ", " : "");
             vv_buffer_str(&text, vv_space_word((enum vv_space)i));
         }
@@ -70,10 +62,12 @@ static void note_tier(struct vv_str name, int tier, const struct vv_retentions *
     static const char *const steps[VV_SPACES] = {
         [VV_SPACE_MINUTE] = "minutes", [VV_SPACE_HOUR] = "hours", [VV_SPACE_DAY] = "days"};
     struct vv_buffer text = {0};
-    if (is_on(before, tier) && !is_on(after, tier)) {
+    if (vv_retentions_have(before, (enum vv_space)tier) &&
+        !vv_retentions_have(after, (enum vv_space)tier)) {
         vv_buffer_format(&text, "%.*s: what the %.*s tier had is gone", VV_STR_ARG(name),
                          VV_STR_ARG(vv_space_word((enum vv_space)tier)));
-    } else if (is_on(before, tier) && is_shorter(after->tiers_ns[tier], before->tiers_ns[tier])) {
+    } else if (vv_retentions_have(before, (enum vv_space)tier) &&
+               vv_retention_is_longer(before->tiers_ns[tier], after->tiers_ns[tier])) {
         begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now_ns);
         vv_buffer_text(&text, " are in no answer any more");
     }
@@ -86,7 +80,7 @@ static void note_tier(struct vv_str name, int tier, const struct vv_retentions *
 void vv_note_retentions(struct vv_str name, const struct vv_retentions *before,
                         const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes)
 {
-    if (is_shorter(after->raw_ns, before->raw_ns)) {
+    if (vv_retention_is_longer(before->raw_ns, after->raw_ns)) {
         note_points(name, before, after, now_ns, notes);
     }
     for (int i = 0; i < VV_SPACES; i++) {
