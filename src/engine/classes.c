@@ -2,7 +2,7 @@
 /*
  * Classes: measurements of a tenant that are kept for a time of their own. A class is a place with
  * spaces as a tenant has (model/space.h); which one a measurement is in is decided when it is made,
- * and stands in its record. So nothing is ever moved, and an answer needs one place only.
+ * and stands in its record, as does from which day on it is in another one (moves.c).
  *
  * A new class is journaled before it takes any measurement, its spaces before it, and what it takes
  * at last: wherever the journal ends, a class that is there has the retentions that were asked for
@@ -224,7 +224,7 @@ static enum vv_status set_measurements(struct vv_engine *engine, uint32_t tenant
 }
 
 /* Those that the class's patterns name now, and that were made when they did not; and the other way
- * round. */
+ * round. Where nodes share the store they stay. */
 static void find_elsewhere(struct vv_engine *engine, uint32_t tenant, uint32_t class,
                            struct vv_class_effect *effect)
 {
@@ -236,7 +236,7 @@ static void find_elsewhere(struct vv_engine *engine, uint32_t tenant, uint32_t c
             continue;
         }
         uint32_t wanted = vv_registry_match_class(registry, tenant, name);
-        uint32_t place = vv_registry_place(registry, i);
+        uint32_t place = vv_registry_first_place(registry, i);
         bool is_elsewhere = wanted != place && (wanted == class || place == class);
         if (is_elsewhere && effect->elsewhere < VV_CLASS_EXAMPLES) {
             effect->examples[effect->elsewhere] = name;
@@ -286,8 +286,10 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     }
     if (status == VV_OK) {
         uint32_t class = vv_registry_class(engine->registry, number, wish->name);
-        if (wish->has_measurements) {
+        if (wish->has_measurements && engine->fleet) {
             find_elsewhere(engine, number, class, effect_out);
+        } else if (wish->has_measurements) {
+            status = vv_engine_move_measurements(engine, number, class, effect_out, error);
         }
         effect_out->is_awaited = !vv_registry_class_is_ready(engine->registry, class);
     }

@@ -143,7 +143,7 @@ static bool add_measurement(struct vv_engine *engine, struct round *round, vv_st
     uint32_t tenant = vv_registry_measurement_tenant(registry, definition.number);
     for (;;) {
         uint32_t numbers[VV_SPACES_ALL + 1];
-        uint32_t place = vv_registry_place(registry, definition.number);
+        uint32_t place = vv_registry_first_place(registry, definition.number);
         size_t n = place != tenant ? vv_registry_unsettled(registry, place, numbers) : 0;
         bool added = true;
         for (size_t i = 0; i < n && added; i++) {
@@ -152,7 +152,7 @@ static bool add_measurement(struct vv_engine *engine, struct round *round, vv_st
         }
         size_t records = round->n_records;
         added = added && add_object(engine, round, stamp, definition);
-        if (!added || vv_registry_place(registry, definition.number) == place) {
+        if (!added || vv_registry_first_place(registry, definition.number) == place) {
             return added;
         }
         if (round->n_records > records) { /* it was found meanwhile: again, behind its class */

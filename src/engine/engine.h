@@ -143,12 +143,14 @@ struct vv_class_wish {
     struct vv_retentions retentions; /* VV_RETENTION_AS_IS: of a new class as its tenant's */
 };
 #define VV_CLASS_EXAMPLES 8
-/* Where the wish has measurements: those of the tenant that would be in the class, or not be in it,
- * were they made now: which one they are in is fixed when their first point comes. */
+/* Where the wish has measurements: those of the tenant that were made before, and would be in the
+ * class, or not be in it, were they made now. Their points from a day on are. */
 struct vv_class_effect {
-    uint64_t elsewhere;
+    uint64_t moved;
+    int64_t moved_from; /* the day, of the last of them */
+    uint64_t elsewhere; /* where nodes share a store they stay where they are instead */
     uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */
-    struct vv_str examples[VV_CLASS_EXAMPLES]; /* names of the first ones */
+    struct vv_str examples[VV_CLASS_EXAMPLES]; /* names of the first ones, of either */
     bool is_awaited; /* it takes nothing before all nodes that share the store know it */
 };
 /* Makes or changes a class; the tenant is made if it is new. As vv_engine_set_retentions, but that

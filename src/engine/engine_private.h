@@ -146,11 +146,14 @@ struct vv_sweep {
     size_t n;
     size_t at;            /* the marker that is being swept … */
     uint32_t measurement; /* … in this measurement … */
-    bool in_values;       /* … or in values that are kept by themselves … */
+    size_t stay_at;       /* … where it lies in this stay of it … */
+    bool in_values;       /* … or in values that are kept by themselves, in all places … */
     bool in_range;
+    struct vv_stay stay;      /* in_values: of the tenant, and of all time */
     int tier;                 /* … of this tier, or VV_SPACES: of points … */
     int64_t time;             /* … from this time on */
-    int64_t first;            /* nothing of the marker's range is earlier */
+    int64_t first;            /* nothing of the marker's range in the stay is earlier … */
+    int64_t to;               /* … and it ends there */
     int64_t frozen;           /* before, tiers can't be built again */
     struct vv_reroll *cutter; /* takes steps out of tiers; NULL until it is needed */
     uint32_t next_source;     /* of this round */
@@ -362,6 +365,15 @@ uint32_t vv_regions_in_part(void *engine);
  */
 VV_MUST_CHECK enum vv_status vv_engine_check_classes(const struct vv_engine *engine,
                                                      struct vv_error *error);
+
+/* ---- moves.c: under retentions_lock ---- */
+/* Moves the tenant's measurements that the class names now, and those in it that it does not, to
+ * where they would be made, from a day on; of a store of one node. Adds to the effect. With an
+ * error some of them may have been moved. */
+VV_MUST_CHECK enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t tenant,
+                                                         uint32_t class,
+                                                         struct vv_class_effect *effect,
+                                                         struct vv_error *error);
 
 /* ---- retentions.c: under retentions_lock ---- */
 /* As vv_engine_set_retentions, of a place that there is. */

@@ -49,7 +49,7 @@ static enum vv_status store_place(struct vv_engine *engine, uint32_t measurement
                                   struct vv_error *error)
 {
     struct vv_registry *registry = engine->registry;
-    uint32_t place = vv_registry_place(registry, measurement);
+    uint32_t place = vv_registry_first_place(registry, measurement);
     uint32_t numbers[VV_SPACES_ALL + 1];
     size_t n = 0;
     if (place != VV_REGISTRY_NONE &&

@@ -133,7 +133,7 @@ static enum vv_status refuse(struct replacing *replacing, uint32_t source, uint3
 static enum vv_status check(struct replacing *replacing, uint32_t source, uint32_t measurement)
 {
     struct vv_engine *engine = replacing->engine;
-    uint32_t place = vv_registry_place(engine->registry, measurement);
+    uint32_t place = vv_registry_stay(engine->registry, measurement, replacing->day).place;
     int64_t to = replacing->day + VV_DAY;
     if (to > frozen_of(engine, place)) {
         return refuse(replacing, source, measurement, VV_INVALID,
@@ -375,7 +375,7 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
             rows->columns[i].type = info.type;
         }
     }
-    uint32_t place = vv_registry_place(engine->registry, measurement);
+    uint32_t place = vv_registry_stay(engine->registry, measurement, replacing->day).place;
     const struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
     enum vv_status status = check(replacing, source, measurement);
     if (status == VV_OK) {
@@ -388,7 +388,8 @@ static enum vv_status replace_series(void *context, uint32_t source, uint32_t me
         status = sort_rows(replacing, rows);
     }
     if (status == VV_OK && replacing->n_rows > 0) {
-        const struct vv_replace replace = {.source = source,
+        const struct vv_replace replace = {.place = place,
+                                           .source = source,
                                            .measurement = measurement,
                                            .plans = plans_of(replacing),
                                            .day = replacing->day,

@@ -58,7 +58,7 @@ enum vv_status vv_replace_tell(struct vv_engine *engine, uint32_t source, uint32
     if (!fleet) {
         return VV_OK;
     }
-    uint32_t place = vv_registry_place(engine->registry, measurement);
+    uint32_t place = vv_registry_first_place(engine->registry, measurement); /* nobody moves it */
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
     enum vv_status status = vv_fleet_tell(fleet, VV_REGISTRY_TENANT, tenant, error);
@@ -99,7 +99,8 @@ static enum vv_status list_run(struct vv_engine *engine, const struct vv_stale_o
         !vv_registry_space_of(engine->registry, run->key.partition.tenant, &place, &tier)) {
         return status; /* a space that is gone has nothing to be replaced */
     }
-    vv_stale_begin(&stale, options, run->key.partition.source, run->key.measurement, run->run);
+    vv_stale_begin(&stale, options, place, run->key.partition.source, run->key.measurement,
+                   run->run);
     if (stale.plans.n == 0 || stale.tiers.spaces[tier] != run->key.partition.tenant) {
         return VV_OK;
     }

@@ -21,9 +21,11 @@ struct vv_reroll_job {
     struct vv_reroll *reroll;
     size_t source_at;
     uint32_t measurement; /* of that source … */
-    int tier;             /* … and its tier … */
-    int64_t time;         /* … from this time on … */
-    int64_t end;          /* … up to this one */
+    size_t stay_at;       /* … in this stay of it … */
+    struct vv_stay stay;
+    int tier;     /* … and its tier … */
+    int64_t time; /* … from this time on … */
+    int64_t end;  /* … up to this one */
     bool in_tier;
     bool is_first; /* of it nothing was looked at yet */
 };
@@ -145,11 +147,6 @@ static bool concerns(const struct vv_engine *engine, const struct vv_deletion_or
            vv_registry_measurement_tenant(engine->registry, measurement) == order->tenant;
 }
 
-static uint32_t place_of(const struct vv_engine *engine, const struct vv_reroll_job *job)
-{
-    return vv_registry_place(engine->registry, job->measurement);
-}
-
 /* Times that other nodes wrote are not known: all, of which what is empty is passed over. */
 static bool times_of(const struct vv_engine *engine, uint32_t source, int64_t *first, int64_t *last)
 {
@@ -159,22 +156,42 @@ static bool times_of(const struct vv_engine *engine, uint32_t source, int64_t *f
            vv_registry_source_times(engine->registry, source, first, last);
 }
 
-/* Its range, as far as the source has anything; false: it has nothing there. */
+/* Its range, as far as the source has anything in the stay; false: it has nothing there. */
 static bool begin_tier(const struct vv_engine *engine, struct vv_reroll_job *job)
 {
     int64_t first;
     int64_t last;
     uint32_t source = source_of(job);
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->stay.place);
     if (tiers.spaces[job->tier] == VV_REGISTRY_NONE || !times_of(engine, source, &first, &last) ||
         vv_registry_source_plans(engine->registry, source).n == 0) {
         return false;
     }
-    job->time = first > job->order->from ? first : job->order->from;
-    job->end = last < job->order->to ? last + 1 : job->order->to;
+    int64_t from = job->stay.from > job->order->from ? job->stay.from : job->order->from;
+    int64_t to = job->stay.to < job->order->to ? job->stay.to : job->order->to;
+    job->time = first > from ? first : from;
+    job->end = last < to ? last + 1 : to;
     job->in_tier = job->time < job->end;
     job->is_first = true;
     return job->in_tier;
+}
+
+/* Moves on to a tier of the job's measurement that has something to do; false: it has none left. */
+static bool find_tier_of(struct vv_engine *engine, struct vv_reroll_job *job)
+{
+    struct vv_stay stays[VV_STAYS_MAX];
+    bool is_meant = concerns(engine, job->order, job->measurement);
+    size_t n = is_meant ? vv_registry_stays(engine->registry, job->measurement, stays) : 0;
+    for (; job->stay_at < n; job->stay_at++) {
+        job->stay = stays[job->stay_at];
+        for (; job->tier <= job->tier_last; job->tier++) {
+            if (begin_tier(engine, job)) {
+                return true;
+            }
+        }
+        job->tier = job->tier_first;
+    }
+    return false;
 }
 
 /* Moves on to a tier that has something to do; false: there is none left. */
@@ -190,14 +207,10 @@ static bool find_tier(struct vv_engine *engine, struct vv_reroll_job *job)
             pthread_mutex_unlock(&engine->lock);
             continue;
         }
-        bool is_meant = concerns(engine, job->order, job->measurement);
-        while (is_meant && job->tier <= job->tier_last) {
-            if (begin_tier(engine, job)) {
-                return true;
-            }
-            job->tier++;
+        if (find_tier_of(engine, job)) {
+            return true;
         }
-        job->tier = job->tier_first;
+        job->stay_at = 0;
         job->measurement++;
     }
     return false;
@@ -265,7 +278,7 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
                                  struct vv_error *error)
 {
     uint32_t source = source_of(job);
-    uint32_t place = place_of(engine, job);
+    uint32_t place = job->stay.place;
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
     struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, job->time);
@@ -333,13 +346,13 @@ static int64_t heard_until(struct vv_engine *engine, const struct vv_reroll_job 
 {
     struct vv_store *store = engine->store;
     const struct vv_shared_ops *shared = store->ops->shared;
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place_of(engine, job));
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, job->stay.place);
     uint32_t space = tiers.spaces[job->tier];
     if (!shared) {
         return INT64_MAX;
     }
     bool is_whole = vv_fleet_is_current(engine->fleet, vv_settings_lead_ns(&engine->settings)) &&
-                    !shared->has_parked(store, place_of(engine, job)) &&
+                    !shared->has_parked(store, job->stay.place) &&
                     (space == VV_REGISTRY_NONE || is_known_to_all(engine, space));
     for (int tier = 0; tier < VV_SPACES && is_whole; tier++) {
         is_whole = tiers.spaces[tier] == VV_REGISTRY_NONE ||
@@ -367,12 +380,12 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
         job->is_first = false;
         return go_on(job, skip_empty(engine, job, error));
     }
-    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place_of(engine, job));
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, job->stay.place);
     bounds.heard_until = heard_until(engine, job);
     uint32_t source = source_of(job);
     enum vv_status status = vv_reroll_unit(
-        job->reroll, (enum vv_space)job->tier, source, job->measurement, job->time, &bounds,
-        engine->clock->wall_ns(engine->clock), !engine->rerolled.dry_run, &result, error);
+        job->reroll, (enum vv_space)job->tier, job->stay.place, source, job->measurement, job->time,
+        &bounds, engine->clock->wall_ns(engine->clock), !engine->rerolled.dry_run, &result, error);
     if (status != VV_OK) {
         return status;
     }

@@ -138,7 +138,8 @@ static enum vv_status look_at_series(struct checking *checking, enum vv_space ti
     for (size_t i = 0;
          i < order->n_sources && status == VV_OK && obstacle->verdict == VV_REROLL_NOTHING; i++) {
         uint32_t source = order->sources[i];
-        struct vv_cut cut = {.source = source,
+        struct vv_cut cut = {.place = checking->place,
+                             .source = source,
                              .measurement = measurement,
                              .metric = metric,
                              .from = order->from,
@@ -164,7 +165,7 @@ static enum vv_status look_at_all(struct checking *checking, enum vv_space tier,
         if (is_metric) {
             vv_registry_metric_info(registry, order->numbers[i], &info);
         }
-        if (vv_registry_place(registry, info.measurement) == checking->place) {
+        if (vv_registry_stay(registry, info.measurement, start).place == checking->place) {
             status =
                 look_at_series(checking, tier, start, info.measurement,
                                is_metric ? order->numbers[i] : VV_ROLLUP_ALL_METRICS, obstacle);
@@ -173,7 +174,7 @@ static enum vv_status look_at_all(struct checking *checking, enum vv_space tier,
     uint32_t n = order->n_numbers == 0 ? vv_registry_measurement_count(registry) : 0;
     for (uint32_t i = 0; i < n && status == VV_OK && obstacle->verdict == VV_REROLL_NOTHING; i++) {
         if (vv_registry_measurement_tenant(registry, i) == order->tenant &&
-            vv_registry_place(registry, i) == checking->place) {
+            vv_registry_stay(registry, i, start).place == checking->place) {
             status = look_at_series(checking, tier, start, i, VV_ROLLUP_ALL_METRICS, obstacle);
         }
     }
@@ -259,7 +260,7 @@ static enum vv_status check_heard(const struct checking *checking)
                                      "for a while: try again in some seconds");
 }
 
-/* Whether the order has any measurement of the place. */
+/* Whether the order has anything of the place, of any measurement. */
 static bool concerns_place(const struct checking *checking)
 {
     const struct vv_deletion_order *order = checking->order;
@@ -270,7 +271,8 @@ static bool concerns_place(const struct checking *checking)
         if (order->scope == VV_DELETION_METRIC) {
             vv_registry_metric_info(registry, order->numbers[i], &info);
         }
-        concerns = vv_registry_place(registry, info.measurement) == checking->place;
+        concerns = vv_registry_stays_in(registry, info.measurement, checking->place, order->from,
+                                        order->to);
     }
     return concerns;
 }
@@ -332,11 +334,13 @@ static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *ma
 {
     const struct vv_sweep *sweep = &engine->sweep;
     bool is_metric = marker->scope == VV_DELETION_METRIC;
-    return (struct vv_cut){.source = sweep->source,
+    return (struct vv_cut){.place = sweep->stay.place,
+                           .source = sweep->source,
                            .measurement = sweep->measurement,
                            .metric = is_metric ? marker->number : VV_ROLLUP_ALL_METRICS,
-                           .from = marker->from,
-                           .to = marker->to,
+                           .from =
+                               marker->from > sweep->stay.from ? marker->from : sweep->stay.from,
+                           .to = sweep->to,
                            .before = sweep->frozen};
 }
 
@@ -410,7 +414,7 @@ enum vv_status vv_steps_sweep(struct vv_engine *engine, size_t *reads, size_t re
                               bool *is_done_out, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
-    uint32_t place = vv_registry_place(engine->registry, sweep->measurement);
+    uint32_t place = sweep->stay.place;
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_cut cut = cut_of(engine, &sweep->markers[sweep->at]);
     struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);

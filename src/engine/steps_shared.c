@@ -57,7 +57,7 @@ enum vv_status vv_steps_make_stale(struct vv_engine *engine, const struct vv_mar
     enum vv_space tier = (enum vv_space)sweep->tier;
     struct vv_stale_list list = {0};
     struct vv_stale stale;
-    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement,
+    vv_stale_begin(&stale, &options, sweep->stay.place, sweep->source, sweep->measurement,
                    vv_sweep_stale_run(engine, marker));
     stale.later = &list;
     stale.marks_open = true;

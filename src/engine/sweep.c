@@ -64,14 +64,6 @@ struct marking {
 static const struct vv_outage sweep_outage = {"sweep_waits", "sweep_again",
                                               "what is deleted can be swept everywhere"};
 
-/* Where the points of what is being swept lie; single values lie in all places of the tenant. */
-static uint32_t place_of(const struct vv_engine *engine)
-{
-    const struct vv_sweep *sweep = &engine->sweep;
-    return sweep->in_values ? vv_registry_source_tenant(engine->registry, sweep->source)
-                            : vv_registry_place(engine->registry, sweep->measurement);
-}
-
 /* Of many places few may have single values: what would find nothing is not asked. */
 static size_t keep_those_with_values(const struct vv_engine *engine, uint32_t *places, size_t n)
 {
@@ -88,7 +80,7 @@ static size_t keep_those_with_values(const struct vv_engine *engine, uint32_t *p
 /* All of them, with those of late points; returns how many. */
 static size_t places_of(const struct vv_engine *engine, uint32_t places_out[2 * VV_PLACES_MAX])
 {
-    uint32_t place = place_of(engine);
+    uint32_t place = engine->sweep.stay.place;
     size_t n = 1;
     places_out[0] = place;
     if (engine->sweep.in_values) {
@@ -111,7 +103,7 @@ static int64_t frozen_before(struct vv_engine *engine, const struct vv_marker *m
     int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t since = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
     bool is_held = !engine->store->ops->shared && since < now;
-    int64_t frozen = vv_steps_frozen(engine, place_of(engine), is_held ? since : now);
+    int64_t frozen = vv_steps_frozen(engine, engine->sweep.stay.place, is_held ? since : now);
     return vv_steps_frozen_of(engine, engine->sweep.source, frozen);
 }
 
@@ -181,7 +173,7 @@ static enum vv_status make_values_stale(struct vv_engine *engine, const struct v
 {
     const struct vv_marker *marker = &engine->sweep.markers[engine->sweep.at];
     struct vv_store *store = engine->store;
-    uint32_t place = place_of(engine);
+    uint32_t place = engine->sweep.stay.place;
     int64_t frozen = engine->sweep.frozen;
     int64_t from = marker->from > bucket->start ? marker->from : bucket->start;
     int64_t to = marker->to < bucket->end ? marker->to : bucket->end;
@@ -233,7 +225,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
     struct vv_stale stale;
     struct vv_stale_list later = {0};
     enum vv_status status = VV_OK;
-    vv_stale_begin(&stale, &options, sweep->source, sweep->measurement,
+    vv_stale_begin(&stale, &options, sweep->stay.place, sweep->source, sweep->measurement,
                    vv_sweep_stale_run(engine, marker));
     stale.later = engine->fleet ? &later : NULL;
     stale.marks_open = engine->fleet != NULL;
@@ -242,14 +234,14 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
                                   .marker = marker,
                                   .stale = &stale,
                                   .span_ns = bucket->span_ns,
-                                  .is_late = number != place_of(engine),
+                                  .is_late = number != engine->sweep.stay.place,
                                   .frozen = sweep->frozen,
                                   .error = error};
         read.partition.split = vv_split_name(bucket, split);
         status = engine->store->ops->read(engine->store, &read, mark_span, &marking, error);
         *reads += 1;
     }
-    if (status == VV_OK && number == place_of(engine)) { /* they lie in the place itself */
+    if (status == VV_OK && number == engine->sweep.stay.place) { /* they lie in the place itself */
         status = make_values_stale(engine, bucket, &stale, error);
     }
     if (status == VV_OK) {
@@ -306,7 +298,7 @@ static enum vv_status clear_bucket(struct vv_engine *engine, const struct vv_buc
 static enum vv_status mark_bucket(struct vv_engine *engine, const struct vv_bucket *bucket,
                                   size_t *reads, struct vv_error *error)
 {
-    uint32_t place = place_of(engine);
+    uint32_t place = engine->sweep.stay.place;
     uint32_t late = vv_registry_late_space(engine->registry, place);
     enum vv_status status = mark_partitions(engine, place, bucket, reads, error);
     return status == VV_OK && late != VV_REGISTRY_NONE
@@ -392,20 +384,19 @@ static enum vv_status try_bucket(struct vv_engine *engine, const struct vv_bucke
 static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
-    const struct vv_marker *marker = &sweep->markers[sweep->at];
     struct vv_plans plans = vv_registry_source_plans(engine->registry, sweep->source);
     enum vv_status status = VV_OK;
-    while (plans.n > 0 && sweep->time < marker->to && *reads < STEP_READS && status == VV_OK) {
+    while (plans.n > 0 && sweep->time < sweep->to && *reads < STEP_READS && status == VV_OK) {
         int64_t time = sweep->time;
         status = skip_empty(engine, plans, &time, reads, error);
         sweep->time = time;
-        if (status == VV_OK && time < marker->to) {
+        if (status == VV_OK && time < sweep->to) {
             struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, time);
             status = try_bucket(engine, &bucket, reads, error);
             sweep->time = bucket.end;
         }
     }
-    if (status == VV_OK && (plans.n == 0 || sweep->time >= marker->to)) {
+    if (status == VV_OK && (plans.n == 0 || sweep->time >= sweep->to)) {
         sweep->in_range = false;
     }
     return status;
@@ -448,17 +439,37 @@ static int64_t first_time(const struct vv_engine *engine, const struct vv_marker
     int64_t first;
     int64_t last;
     uint32_t source = engine->sweep.source;
+    int64_t from = engine->sweep.stay.from;
+    from = from > marker->from ? from : marker->from;
     if (engine->fleet) {
-        return marker->from;
+        return from;
     }
-    if (!vv_registry_source_times(engine->registry, source, &first, &last) || last < marker->from) {
+    if (!vv_registry_source_times(engine->registry, source, &first, &last) || last < from) {
         return INT64_MAX;
     }
-    return first > marker->from ? first : marker->from;
+    return first > from ? first : from;
 }
 
-/* The next part of the source in which the marker is to be swept: a measurement that it concerns,
- * at last the single values. false: there is none. */
+/* The measurement's stay that is to be swept, from the present one on; false: there is none. */
+static bool find_stay(struct vv_engine *engine, const struct vv_marker *marker)
+{
+    struct vv_sweep *sweep = &engine->sweep;
+    struct vv_stay stays[VV_STAYS_MAX];
+    bool is_meant = concerns(engine, marker, sweep->measurement);
+    size_t n = is_meant ? vv_registry_stays(engine->registry, sweep->measurement, stays) : 0;
+    while (sweep->stay_at < n &&
+           (stays[sweep->stay_at].from >= marker->to || stays[sweep->stay_at].to <= marker->from)) {
+        sweep->stay_at++;
+    }
+    if (sweep->stay_at >= n) {
+        return false;
+    }
+    sweep->stay = stays[sweep->stay_at];
+    return true;
+}
+
+/* The next part of the source in which the marker is to be swept: a stay of a measurement that it
+ * concerns, at last the single values. false: there is none. */
 static bool begin_part(struct vv_engine *engine)
 {
     struct vv_sweep *sweep = &engine->sweep;
@@ -467,13 +478,19 @@ static bool begin_part(struct vv_engine *engine)
     uint32_t n = vv_registry_measurement_count(engine->registry);
     bool was_in_values = sweep->in_values;
     n = (todo & VV_MARKER_UNSWEPT) ? n : 0;
-    while (sweep->measurement < n && !concerns(engine, marker, sweep->measurement)) {
+    while (sweep->measurement < n && !find_stay(engine, marker)) {
         sweep->measurement++;
+        sweep->stay_at = 0;
     }
     sweep->in_values = sweep->measurement >= n;
+    if (sweep->in_values) { /* they lie in all places of the tenant */
+        uint32_t tenant = vv_registry_source_tenant(engine->registry, sweep->source);
+        sweep->stay = (struct vv_stay){tenant, INT64_MIN, INT64_MAX};
+    }
     bool has_values = (todo & VV_MARKER_UNCLEARED) && !was_in_values;
     sweep->in_range = !sweep->in_values || has_values;
     sweep->first = first_time(engine, marker);
+    sweep->to = sweep->stay.to < marker->to ? sweep->stay.to : marker->to;
     sweep->time = sweep->first;
     sweep->frozen = frozen_before(engine, marker);
     sweep->tier = sweep->in_values ? VV_SPACES : 0;
@@ -484,6 +501,7 @@ static bool next_marker(struct vv_sweep *sweep, size_t from)
 {
     sweep->at = from;
     sweep->measurement = 0;
+    sweep->stay_at = 0;
     sweep->in_values = false;
     sweep->in_range = false;
     while (sweep->at < sweep->n && sweep->todo[sweep->at] == 0) {
@@ -587,7 +605,7 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
             continue;
         }
         status = sweep_part(engine, &reads, error);
-        sweep->measurement += !sweep->in_range && !sweep->in_values;
+        sweep->stay_at += !sweep->in_range && !sweep->in_values;
     }
     return status;
 }

@@ -538,8 +538,9 @@ static bool add_owners(struct vv_fleet *fleet)
             added = note_owner(fleet, VV_REGISTRY_MEASUREMENT, info.measurement, object.is_far);
         } else if (object.kind == VV_REGISTRY_MEASUREMENT) {
             tenant = vv_registry_measurement_tenant(fleet->registry, object.number);
-            added = note_owner(fleet, VV_REGISTRY_TENANT,
-                               vv_registry_place(fleet->registry, object.number), object.is_far);
+            added =
+                note_owner(fleet, VV_REGISTRY_TENANT,
+                           vv_registry_first_place(fleet->registry, object.number), object.is_far);
         } else if (object.kind == VV_REGISTRY_TENANT) {
             tenant = owner_of_class(fleet, object.number);
         } else if (object.kind == VV_REGISTRY_SOURCE) {

@@ -70,7 +70,7 @@ static enum vv_status place_plain(struct vv_fleet *fleet, bool *placed, bool *le
 /* The class that it was made for; VV_REGISTRY_NONE: none. */
 static uint32_t wished_class(struct vv_fleet *fleet, uint32_t measurement)
 {
-    uint32_t place = vv_registry_place(fleet->registry, measurement);
+    uint32_t place = vv_registry_first_place(fleet->registry, measurement);
     return place != vv_registry_measurement_tenant(fleet->registry, measurement) ? place
                                                                                  : VV_REGISTRY_NONE;
 }
@@ -176,7 +176,7 @@ enum vv_status vv_fleet_check_place(struct vv_fleet *fleet, uint32_t measurement
                                     struct vv_error *error)
 {
     struct vv_registry *registry = fleet->registry;
-    uint32_t place = vv_registry_place(registry, measurement);
+    uint32_t place = vv_registry_first_place(registry, measurement);
     if (!vv_registry_is_placed(registry, measurement)) {
         return vv_error_set(error, VV_IO, "it is not agreed on where a measurement lies");
     }

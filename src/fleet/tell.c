@@ -145,7 +145,7 @@ static enum vv_status tell_measurement(struct telling *telling, uint32_t number)
     if (!vv_registry_is_placed(fleet->registry, number)) {
         return VV_OK; /* it is told when that is agreed on (classes.c) */
     }
-    uint32_t place = vv_registry_place(fleet->registry, number);
+    uint32_t place = vv_registry_first_place(fleet->registry, number);
     telling->content.class_name =
         vv_space_class_name(vv_registry_tenant_name(fleet->registry, place));
     pthread_mutex_lock(&fleet->lock);

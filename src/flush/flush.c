@@ -27,10 +27,11 @@ struct flush {
     uint32_t parts[VV_SPLITS_MAX];
     bool span_open;
     struct vv_stale_options stale_options;
-    struct vv_stale stale;      /* of the series that is being written */
+    struct vv_stay stay;        /* of the series that is being written: where its rows go */
+    struct vv_stale stale;      /* of what is above that */
     struct vv_stale_list later; /* where other nodes may build units meanwhile */
     int64_t over_at;            /* units of tiers that end by then are over, or soon will be */
-    uint32_t late_space;        /* of that series' place; VV_REGISTRY_NONE: nothing is kept apart */
+    uint32_t late_space;        /* of that place; VV_REGISTRY_NONE: nothing is kept apart */
     int64_t late_limit_ns;
     struct vv_tiers_seen seen; /* when `later` was filled */
     bool has_values;           /* there may be single values of some place */
@@ -398,10 +399,14 @@ static bool marks_open(const struct flush *flush, uint32_t place, bool late)
            (late || (store->ops->values_max && store->ops->values_max(store, place) > 0));
 }
 
-static enum vv_status begin_stale(struct flush *flush, uint32_t source, uint32_t measurement)
+/* That of a series' rows from this time on. */
+static enum vv_status begin_stay(struct flush *flush, uint32_t source, uint32_t measurement,
+                                 int64_t time)
 {
-    uint32_t place = vv_registry_place(flush->options->registry, measurement);
-    vv_stale_begin(&flush->stale, &flush->stale_options, source, measurement, flush->run);
+    flush->stay = vv_registry_stay(flush->options->registry, measurement, time);
+    uint32_t place = flush->stay.place;
+    note_late(flush, place);
+    vv_stale_begin(&flush->stale, &flush->stale_options, place, source, measurement, flush->run);
     if (!flush->options->fleet) {
         return VV_OK;
     }
@@ -420,18 +425,21 @@ static int64_t listed_until(const struct flush *flush, uint32_t place)
     return flush->stale.marks_open || has_parked ? INT64_MAX : flush->over_at;
 }
 
-/* Rows ascend by (time, stamp): cuts them where the bucket, the span or the split changes, and
- * where late ones begin or end. Parts are counted on over such a cut. */
+/* Rows ascend by (time, stamp): cuts them where the stay, the bucket, the span or the split
+ * changes, and where late ones begin or end. Parts are counted on over such a cut. */
 static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t measurement,
                                  const struct vv_rows *rows)
 {
     struct vv_plans plans = vv_registry_source_plans(flush->options->registry, source);
     struct vv_span_key key = {.measurement = measurement};
-    uint32_t place = vv_registry_place(flush->options->registry, measurement);
     key.partition.source = source;
-    note_late(flush, place);
     enum vv_status status = VV_OK;
     for (size_t first = 0; first < rows->n_rows && status == VV_OK;) {
+        if (rows->times[first] >= flush->stay.to) {
+            status = begin_stay(flush, source, measurement, rows->times[first]);
+            continue;
+        }
+        uint32_t place = flush->stay.place;
         struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, rows->times[first]);
         key.partition.bucket_start = bucket.start;
         key.partition.bucket_ns = bucket.bucket_ns;
@@ -439,6 +447,7 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         key.span_start = vv_span_of(&bucket, rows->times[first]);
         int64_t span_end = key.span_start + bucket.span_ns;
         span_end = span_end < bucket.end ? span_end : bucket.end;
+        span_end = span_end < flush->stay.to ? span_end : flush->stay.to;
         bool late = is_late(flush, rows, first);
         key.partition.tenant = late ? flush->late_space : place;
         vv_stale_not_before(&flush->stale, late ? fold_of(flush) : INT64_MIN);
@@ -558,9 +567,7 @@ static enum vv_status flush_series(void *context, uint32_t source, uint32_t meas
         flush->source = source;
         status = begin_source(flush, source, rows);
     }
-    if (status == VV_OK) { /* the source has a plan now */
-        status = begin_stale(flush, source, measurement);
-    }
+    flush->stay.to = INT64_MIN; /* begins with the first row; the source has a plan now */
     if (status == VV_OK) {
         status = is_ascending(rows) ? write_rows(flush, source, measurement, rows)
                                     : write_merged(flush, source, measurement, rows);

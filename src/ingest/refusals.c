@@ -199,11 +199,11 @@ void vv_refuse_miss(struct vv_staging *staging, const struct vv_miss *miss, cons
     vv_refusal_keep(staging, staging->row->line, miss->column, miss->reason, detail);
 }
 
-static void time_text(const struct vv_staging *staging, enum vv_reason reason, const char *time,
-                      char *out, size_t out_size)
+static void time_text(const struct vv_staging *staging, enum vv_reason reason,
+                      const struct vv_staging_class *class, const char *time, char *out,
+                      size_t out_size)
 {
     const struct vv_staging_options *options = &staging->options;
-    const struct vv_staging_class *class = vv_row_class(staging);
     bool freezes = class ? class->freezes : options->freezes;
     char length[VV_TIME_TEXT_SIZE];
     int64_t bound = reason == VV_REASON_FUTURE ? options->future_ns_max
@@ -243,7 +243,7 @@ void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t t
         snprintf(detail, sizeof detail,
                  "the time is outside of the years 1684 to 2255: check the precision");
     } else {
-        time_text(staging, reason, text, detail, sizeof detail);
+        time_text(staging, reason, vv_row_class(staging, time), text, detail, sizeof detail);
     }
     vv_refusal_keep(staging, row->line, 0, reason, detail);
 }

@@ -42,7 +42,7 @@ static void set_bounds(struct vv_staging_row *row, const struct vv_staging_optio
     }
 }
 
-const struct vv_staging_class *vv_row_class(const struct vv_staging *staging)
+const struct vv_staging_class *vv_row_class(const struct vv_staging *staging, int64_t time)
 {
     const struct vv_staging_options *options = &staging->options;
     const struct vv_staging_row *row = staging->row;
@@ -50,8 +50,9 @@ const struct vv_staging_class *vv_row_class(const struct vv_staging *staging)
         return NULL;
     }
     uint32_t place =
-        row->known ? vv_registry_place(options->registry, row->series.measurement)
-                   : vv_registry_place_named(options->registry, options->tenant, row->measurement);
+        row->known
+            ? vv_registry_stay(options->registry, row->series.measurement, time).place
+            : vv_registry_place_named(options->registry, options->tenant, row->measurement, time);
     for (size_t i = 0; i < options->n_classes; i++) {
         if (options->classes[i].place == place) {
             return &options->classes[i];
@@ -60,9 +61,9 @@ const struct vv_staging_class *vv_row_class(const struct vv_staging *staging)
     return NULL;
 }
 
-static int64_t row_time_min(const struct vv_staging *staging)
+static int64_t row_time_min(const struct vv_staging *staging, int64_t time)
 {
-    const struct vv_staging_class *class = vv_row_class(staging);
+    const struct vv_staging_class *class = vv_row_class(staging, time);
     return class ? staging->row->class_time_min[class - staging->options.classes]
                  : staging->row->time_min;
 }
@@ -78,7 +79,7 @@ static enum vv_reason time_reason(const struct vv_staging *staging, int64_t time
         (options->past_ns_max > 0 && time < subtract(options->now_ns, options->past_ns_max))) {
         return VV_REASON_PAST;
     }
-    const struct vv_staging_class *class = vv_row_class(staging);
+    const struct vv_staging_class *class = vv_row_class(staging, time);
     int64_t retention_ns = class ? class->retention_ns : options->retention_ns;
     bool is_kept = retention_ns == 0 || time >= subtract(options->now_ns, retention_ns);
     return is_kept ? VV_REASON_LATE : VV_REASON_RETENTION;
@@ -274,7 +275,7 @@ void vv_staging_end(struct vv_staging *staging, int64_t time_ns)
     row->open = false;
     staging->lines++;
     vv_row_compact(row);
-    if (time_ns < row_time_min(staging) || time_ns > row->time_max) {
+    if (time_ns < row_time_min(staging, time_ns) || time_ns > row->time_max) {
         vv_refuse_time(staging, time_reason(staging, time_ns), time_ns);
         return;
     }

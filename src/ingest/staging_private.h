@@ -173,9 +173,9 @@ bool vv_value_convert(enum vv_field_kind kind, enum vv_value_type type, uint64_t
 VV_MUST_CHECK enum vv_status vv_row_stage(struct vv_staging *staging, int64_t time,
                                           struct vv_error *error);
 
-/* The class of the row's measurement among those of the options; NULL: it has the tenant's
- * retention. */
-const struct vv_staging_class *vv_row_class(const struct vv_staging *staging);
+/* The class of the row's measurement at a time, among those of the options; NULL: the tenant's
+ * retention counts. */
+const struct vv_staging_class *vv_row_class(const struct vv_staging *staging, int64_t time);
 
 /* Drops the row without counting it. */
 void vv_staging_drop(struct vv_staging *staging);

@@ -321,7 +321,7 @@ static enum vv_status open_scan(struct vv_result *result, struct vv_error *error
     struct vv_answer *answer = result->answer;
     const struct measurement *measurement = &answer->measurements[answer->measurement];
     struct vv_scan_options options = {
-        .place = vv_registry_place(result->context.registry, measurement->number),
+        .place = vv_registry_first_place(result->context.registry, measurement->number),
         .source = result->selection.sources[answer->source],
         .measurement = measurement->number,
         .metrics = &answer->metrics[measurement->first],

@@ -103,6 +103,13 @@ static void take_instant(struct vv_answer *answer, const struct vv_rows *rows)
     }
 }
 
+static bool is_shown(const struct vv_query_context *context, uint32_t measurement, int64_t time)
+{
+    uint32_t place = vv_registry_stay(context->registry, measurement, time).place;
+    int64_t now = context->clock->wall_ns(context->clock);
+    return time >= vv_scan_oldest_of(context, measurement, place, now);
+}
+
 /*
  * The source's last time is read first. If the head has a row at or after it, no later one can be
  * in the store; and what the head has for an instant was written after what the store has for it.
@@ -123,8 +130,7 @@ static enum vv_status look_at_head(struct vv_result *result, struct vv_error *er
         !vv_registry_source_times(context->registry, source, &first, &last) ||
         !vv_head_series_times(context->head, source, measurement, &head_first, &head_last) ||
         head_last < last || head_last < result->from || head_last >= result->to ||
-        head_last < vv_scan_oldest_of(context, measurement,
-                                      vv_registry_place(context->registry, measurement))) {
+        !is_shown(context, measurement, head_last)) {
         return VV_OK;
     }
     struct vv_rows rows = {0};
@@ -161,7 +167,7 @@ static enum vv_status begin_look(struct vv_result *result, struct vv_error *erro
     }
     bool certain = answer->n_found == answer->n;
     struct vv_scan_options options = {
-        .place = metrics[answer->first].place,
+        .place = metrics[answer->first].first_place,
         .source = selection->sources[answer->source],
         .measurement = metrics[answer->first].measurement,
         .metrics = answer->metrics + answer->first,

@@ -40,7 +40,7 @@ static enum vv_status open_series(struct vv_result *result, struct vv_error *err
     struct vv_answer *answer = result->answer;
     const struct vv_request *request = result->request;
     struct vv_feed_options options = {
-        .place = result->selection.metrics[answer->metric].place,
+        .place = result->selection.metrics[answer->metric].first_place,
         .source = result->selection.sources[answer->source],
         .metric = &result->selection.metrics[answer->metric],
         .from = result->from,

@@ -97,14 +97,15 @@ struct vv_walk_plan vv_result_walk_plan(const struct vv_result *result,
                                         const struct vv_metric_info *metric)
 {
     unsigned needs = result->request->needs;
-    return (struct vv_walk_plan){
+    struct vv_walk_plan plan = {
         .steps = steps,
-        .route = vv_result_route(result, metric),
         .changes = (needs & VV_NEED_CHANGE) != 0,
         .step_parts = vv_result_step_parts(result),
         .sketches = (needs & VV_NEED_PERCENTILES) != 0,
         .only = result->selection.n_metrics == 1,
     };
+    plan.n_legs = vv_result_legs(result, metric, plan.legs);
+    return plan;
 }
 
 bool vv_result_has_whole_rows(const struct vv_result *result)

@@ -61,7 +61,7 @@ static enum vv_status open_series(struct vv_result *result, struct vv_error *err
     vv_fold_clear(&answer->spec, &answer->fold);
     vv_sink_begin(&answer->sink, request, &answer->steps);
     struct vv_feed_options options = {
-        .place = metric->place,
+        .place = metric->first_place,
         .source = source,
         .metric = metric,
         .from = result->from,

@@ -130,12 +130,13 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch,
     int64_t from = bucket->start > fetch->points.from ? bucket->start : fetch->points.from;
     uint32_t source = fetch->points.sources[cursor->source];
     return (struct vv_store_read){
-        .partition = {.tenant = vv_registry_place(fetch->context->registry, cursor->measurement),
-                      .source = source,
-                      .bucket_start = bucket->start,
-                      .bucket_ns = bucket->bucket_ns,
-                      .split = vv_split_name(bucket, (uint16_t)cursor->split),
-                      .region = cursor->region},
+        .partition =
+            {.tenant = vv_registry_stay(fetch->context->registry, cursor->measurement, from).place,
+             .source = source,
+             .bucket_start = bucket->start,
+             .bucket_ns = bucket->bucket_ns,
+             .split = vv_split_name(bucket, (uint16_t)cursor->split),
+             .region = cursor->region},
         .measurement = cursor->measurement,
         .span_from = vv_span_of(bucket, from),
         .span_to = bucket->end < fetch->points.to ? bucket->end : fetch->points.to,

@@ -9,11 +9,9 @@
 
 /* ---- life ---- */
 
-/* Of the answer's route the tiers that have cohorts, as far as they come first. */
-static struct vv_route cohort_route(const struct vv_result *result,
-                                    const struct vv_metric_info *metric)
+/* Of a route the tiers that have cohorts, as far as they come first. */
+static struct vv_route cohort_route(const struct vv_result *result, const struct vv_route *whole)
 {
-    const struct vv_route *whole = vv_result_route(result, metric);
     struct vv_route route = {.raw_oldest = VV_TIME_MIN};
     if (result->context.store->ops->shared && !result->context.members) {
         return route;
@@ -44,7 +42,10 @@ void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_o
     walk->alone = 0;
     drop_cohorts(walk);
     walk->expected = VV_GROUP_NOTHING;
-    walk->route = cohort_route(options->result, options->metric);
+    struct vv_leg legs[VV_STAYS_MAX];
+    size_t n = vv_result_legs(options->result, options->metric, legs);
+    walk->cohorts_from = legs[n - 1].range.from;
+    walk->route = cohort_route(options->result, legs[n - 1].route);
 }
 
 static void close_parts(struct vv_group_walk *walk)
@@ -197,8 +198,8 @@ static void expect_cohorts(struct vv_group_walk *walk)
     }
     if (walk->cohorts && walk->expected != VV_GROUP_COHORTS) {
         vv_fetch_expect_tiers(result->context.fetch, walk->cohorts + walk->cohort_at,
-                              walk->n_cohorts - walk->cohort_at, result->from, result->to, false,
-                              false);
+                              walk->n_cohorts - walk->cohort_at, walk->cohorts_from, result->to,
+                              false, false);
         walk->expected = VV_GROUP_COHORTS;
     }
 }
@@ -226,36 +227,6 @@ static void expect_alone(struct vv_group_walk *walk)
 
 /* ---- a cohort's records ---- */
 
-static enum vv_status open_cohort(struct vv_group_walk *walk)
-{
-    expect_cohorts(walk);
-    struct vv_result *result = walk->options.result;
-    bool has_ids = result->context.members != NULL;
-    enum vv_status status = has_ids ? find_ids(walk) : VV_OK;
-    if (status != VV_OK) {
-        return VV_NO_MEMORY;
-    }
-    const struct vv_tier_scan_options options = {
-        .route = &walk->route,
-        .steps = walk->options.steps,
-        .source = cohort_of(result, walk->options.sources[walk->source]),
-        .member_ids = has_ids ? walk->ids : NULL,
-        .members = walk->options.sources + walk->source,
-        .n_members = walk->end - walk->source,
-        .metric = walk->options.metric,
-        .from = result->from,
-        .to = result->to,
-        .step_parts = vv_result_step_parts(result),
-        .sketches = (result->request->needs & VV_NEED_PERCENTILES) != 0,
-        .only = result->selection.n_metrics == 1,
-        .memory_max = vv_result_memory_left(result),
-    };
-    walk->n_gaps = 0;
-    walk->gap = 0;
-    walk->in_cohort = true;
-    return vv_tier_scan_open(&walk->cohort, &result->context, &options, &result->facts);
-}
-
 /* Notes what is left to the sources; false when there are too many stretches, and all that follows
  * is. */
 static bool add_gap(struct vv_group_walk *walk, struct vv_window gap)
@@ -274,6 +245,37 @@ static bool add_gap(struct vv_group_walk *walk, struct vv_window gap)
     }
     walk->gaps[walk->n_gaps - 1].to = walk->options.result->to;
     return false;
+}
+
+static enum vv_status open_cohort(struct vv_group_walk *walk)
+{
+    expect_cohorts(walk);
+    struct vv_result *result = walk->options.result;
+    bool has_ids = result->context.members != NULL;
+    enum vv_status status = has_ids ? find_ids(walk) : VV_OK;
+    if (status != VV_OK) {
+        return VV_NO_MEMORY;
+    }
+    const struct vv_tier_scan_options options = {
+        .route = &walk->route,
+        .steps = walk->options.steps,
+        .source = cohort_of(result, walk->options.sources[walk->source]),
+        .member_ids = has_ids ? walk->ids : NULL,
+        .members = walk->options.sources + walk->source,
+        .n_members = walk->end - walk->source,
+        .metric = walk->options.metric,
+        .from = walk->cohorts_from,
+        .to = result->to,
+        .step_parts = vv_result_step_parts(result),
+        .sketches = (result->request->needs & VV_NEED_PERCENTILES) != 0,
+        .only = result->selection.n_metrics == 1,
+        .memory_max = vv_result_memory_left(result),
+    };
+    walk->n_gaps = 0;
+    walk->gap = 0;
+    walk->in_cohort = true;
+    (void)add_gap(walk, (struct vv_window){result->from, walk->cohorts_from});
+    return vv_tier_scan_open(&walk->cohort, &result->context, &options, &result->facts);
 }
 
 static void end_cohort(struct vv_group_walk *walk)
@@ -358,7 +360,7 @@ static enum vv_status open_source(struct vv_group_walk *walk)
         range = walk->gaps[walk->gap];
     }
     const struct vv_feed_options options = {
-        .place = walk->options.metric->place,
+        .place = walk->options.metric->first_place,
         .source = walk->options.sources[walk->source],
         .metric = walk->options.metric,
         .from = range.from,

@@ -36,7 +36,8 @@ struct vv_group_walk {
     bool in_cohort;
     bool is_open; /* source or cohort */
     struct vv_walk walk;
-    struct vv_route route; /* of cohorts; n 0: they have nothing for this question */
+    struct vv_route route; /* of cohorts, of the last leg; n 0: nothing for this question … */
+    int64_t cohorts_from;  /* … which begins then; what is earlier is asked of their sources */
     struct vv_tier_scan cohort;
     struct vv_tier_run run; /* its steps that were not given yet */
     uint64_t *ids;          /* where nodes share the store: of the cohort's sources */

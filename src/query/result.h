@@ -35,6 +35,7 @@ struct vv_selection {
 
 struct vv_result_route {
     uint32_t place;
+    int64_t from; /* what of the range lies there begins then */
     struct vv_route route;
 };
 
@@ -47,7 +48,7 @@ struct vv_result {
     int64_t from; /* what is read: [from, to) */
     int64_t to;
     int64_t step_ns; /* of the answer, chosen where the request has none; 0: none */
-    struct vv_result_route routes[VV_PLACES_MAX]; /* of aggregates, by place of the metrics */
+    struct vv_result_route routes[VV_PLACES_MAX]; /* of aggregates, by places of the metrics */
     size_t n_routes;
     struct vv_selection selection;
     struct vv_writer_layout layout; /* filled by open() */
@@ -99,10 +100,11 @@ VV_MUST_CHECK enum vv_status vv_result_choose_step(struct vv_result *result,
  * what is asked for cannot be had. */
 VV_MUST_CHECK enum vv_status vv_result_choose_routes(struct vv_result *result,
                                                      struct vv_error *error);
-/* The route of a metric, for the place that it had when it was found: one on which nodes agree only
+/* The legs of a metric in the range, ascending, at least one, with the route of each; returns how
+ * many. The first place is the one that it had when it was found: one on which nodes agree only
  * later has no records of it before, so that points are left to scans, which look again. */
-const struct vv_route *vv_result_route(const struct vv_result *result,
-                                       const struct vv_metric_info *metric);
+size_t vv_result_legs(const struct vv_result *result, const struct vv_metric_info *metric,
+                      struct vv_leg legs_out[VV_STAYS_MAX]);
 
 /* The writer's head of a series: of a source with values for the group's tags, or of a group. */
 struct vv_writer_series vv_result_series(struct vv_str source, const struct vv_str *values,

@@ -54,9 +54,11 @@ static int64_t whole_from(const struct vv_result *result, uint32_t number)
     return from > VV_TIME_MIN ? from : VV_TIME_MIN;
 }
 
-static struct vv_route_question ask(const struct vv_result *result, uint32_t place,
+static struct vv_route_question ask(const struct vv_result *result,
+                                    const struct vv_result_route *asked,
                                     const struct vv_steps *steps)
 {
+    uint32_t place = asked->place;
     const struct vv_request *request = result->request;
     struct vv_registry *registry = result->context.registry;
     struct vv_tiers tiers = vv_registry_tiers(registry, place);
@@ -64,6 +66,7 @@ static struct vv_route_question ask(const struct vv_result *result, uint32_t pla
         .from = result->from,
         .to = result->to,
         .has_from = request->has_from,
+        .kept_from = asked->from,
         .steps = steps,
         .needs_raw = needs_raw(request),
         .wish = request->tier,
@@ -96,35 +99,55 @@ static enum vv_status refuse(const struct vv_result *result, uint32_t place,
                         why->message);
 }
 
-static enum vv_status add_route(struct vv_result *result, uint32_t place,
-                                const struct vv_steps *steps, struct vv_error *error)
+static enum vv_status choose(struct vv_result *result, struct vv_result_route *chosen,
+                             const struct vv_steps *steps, struct vv_error *error)
 {
     struct vv_error why = {0};
-    struct vv_result_route *added = &result->routes[result->n_routes++];
-    struct vv_route_question question = ask(result, place, steps);
-    added->place = place;
-    enum vv_status status = vv_route_choose(&question, &added->route, &why);
+    struct vv_route_question question = ask(result, chosen, steps);
+    enum vv_status status = vv_route_choose(&question, &chosen->route, &why);
     if (status != VV_OK) {
-        return refuse(result, place, &why, error);
+        return refuse(result, chosen->place, &why, error);
     }
     struct vv_result_facts *facts = &result->facts;
-    if (added->route.n > 0) {
-        uint8_t coarsest = (uint8_t)added->route.levels[0].tier;
+    if (chosen->route.n > 0) {
+        uint8_t coarsest = (uint8_t)chosen->route.levels[0].tier;
         bool is_coarser = facts->n_tiers == 0 || coarsest > facts->coarsest_tier;
         facts->coarsest_tier = is_coarser ? coarsest : facts->coarsest_tier;
-        facts->n_tiers = added->route.n > facts->n_tiers ? (uint8_t)added->route.n : facts->n_tiers;
+        facts->n_tiers =
+            chosen->route.n > facts->n_tiers ? (uint8_t)chosen->route.n : facts->n_tiers;
     }
     return VV_OK;
 }
 
-static const struct vv_result_route *find(const struct vv_result *result, uint32_t place)
+/* Where a metric's points lie in the range, ascending, at least one. */
+static size_t stays_in_range(const struct vv_result *result, const struct vv_metric_info *metric,
+                             struct vv_stay stays[VV_STAYS_MAX])
 {
-    for (size_t i = 0; i < result->n_routes; i++) {
-        if (result->routes[i].place == place) {
-            return &result->routes[i];
+    size_t n = vv_registry_stays(result->context.registry, metric->measurement, stays);
+    size_t kept = 0;
+    stays[0].place = metric->first_place;
+    for (size_t i = 0; i < n; i++) {
+        struct vv_stay stay = stays[i];
+        stay.from = i == 0 || stay.from < result->from ? result->from : stay.from;
+        stay.to = i + 1 == n || stay.to > result->to ? result->to : stay.to;
+        if (stay.from < stay.to || (i + 1 == n && kept == 0)) {
+            stays[kept++] = stay;
         }
     }
-    return NULL;
+    return kept;
+}
+
+static void note_place(struct vv_result *result, uint32_t place, int64_t from)
+{
+    struct vv_result_route *found = NULL;
+    for (size_t i = 0; i < result->n_routes && !found; i++) {
+        found = result->routes[i].place == place ? &result->routes[i] : NULL;
+    }
+    if (!found) {
+        found = &result->routes[result->n_routes++];
+        *found = (struct vv_result_route){.place = place, .from = from};
+    }
+    found->from = from < found->from ? from : found->from;
 }
 
 enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error *error)
@@ -132,19 +155,44 @@ enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error
     const struct vv_selection *selection = &result->selection;
     struct vv_steps steps;
     vv_steps_init(&steps, result->step_ns, result->request->zone, result->from, result->to);
-    enum vv_status status =
-        selection->n_metrics == 0 ? add_route(result, result->tenant, &steps, error) : VV_OK;
-    for (size_t i = 0; i < selection->n_metrics && status == VV_OK; i++) {
-        uint32_t place = selection->metrics[i].place;
-        status = find(result, place) ? VV_OK : add_route(result, place, &steps, error);
+    if (selection->n_metrics == 0) {
+        note_place(result, result->tenant, result->from);
+    }
+    for (size_t i = 0; i < selection->n_metrics; i++) {
+        struct vv_stay stays[VV_STAYS_MAX];
+        size_t n = stays_in_range(result, &selection->metrics[i], stays);
+        for (size_t k = 0; k < n; k++) {
+            note_place(result, stays[k].place, stays[k].from);
+        }
+    }
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < result->n_routes && status == VV_OK; i++) {
+        status = choose(result, &result->routes[i], &steps, error);
     }
     return status;
 }
 
-const struct vv_route *vv_result_route(const struct vv_result *result,
-                                       const struct vv_metric_info *metric)
+/* A place that a metric was moved to meanwhile, from a time ahead, has nothing in its tiers yet. */
+static const struct vv_route *route_of(const struct vv_result *result, uint32_t place)
 {
-    const struct vv_result_route *found = find(result, metric->place);
-    vv_invariant(found);
-    return &found->route;
+    static const struct vv_route points = {.raw_oldest = VV_TIME_MIN,
+                                           .raw_whole_from = VV_TIME_MIN};
+    for (size_t i = 0; i < result->n_routes; i++) {
+        if (result->routes[i].place == place) {
+            return &result->routes[i].route;
+        }
+    }
+    return &points;
+}
+
+size_t vv_result_legs(const struct vv_result *result, const struct vv_metric_info *metric,
+                      struct vv_leg legs_out[VV_STAYS_MAX])
+{
+    struct vv_stay stays[VV_STAYS_MAX];
+    size_t n = stays_in_range(result, metric, stays);
+    for (size_t i = 0; i < n; i++) {
+        legs_out[i] = (struct vv_leg){.range = {stays[i].from, stays[i].to},
+                                      .route = route_of(result, stays[i].place)};
+    }
+    return n;
 }

@@ -109,7 +109,7 @@ static size_t reaching_back(const struct vv_route_question *question)
         if (!kept->is_on) {
             continue;
         }
-        if (kept->oldest <= question->from) {
+        if (kept->oldest <= question->kept_from) {
             return tier;
         }
         if (best == VV_SPACES || kept->oldest < question->tiers[best].oldest) {
@@ -163,8 +163,8 @@ static enum vv_status check_age(const struct vv_route_question *question,
 {
     int64_t oldest = oldest_of(route);
     size_t other = reaching_back(question);
-    bool lacks = question->has_from && question->from < oldest &&
-                 oldest - question->from > VV_ROUTE_SLACK_NS;
+    bool lacks = question->has_from && question->kept_from < oldest &&
+                 oldest - question->kept_from > VV_ROUTE_SLACK_NS;
     if (!lacks || question->has_regions || other == VV_SPACES ||
         question->tiers[other].oldest >= oldest) {
         return VV_OK;

@@ -11,6 +11,7 @@
 
 #include "model/space.h"
 #include "query/steps.h"
+#include "query/window.h"
 
 #define VV_POINTS_MAX 100000u
 /* So much of what has just expired may be asked for without being told: clocks differ. */
@@ -36,7 +37,8 @@ struct vv_route_tier {
 struct vv_route_question {
     int64_t from; /* [from, to) */
     int64_t to;
-    bool has_from; /* `from` was given */
+    bool has_from;     /* `from` was given */
+    int64_t kept_from; /* what of the range is to lie there begins then */
     const struct vv_steps *steps;
     const char *needs_raw; /* what of the request is in no tier; NULL: nothing */
     enum vv_tier_wish wish;
@@ -59,6 +61,12 @@ struct vv_route {
     struct vv_route_level levels[VV_SPACES]; /* the coarsest first */
     int64_t raw_oldest;
     int64_t raw_whole_from;
+};
+
+/* A stretch of the range, of which another place has the points: its own route. */
+struct vv_leg {
+    struct vv_window range;
+    const struct vv_route *route;
 };
 
 /* VV_INVALID: the wish cannot be met, or what is asked for is not kept so long; the message says

@@ -12,14 +12,11 @@
 
 /* ---- life ---- */
 
-int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place)
+int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place, int64_t now_ns)
 {
     int64_t retention = vv_registry_retention(context->registry, place);
-    if (retention <= 0) {
-        return VV_TIME_MIN;
-    }
-    int64_t now = context->clock->wall_ns(context->clock);
-    return now > VV_TIME_MIN + retention ? now - retention : VV_TIME_MIN;
+    bool is_bounded = retention > 0 && now_ns > VV_TIME_MIN + retention;
+    return is_bounded ? now_ns - retention : VV_TIME_MIN;
 }
 
 struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source)
@@ -34,24 +31,39 @@ struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t 
 
 /* Where it lies may not be agreed on yet. */
 int64_t vv_scan_oldest_of(const struct vv_query_context *context, uint32_t measurement,
-                          uint32_t place)
+                          uint32_t place, int64_t now_ns)
 {
     struct vv_registry *registry = context->registry;
     uint32_t places[VV_PLACES_MAX];
-    int64_t oldest = vv_scan_oldest(context, place);
+    int64_t oldest = vv_scan_oldest(context, place, now_ns);
     size_t n = 0;
     if (!vv_registry_is_placed(registry, measurement)) {
         n = vv_registry_places(registry, vv_registry_owner(registry, place), places);
     }
     for (size_t i = 0; i < n; i++) {
-        int64_t other = vv_scan_oldest(context, places[i]);
+        int64_t other = vv_scan_oldest(context, places[i], now_ns);
         oldest = other < oldest ? other : oldest;
     }
     return oldest;
 }
 
+/* Of all its stays. */
+static int64_t oldest_of_all(const struct vv_query_context *context,
+                             const struct vv_scan_options *options, int64_t now_ns)
+{
+    struct vv_stay stays[VV_STAYS_MAX];
+    size_t n = vv_registry_stays(context->registry, options->measurement, stays);
+    int64_t oldest = n == 0 ? vv_scan_oldest(context, options->place, now_ns) : INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        int64_t shown = vv_scan_oldest_of(context, options->measurement, stays[i].place, now_ns);
+        shown = shown > stays[i].from ? shown : stays[i].from;
+        oldest = shown < stays[i].to && shown < oldest ? shown : oldest;
+    }
+    return oldest;
+}
+
 static struct vv_window clip_to_source(const struct vv_query_context *context,
-                                       const struct vv_scan_options *options)
+                                       const struct vv_scan_options *options, int64_t now_ns)
 {
     struct vv_window known = vv_scan_known(context, options->source);
     if (vv_peers_may_write(context)) { /* what others wrote may lie anywhere */
@@ -59,9 +71,7 @@ static struct vv_window clip_to_source(const struct vv_query_context *context,
     }
     struct vv_window range =
         vv_window_intersect((struct vv_window){options->from, options->to}, known);
-    uint32_t place = vv_registry_place(context->registry, options->measurement);
-    place = place == VV_REGISTRY_NONE ? options->place : place;
-    int64_t oldest = vv_scan_oldest_of(context, options->measurement, place);
+    int64_t oldest = oldest_of_all(context, options, now_ns);
     range.from = range.from > oldest ? range.from : oldest;
     return range;
 }
@@ -83,7 +93,8 @@ enum vv_status vv_scan_open(const struct vv_query_context *context,
         free(scan);
         return VV_NO_MEMORY;
     }
-    scan->left = clip_to_source(context, options);
+    scan->now_ns = context->clock->wall_ns(context->clock);
+    scan->left = clip_to_source(context, options, scan->now_ns);
     vv_scan_begin_lanes(scan, options->place);
     scan->width =
         options->few ? 1 : VV_SCAN_WIDTH_MAX; /* rounded up to a span where one is known */

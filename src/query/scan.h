@@ -14,7 +14,7 @@
 #include "query/window.h"
 
 struct vv_scan_options {
-    uint32_t place; /* of the measurement's points */
+    uint32_t place; /* of the measurement's points, as far as the registry knows of none */
     uint32_t source;
     uint32_t measurement;
     const uint32_t *metrics; /* columns; borrowed for the scan's life, as the types */
@@ -43,13 +43,13 @@ void vv_scan_close(struct vv_scan *scan); /* NULL is allowed */
 VV_MUST_CHECK enum vv_status vv_scan_next(struct vv_scan *scan, const struct vv_rows **rows_out,
                                           struct vv_error *error);
 
-/* Points before this time are not shown: the place's retention hides them, though they may still
- * be on disk, since whole eras go later. */
-int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place);
-/* Of a measurement that is taken to lie there: where that is not agreed on, of all places that it
- * may come to lie in the one that is kept longest counts. */
+/* Points before this time are not shown at `now_ns`: the place's retention hides them, though they
+ * may still be on disk, since whole eras go later. */
+int64_t vv_scan_oldest(const struct vv_query_context *context, uint32_t place, int64_t now_ns);
+/* Of a measurement's points that are taken to lie there: where that is not agreed on, of all places
+ * that they may come to lie in the one that is kept longest counts. */
 int64_t vv_scan_oldest_of(const struct vv_query_context *context, uint32_t measurement,
-                          uint32_t place);
+                          uint32_t place, int64_t now_ns);
 
 /* From the source's first to its last time, as far as this node knows. */
 struct vv_window vv_scan_known(const struct vv_query_context *context, uint32_t source);

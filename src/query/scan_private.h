@@ -4,10 +4,10 @@
  *
  * A scan has a lane for each region of which plans are known, the own one as the first, and one
  * more of each for the place's late points, where they are kept apart: looked for after the head,
- * as what it had may have gone there. Where nodes agree on a measurement's place only when its
- * first points are flushed, all lanes begin anew when it is another one. Regions have buckets and
- * spans of their own; a window is the same for all lanes, and what they have in it is merged, with
- * the head, by stamps.
+ * as what it had may have gone there. All lanes begin anew when the place is another one: where the
+ * measurement was moved, or nodes agree on its place only when its first points are flushed. No
+ * window lies in two stays. Regions have buckets and spans of their own; a window is the same for
+ * all lanes, and what they have in it is merged, with the head, by stamps.
  *
  * What makes a scan safe beside flushes and seals, for each window: the head is read FIRST, then
  * the source's plans, then the store. A row that was acknowledged before is in the head at the
@@ -61,6 +61,8 @@ struct vv_scan {
     struct vv_deletion_list deletions; /* as they were when it was opened */
     struct vv_merge_figures counted;   /* what of the merge's figures is in facts */
     struct vv_window left;             /* what was not given yet; one end moves */
+    int64_t now_ns;                    /* when it was opened: what is older then is not shown … */
+    struct vv_window stay;             /* … of the stay at that end, all but that */
     struct vv_window window;           /* being given */
     bool in_window;
     bool found;

@@ -40,11 +40,16 @@ static struct vv_window narrow(const struct vv_scan *scan, struct vv_window wind
     return vv_window_intersect(window, narrowed);
 }
 
+static int64_t near_end(const struct vv_scan *scan)
+{
+    return scan->options.descending ? scan->left.to - 1 : scan->left.from;
+}
+
 /* What all lanes have at the scan's near end. */
 static enum vv_status look(struct vv_scan *scan, struct vv_outlook *outlook_out,
                            struct vv_error *error)
 {
-    int64_t near = scan->options.descending ? scan->left.to - 1 : scan->left.from;
+    int64_t near = near_end(scan);
     enum vv_status status = VV_OK;
     *outlook_out = (struct vv_outlook){
         .range = {VV_TIME_MIN, VV_TIME_MAX + 1}, .span_ns = VV_HOUR, /* of what only the head has */
@@ -71,17 +76,33 @@ void vv_scan_begin_lanes(struct vv_scan *scan, uint32_t place)
     }
 }
 
-/* Where what the head had has gone is known to who looks behind it. */
-static void note_place(struct vv_scan *scan)
+/* The stay that holds `time`. Where what the head had has gone is known to who looks behind it. */
+static void note_stay(struct vv_scan *scan, int64_t time)
 {
-    uint32_t place = vv_registry_place(scan->context->registry, scan->options.measurement);
-    if (place != scan->options.place && place != VV_REGISTRY_NONE) {
-        vv_scan_begin_lanes(scan, place);
+    uint32_t measurement = scan->options.measurement;
+    struct vv_stay stay = vv_registry_stay(scan->context->registry, measurement, time);
+    if (stay.place == VV_REGISTRY_NONE) {
+        stay.place = scan->options.place;
     }
-    if (place != VV_REGISTRY_NONE && vv_registry_is_shared(scan->context->registry)) {
-        int64_t oldest = vv_scan_oldest_of(scan->context, scan->options.measurement, place);
-        scan->left.from = scan->left.from > oldest ? scan->left.from : oldest;
+    if (stay.place != scan->options.place) {
+        vv_scan_begin_lanes(scan, stay.place);
     }
+    int64_t oldest = vv_scan_oldest_of(scan->context, measurement, stay.place, scan->now_ns);
+    scan->stay = (struct vv_window){oldest > stay.from ? oldest : stay.from, stay.to};
+}
+
+/* Passes over what is not shown any more at the near end; false: there is none such. */
+static bool skip_expired(struct vv_scan *scan, int64_t near)
+{
+    if (vv_window_holds(scan->stay, near)) {
+        return false;
+    }
+    struct vv_stay stay =
+        vv_registry_stay(scan->context->registry, scan->options.measurement, near);
+    int64_t to = scan->stay.from < stay.to ? scan->stay.from : stay.to;
+    vv_scan_skip(scan, (struct vv_window){stay.from, to});
+    vv_scan_expect_all(scan);
+    return true;
 }
 
 /* Asks the store where it has any, before it reads: few sources have late points. */
@@ -106,7 +127,11 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
     while (!vv_window_is_empty(scan->left)) {
         struct vv_outlook outlook;
         enum vv_status status = vv_scan_look_at_head(scan);
-        note_place(scan);
+        int64_t near = near_end(scan);
+        note_stay(scan, near);
+        if (status == VV_OK && skip_expired(scan, near)) {
+            continue;
+        }
         note_late_lane(scan);
         status = status == VV_OK ? look(scan, &outlook, error) : status;
         if (status != VV_OK) {
@@ -115,6 +140,7 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
         if (!vv_scan_plans_hold(scan)) {
             continue;
         }
+        outlook.range = vv_window_intersect(outlook.range, scan->stay);
         scan->window = vv_window_intersect(scan->left, outlook.range);
         if (!outlook.active) { /* of which only the head may know */
             scan->window = vv_window_intersect(scan->window, scan->head);
@@ -161,7 +187,7 @@ static enum vv_status try_window(struct vv_scan *scan, bool *held_out, struct vv
     if (status == VV_OK) {
         status = vv_scan_add_head(scan);
     }
-    note_place(scan);
+    note_stay(scan, scan->window.from);
     note_late_lane(scan);
     for (size_t i = 0; i < scan->n_lanes && status == VV_OK; i++) {
         status = vv_scan_add_lane(scan, &scan->lanes[i], error);

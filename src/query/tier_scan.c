@@ -152,7 +152,8 @@ static void note_sealed(const struct vv_tier_scan *scan)
     for (size_t i = 0; i < scan->n_levels; i++) {
         const struct vv_tier_level *level = &scan->levels[i];
         struct vv_tier_fact *fact = &scan->facts->tiers[level->route.tier];
-        if (level->is_sealed) {
+        bool is_whole = scan->options.goes_on && level->sealed_until >= scan->options.to;
+        if (level->is_sealed && !is_whole) {
             bool is_less = !fact->is_sealed || level->sealed_until < fact->sealed_until;
             fact->sealed_until = is_less ? level->sealed_until : fact->sealed_until;
             fact->is_sealed = true;
@@ -369,6 +370,11 @@ static bool begin_range(struct vv_tier_scan *scan)
     struct vv_window range = scan->left;
     if (vv_window_is_empty(range)) {
         return false;
+    }
+    if (scan->n_levels == 0) {
+        scan->left = (struct vv_window){0, 0};
+        push(scan, 0, range);
+        return true;
     }
     if (steps->zone || steps->length_ns % vv_tier_step_ns(first->route.tier) != 0) {
         bool descending = scan->options.descending;

@@ -18,7 +18,7 @@
 #include "query/tier_give.h"
 
 struct vv_tier_scan_options {
-    const struct vv_route *route; /* borrowed, as the steps; n > 0 */
+    const struct vv_route *route; /* borrowed, as the steps; n 0: all is a gap */
     const struct vv_steps *steps; /* that are asked: no part lies in two of them, but gaps may */
     uint32_t source;              /* or a cohort: */
     /* Those of its sources that there are, borrowed: all of them, or its records would have more.
@@ -32,6 +32,7 @@ struct vv_tier_scan_options {
     int64_t to;
     bool descending;
     bool few;            /* the first rows may be enough */
+    bool goes_on;        /* what is behind the range is asked by another route */
     bool only;           /* no other metric is asked for */
     unsigned step_parts; /* of steps that are wanted, of enum vv_step_part */
     bool sketches;       /* are wanted */

@@ -30,25 +30,40 @@ static enum vv_status open_lookback(struct vv_walk *walk)
     return open_range(walk, from, to, true, true);
 }
 
-static enum vv_status open_tiers(struct vv_walk *walk, const struct vv_walk_plan *plan)
+static enum vv_status open_leg(struct vv_walk *walk, size_t at, struct vv_window range)
 {
+    const struct vv_walk_plan *plan = &walk->plan;
     const struct vv_tier_scan_options options = {
-        .route = plan->route,
+        .route = plan->legs[at].route,
         .steps = plan->steps,
         .source = walk->options.source,
         .metric = walk->options.metric,
-        .from = walk->options.from,
-        .to = walk->options.to,
+        .from = range.from,
+        .to = range.to,
         .descending = walk->options.descending,
         .few = walk->options.few,
+        .goes_on = at + 1 < plan->n_legs,
         .step_parts = plan->step_parts,
         .sketches = plan->sketches,
         .only = plan->only,
         .memory_max = walk->options.memory_max,
     };
-    walk->phase = VV_WALK_READS;
-    walk->slice.n = 0;
     return vv_tier_scan_open(&walk->tiers, walk->context, &options, walk->facts);
+}
+
+/* The next one in the walk's direction. VV_DONE: there is none. */
+static enum vv_status open_next_leg(struct vv_walk *walk)
+{
+    const struct vv_window all = {walk->options.from, walk->options.to};
+    while (walk->legs_left > 0) {
+        size_t left = walk->legs_left--;
+        size_t at = walk->options.descending ? left - 1 : walk->plan.n_legs - left;
+        struct vv_window range = vv_window_intersect(walk->plan.legs[at].range, all);
+        if (!vv_window_is_empty(range)) {
+            return open_leg(walk, at, range);
+        }
+    }
+    return VV_DONE;
 }
 
 /* What the tiers leave to raw points. Only of this is anything asked for ahead. */
@@ -77,7 +92,10 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
     walk->steps = plan->steps;
     walk->changes = plan->changes;
     walk->whole = plan->whole;
-    walk->has_tiers = plan->route->n > 0;
+    walk->has_tiers = false;
+    for (size_t i = 0; i < plan->n_legs; i++) {
+        walk->has_tiers |= plan->legs[i].route->n > 0;
+    }
     walk->run.n = 0;
     walk->slice.n = 0;
     walk->in_step = false;
@@ -88,7 +106,10 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
     walk->previous.n = 0;
     if (walk->has_tiers) {
         vv_invariant(!plan->changes && !options->where->active);
-        return open_tiers(walk, plan);
+        walk->plan = *plan;
+        walk->legs_left = plan->n_legs;
+        walk->phase = VV_WALK_READS;
+        return open_next_leg(walk);
     }
     if (!plan->changes || options->descending) {
         return open_main(walk);
@@ -315,8 +336,12 @@ static enum vv_status read_tiers(struct vv_walk *walk, struct vv_walk_event *eve
     struct vv_tier_part part;
     enum vv_status status = vv_tier_scan_next(&walk->tiers, &part, error);
     walk->found = walk->found || vv_tier_scan_found(&walk->tiers);
-    if (status != VV_OK) {
+    if (status == VV_DONE) {
+        status = open_next_leg(walk);
         return status == VV_DONE ? finish(walk, event) : status;
+    }
+    if (status != VV_OK) {
+        return status;
     }
     switch (part.kind) {
     case VV_TIER_STEPS:

@@ -3,7 +3,7 @@
  * A walk: the points of one series cut into steps, ascending or descending. Private to src/query.
  * One thread at a time.
  *
- * With a route, what its tiers answer comes as their steps, the rest as points.
+ * With routes, what their tiers answer comes as their steps, the rest as points.
  *
  * For each step that has points come its parts, then its end. With changes (rate, increase, delta)
  * the end carries the step's segment, joined to the last point before the step; at the range's
@@ -41,7 +41,8 @@ struct vv_walk_event {
 /* How points are put together. Pointers are borrowed for the walk's life. */
 struct vv_walk_plan {
     const struct vv_steps *steps;
-    const struct vv_route *route; /* n 0: points alone; else neither `where` nor changes */
+    struct vv_leg legs[VV_STAYS_MAX]; /* ascending; with any tiers neither `where` nor changes */
+    size_t n_legs;
     bool changes;
     unsigned step_parts; /* that are wanted of a tier's steps, of enum vv_step_part … */
     bool sketches;       /* … and their sketches */
@@ -63,8 +64,10 @@ struct vv_walk {
     struct vv_feed feed;   /* of a gap, with tiers */
     struct vv_slice slice; /* what of it is left */
     bool has_tiers;
-    struct vv_tier_scan tiers;
-    struct vv_tier_run run; /* a tier's steps that were not given yet */
+    struct vv_walk_plan plan;  /* with tiers: what they are asked for … */
+    size_t legs_left;          /* … by legs that were not begun yet */
+    struct vv_tier_scan tiers; /* of the present one */
+    struct vv_tier_run run;    /* a tier's steps that were not given yet */
     bool in_step;
     int64_t start; /* of the step */
     int64_t end;

@@ -322,7 +322,7 @@ void vv_registry_metric_info(struct vv_registry *registry, uint32_t number,
         .metric = number,
         .tenant = VV_REGISTRY_NONE,
         .measurement = VV_REGISTRY_NONE,
-        .place = VV_REGISTRY_NONE,
+        .first_place = VV_REGISTRY_NONE,
         .name = empty,
         .unit = empty,
         .description = empty,
@@ -331,7 +331,7 @@ void vv_registry_metric_info(struct vv_registry *registry, uint32_t number,
     if (metric) {
         info_out->tenant = metric->tenant;
         info_out->measurement = metric->measurement;
-        info_out->place = vv_registry_place(registry, metric->measurement);
+        info_out->first_place = vv_registry_first_place(registry, metric->measurement);
         info_out->type = vv_metric_type(metric);
         info_out->name = vv_text_str(metric->name);
         info_out->unit = vv_text_str(atomic_load_explicit(&metric->unit, memory_order_acquire));

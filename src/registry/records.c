@@ -5,9 +5,9 @@
  * that want something done with late points, version 4 of classes, version 5 of those of
  * which not all was kept for the present retention, version 6 of classes that nodes share,
  * version 7 of those whose retention was shortened, and
- * version 2 of measurements that are in one, 3 of those on whose place is not agreed yet.
- * Integers are varints, signed ones zigzag; a text is its size and its bytes. No checksum: who
- * keeps records has one.
+ * version 2 of measurements that are in one, 3 of those on whose place is not agreed yet, 4 of
+ * those that were moved. Integers are varints, signed ones zigzag; a text is its size and its
+ * bytes. No checksum: who keeps records has one.
  *
  *   u8 form, number, version of the object (from 1; not in `times`), then by kind:
  *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
@@ -15,7 +15,8 @@
  *                patterns; form 5: from when on it is whole in ns (signed), how long what is older
  *                lives in ns (signed); form 6: these, u64 stamp of the patterns; form 7: these,
  *                until when the retention before counts in ns (signed), and that one (signed)
- *   measurement  tenant, name; forms 2 and 3: place
+ *   measurement  tenant, name; from form 2 on: first place; form 4: number of moves, of each: the
+ *                time in ns (signed), place
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
  *   source       see source_record.c
@@ -32,6 +33,7 @@
 #define FORM_STAMPED 2 /* tenants and metrics only */
 #define FORM_PLACED  2 /* measurements only */
 #define FORM_GUESSED 3 /* measurements only */
+#define FORM_MOVED   4 /* measurements only */
 #define FORM_LATE    3 /* tenants only */
 #define FORM_CLASS   4 /* tenants only */
 #define FORM_WHOLE   5 /* tenants only */
@@ -106,7 +108,10 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     pthread_mutex_lock(&registry->metrics.lock);
     uint32_t place = atomic_load_explicit(&measurement->place, memory_order_relaxed);
     bool is_placed = atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
-    uint8_t form = !is_placed                     ? FORM_GUESSED
+    struct vv_move moves[VV_STAYS_MAX];
+    size_t n_moves = vv_measurement_moves(measurement, moves);
+    uint8_t form = n_moves > 0                    ? FORM_MOVED
+                   : !is_placed                   ? FORM_GUESSED
                    : place != measurement->tenant ? FORM_PLACED
                                                   : FORM_PLAIN;
     encode_head(buffer, form, number, &measurement->state);
@@ -114,6 +119,13 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     vv_buffer_sized(buffer, vv_text_str(measurement->name));
     if (form >= FORM_PLACED) {
         vv_buffer_varint(buffer, place);
+    }
+    if (form >= FORM_MOVED) {
+        vv_buffer_varint(buffer, n_moves);
+    }
+    for (size_t i = 0; i < n_moves; i++) {
+        vv_buffer_zigzag(buffer, moves[i].from_ns);
+        vv_buffer_varint(buffer, moves[i].place);
     }
     uint64_t version = vv_state_version(&measurement->state);
     pthread_mutex_unlock(&registry->metrics.lock);
@@ -333,14 +345,33 @@ static bool is_place_of(struct vv_registry *registry, uint32_t place, uint32_t t
             vv_registry_place_of(registry, place) == place);
 }
 
+/* False: damaged. */
+static bool read_moves(struct vv_registry *registry, uint32_t tenant, struct vv_reader *reader,
+                       struct vv_move moves_out[VV_STAYS_MAX], size_t *n_out)
+{
+    uint64_t n = vv_reader_varint(reader);
+    bool is_good = n > 0 && n < VV_STAYS_MAX;
+    for (size_t i = 0; i < n && is_good; i++) {
+        moves_out[i].from_ns = vv_reader_zigzag(reader);
+        moves_out[i].place = read_number(reader);
+        is_good = !reader->failed && is_place_of(registry, moves_out[i].place, tenant);
+    }
+    *n_out = is_good ? (size_t)n : 0;
+    return is_good && vv_moves_are_good(moves_out, *n_out);
+}
+
 static enum vv_status apply_measurement(struct vv_registry *registry, const struct head *head,
                                         struct vv_reader *reader, struct vv_error *error)
 {
     uint32_t number = head->number;
+    struct vv_move moves[VV_STAYS_MAX];
+    size_t n_moves = 0;
     uint32_t tenant = read_number(reader);
     struct vv_str name = vv_reader_sized(reader);
     uint32_t place = head->form >= FORM_PLACED ? read_number(reader) : tenant;
-    if (!is_done(reader) || !vv_tenant_at(registry, tenant) ||
+    bool are_good =
+        head->form < FORM_MOVED || read_moves(registry, tenant, reader, moves, &n_moves);
+    if (!are_good || !is_done(reader) || !vv_tenant_at(registry, tenant) ||
         !is_place_of(registry, place, tenant) ||
         vv_name_check(name, VV_NAME_BYTES_MAX, "the name", NULL) != VV_OK) {
         return damaged(error, "its name, tenant or class is damaged or missing");
@@ -350,20 +381,28 @@ static enum vv_status apply_measurement(struct vv_registry *registry, const stru
     if (known != (measurement ? number : VV_REGISTRY_NONE)) {
         return damaged(error, "its name and number belong to different measurements");
     }
+    enum vv_status status = VV_OK;
     if (!measurement) {
-        return vv_measurement_add(registry, number, tenant, place, head->form != FORM_GUESSED, name,
-                                  head->version << 1 | SETTLED);
+        status = vv_measurement_add(registry, number, tenant, place, head->form != FORM_GUESSED,
+                                    name, head->version << 1 | SETTLED);
+        return status == VV_OK && n_moves > 0
+                   ? vv_measurement_set_moves(registry, vv_measurement_at(registry, number), moves,
+                                              n_moves)
+                   : status;
     }
     bool agrees = head->form == FORM_GUESSED || !vv_registry_is_placed(registry, number) ||
-                  vv_registry_place(registry, number) == place;
+                  vv_registry_first_place(registry, number) == place;
     if (!agrees) {
         return damaged(error, "it is in another class");
     }
     if (head->version > vv_state_version(&measurement->state)) {
         vv_measurement_place(registry, measurement, place, head->form != FORM_GUESSED);
+        status = vv_measurement_set_moves(registry, measurement, moves, n_moves);
     }
-    note_applied(&measurement->state, head->version);
-    return VV_OK;
+    if (status == VV_OK) {
+        note_applied(&measurement->state, head->version);
+    }
+    return status;
 }
 
 struct metric_record {
@@ -554,7 +593,7 @@ static uint8_t form_max(enum vv_registry_kind kind)
         return FORM_SHORTER;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
-        return FORM_GUESSED;
+        return FORM_MOVED;
     }
     return kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
 }

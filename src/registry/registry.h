@@ -167,11 +167,36 @@ VV_MUST_CHECK enum vv_status vv_class_check_name(struct vv_str name, struct vv_e
 uint32_t vv_registry_match_class(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
 /* Whether all nodes know it (shared.h); where there are no others, always. */
 bool vv_registry_class_is_ready(struct vv_registry *registry, uint32_t number);
-/* Where a measurement's points lie: fixed when it is made, or agreed on (shared.h);
- * VV_REGISTRY_NONE: there is no such one. Lock-free. */
-uint32_t vv_registry_place(struct vv_registry *registry, uint32_t measurement);
-/* The same by name; also of one that is still to be made. */
-uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name);
+/* Where a measurement's points lie until it is moved for the first time: fixed when it is made, or
+ * agreed on (shared.h); VV_REGISTRY_NONE: there is no such one. Lock-free. */
+uint32_t vv_registry_first_place(struct vv_registry *registry, uint32_t measurement);
+/* A stay: a measurement's points of [from, to) lie there. All of time is in one of its stays, the
+ * first from INT64_MIN, the last to INT64_MAX; in between they change at beginnings of UTC days,
+ * so that no step of a tier is divided. */
+struct vv_stay {
+    uint32_t place;
+    int64_t from;
+    int64_t to;
+};
+#define VV_STAYS_MAX 16
+/* That of points of a time; the place is VV_REGISTRY_NONE where there is no such measurement.
+ * Lock-free, as are those below. */
+struct vv_stay vv_registry_stay(struct vv_registry *registry, uint32_t measurement, int64_t time);
+/* All of them, ascending; returns how many, 0 for a hole. */
+size_t vv_registry_stays(struct vv_registry *registry, uint32_t measurement,
+                         struct vv_stay stays_out[VV_STAYS_MAX]);
+/* Whether points of [from, to) may lie in the place. */
+bool vv_registry_stays_in(struct vv_registry *registry, uint32_t measurement, uint32_t place,
+                          int64_t from, int64_t to);
+/* Moves those from `from_ns` on, the beginning of a day, instead of what was said of then and later
+ * before: makes a new, unsettled version. The caller sees to it that none is stored, nor will be
+ * before that is settled. VV_TOO_LARGE (VV_STAYS_MAX), VV_NOT_FOUND, VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t measurement,
+                                              uint32_t place, int64_t from_ns,
+                                              struct vv_error *error);
+/* The place of points of a time by the measurement's name; also of one that is still to be made. */
+uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name,
+                                 int64_t time);
 /* The tenant, then its classes. */
 size_t vv_registry_places(struct vv_registry *registry, uint32_t tenant,
                           uint32_t places_out[VV_PLACES_MAX]);
@@ -213,7 +238,7 @@ struct vv_metric_info {
     uint32_t metric;
     uint32_t tenant;
     uint32_t measurement;
-    uint32_t place; /* of its points, as it was known then: see vv_registry_place */
+    uint32_t first_place; /* as it was known then: see vv_registry_first_place */
     enum vv_value_type type;
     struct vv_str name;        /* measurement.field */
     struct vv_str unit;        /* "" if unset */

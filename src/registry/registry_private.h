@@ -97,14 +97,27 @@ struct vv_tenant {
     struct vv_index index;
 };
 
+/* Points from this time on, the beginning of a day, lie there. */
+struct vv_move {
+    int64_t from_ns;
+    uint32_t place;
+};
+
+/* Never changed once it is seen; kept for the registry's life. */
+struct vv_moves {
+    size_t n; /* < VV_STAYS_MAX; ascending */
+    struct vv_move items[];
+};
+
 struct vv_measurement {
     _Atomic(const struct vv_text *) name;
     vv_object_state state;
     uint32_t tenant;
-    _Atomic uint32_t place;   /* of its points: the tenant, or a class of it */
+    _Atomic uint32_t place;   /* of its first points: the tenant, or a class of it */
     _Atomic bool is_placed;   /* all nodes have agreed on that; set after it */
     _Atomic bool wants_place; /* something of it is about to be stored */
     _Atomic(uint32_t) n_metrics;
+    _Atomic(const struct vv_moves *) moves; /* NULL: none */
 };
 
 struct vv_metric {
@@ -265,6 +278,14 @@ VV_MUST_CHECK enum vv_status vv_measurement_add(struct vv_registry *registry, ui
 /* Takes a place, under the kind's lock; the version stays: that is the caller's. */
 void vv_measurement_place(struct vv_registry *registry, struct vv_measurement *measurement,
                           uint32_t place, bool is_placed);
+/* places.c: under the kind's lock; the version stays. n < VV_STAYS_MAX; VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_measurement_set_moves(struct vv_registry *registry,
+                                                      struct vv_measurement *measurement,
+                                                      const struct vv_move *moves, size_t n);
+size_t vv_measurement_moves(struct vv_measurement *measurement,
+                            struct vv_move moves_out[VV_STAYS_MAX - 1]);
+/* Not too many, from beginnings of days, ascending. */
+bool vv_moves_are_good(const struct vv_move *moves, size_t n);
 VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number,
                                            uint32_t measurement, struct vv_str field,
                                            enum vv_value_type type, uint64_t state,

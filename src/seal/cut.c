@@ -136,7 +136,8 @@ enum vv_status vv_cut_look(struct vv_reroll *reroll, enum vv_space tier, const s
                            int64_t start, const struct vv_reroll_bounds *bounds,
                            enum vv_reroll_verdict *verdict_out, struct vv_error *error)
 {
-    struct vv_look look = vv_look_of(reroll, cut->source, cut->measurement, bounds, error);
+    struct vv_look look =
+        vv_look_of(reroll, cut->place, cut->source, cut->measurement, bounds, error);
     *verdict_out = VV_REROLL_NOTHING;
     if (look.tiers.spaces[tier] == VV_REGISTRY_NONE || look.plans.n == 0) {
         return VV_OK;
@@ -303,7 +304,8 @@ enum vv_status vv_cut_bucket(struct vv_reroll *reroll, enum vv_space tier, const
                              int64_t bucket, const struct vv_reroll_bounds *bounds, int64_t now_ns,
                              struct vv_cut_figures *figures, struct vv_error *error)
 {
-    struct vv_look look = vv_look_of(reroll, cut->source, cut->measurement, bounds, error);
+    struct vv_look look =
+        vv_look_of(reroll, cut->place, cut->source, cut->measurement, bounds, error);
     struct vv_store *store = reroll->options.store;
     struct collecting collecting = {&reroll->stored, cut->from};
     int64_t to = cut->to < cut->before ? cut->to : cut->before;

@@ -14,8 +14,9 @@
 #include "seal/reroll.h"
 #include "tier/rollup.h"
 
-/* What is deleted of a series. */
+/* What is deleted of a series in a place. */
 struct vv_cut {
+    uint32_t place;
     uint32_t source; /* has a plan */
     uint32_t measurement;
     uint32_t metric; /* or VV_ROLLUP_ALL_METRICS */

@@ -16,15 +16,22 @@ static bool is_kept(const struct vv_sealer *sealer, uint32_t number, int64_t fro
     return retention <= 0 || from > now - retention;
 }
 
-/* Whether the span holds all points of its time: it is where the measurement's points lie, by the
- * plan that counts, which divides nothing, and no late ones are kept apart. */
+static uint32_t mark_place(const struct vv_sealer *sealer, const struct vv_mark *mark)
+{
+    return vv_registry_place_of(sealer->options.registry, mark->key.partition.tenant);
+}
+
+/* Whether the span holds all points of its time: it is where the measurement's points lie all the
+ * while, by the plan that counts, which divides nothing, and no late ones are kept apart. */
 static bool is_all(const struct vv_sealer *sealer, const struct vv_mark *mark,
                    const struct vv_plans *plans)
 {
     const struct vv_partition *partition = &mark->key.partition;
-    uint32_t place = vv_registry_place(sealer->options.registry, mark->key.measurement);
-    if (partition->tenant != place ||
-        vv_registry_late_space(sealer->options.registry, place) != VV_REGISTRY_NONE) {
+    struct vv_registry *registry = sealer->options.registry;
+    int64_t from = mark->key.span_start;
+    struct vv_stay stay = vv_registry_stay(registry, mark->key.measurement, from);
+    if (partition->tenant != stay.place || stay.to < from + mark->span_ns ||
+        vv_registry_late_space(registry, stay.place) != VV_REGISTRY_NONE) {
         return false;
     }
     struct vv_bucket bucket = vv_bucket_of(plans->plans, plans->n, mark->key.span_start);
@@ -41,8 +48,8 @@ enum vv_status vv_minutes_begin(struct vv_sealer *sealer, const struct vv_mark *
     int64_t from = mark->key.span_start;
     int64_t to = from + mark->span_ns;
     *minutes_out = (struct vv_minutes){0};
-    vv_stale_begin(&stale, &sealer->stale, mark->key.partition.source, mark->key.measurement,
-                   mark->run);
+    vv_stale_begin(&stale, &sealer->stale, mark_place(sealer, mark), mark->key.partition.source,
+                   mark->key.measurement, mark->run);
     uint32_t space = stale.tiers.spaces[VV_SPACE_MINUTE];
     if (sealer->options.store->ops->shared || space == VV_REGISTRY_NONE || stale.plans.n == 0 ||
         to > sealer->latest_ns || !is_all(sealer, mark, &stale.plans) ||

@@ -185,7 +185,7 @@ static enum vv_status make_stale(struct replacing *replacing, enum vv_space tier
     struct vv_look *look = &replacing->look;
     const struct vv_stale_options options = vv_reroll_stale_options(look->reroll);
     struct vv_stale stale;
-    vv_stale_begin(&stale, &options, look->source, look->measurement,
+    vv_stale_begin(&stale, &options, look->place, look->source, look->measurement,
                    vv_stamp_make((uint64_t)(replacing->now_ns / VV_MICROSECOND), 0));
     stale.plans = look->plans;
     return vv_stale_unit_put(&stale, tier, replacing->replace->day, look->error);
@@ -414,7 +414,8 @@ enum vv_status vv_replace_day(struct vv_reroll *reroll, const struct vv_replace 
                               struct vv_span_key *waits_for_out, struct vv_error *error)
 {
     struct replacing replacing = {
-        .look = vv_look_of(reroll, replace->source, replace->measurement, bounds, error),
+        .look = vv_look_of(reroll, replace->place, replace->source, replace->measurement, bounds,
+                           error),
         .replace = replace,
         .now_ns = now_ns,
         .records_out = records_out,

@@ -18,6 +18,7 @@
 
 /* A day of one measurement of one source. */
 struct vv_replace {
+    uint32_t place; /* of the day's points */
     uint32_t source;
     uint32_t measurement;
     struct vv_plans plans;      /* of the source, or those that it is to have; not none */

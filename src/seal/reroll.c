@@ -196,11 +196,11 @@ static enum vv_status prove_gap(struct vv_look *look, int tier, int64_t from, in
     return status;
 }
 
-struct vv_look vv_look_of(struct vv_reroll *reroll, uint32_t source, uint32_t measurement,
-                          const struct vv_reroll_bounds *bounds, struct vv_error *error)
+struct vv_look vv_look_of(struct vv_reroll *reroll, uint32_t place, uint32_t source,
+                          uint32_t measurement, const struct vv_reroll_bounds *bounds,
+                          struct vv_error *error)
 {
     struct vv_registry *registry = reroll->options.registry;
-    uint32_t place = vv_registry_place(registry, measurement);
     return (struct vv_look){.reroll = reroll,
                             .place = place,
                             .source = source,
@@ -563,12 +563,12 @@ static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int
                : status;
 }
 
-enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint32_t source,
-                              uint32_t measurement, int64_t time,
+enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint32_t place,
+                              uint32_t source, uint32_t measurement, int64_t time,
                               const struct vv_reroll_bounds *bounds, int64_t now_ns, bool repair,
                               struct vv_reroll_result *result_out, struct vv_error *error)
 {
-    struct vv_look look = vv_look_of(reroll, source, measurement, bounds, error);
+    struct vv_look look = vv_look_of(reroll, place, source, measurement, bounds, error);
     *result_out =
         (struct vv_reroll_result){.unit = vv_unit_of(tier, look.plans.plans, look.plans.n, time)};
     if (look.tiers.spaces[tier] == VV_REGISTRY_NONE) {

@@ -74,13 +74,14 @@ struct vv_reroll_result {
     const char *what; /* a fixed text; NULL: the whole record */
 };
 
-/* The unit of a tier that holds `time`, of a source that has a plan; `repair`: what is different or
- * missing is put right, durably. Errors of the store but VV_CORRUPT and VV_NEWER, and VV_OVERLOAD
- * of a shared one, which are the unit's and a verdict; VV_NO_MEMORY. */
+/* The unit of a place's tier that holds `time`, of a source that has a plan; `repair`: what is
+ * different or missing is put right, durably. Errors of the store but VV_CORRUPT and VV_NEWER, and
+ * VV_OVERLOAD of a shared one, which are the unit's and a verdict; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier,
-                                            uint32_t source, uint32_t measurement, int64_t time,
-                                            const struct vv_reroll_bounds *bounds, int64_t now_ns,
-                                            bool repair, struct vv_reroll_result *result_out,
+                                            uint32_t place, uint32_t source, uint32_t measurement,
+                                            int64_t time, const struct vv_reroll_bounds *bounds,
+                                            int64_t now_ns, bool repair,
+                                            struct vv_reroll_result *result_out,
                                             struct vv_error *error);
 
 #endif

@@ -38,9 +38,10 @@ struct vv_look {
     struct vv_error *error;
 };
 
-/* Of a series; the bounds are borrowed. */
-struct vv_look vv_look_of(struct vv_reroll *reroll, uint32_t source, uint32_t measurement,
-                          const struct vv_reroll_bounds *bounds, struct vv_error *error);
+/* Of what a place has of a series; the bounds are borrowed. */
+struct vv_look vv_look_of(struct vv_reroll *reroll, uint32_t place, uint32_t source,
+                          uint32_t measurement, const struct vv_reroll_bounds *bounds,
+                          struct vv_error *error);
 /* Visits the records of a tier that begin at or before `from`, as far back as one may, up to `to`.
  */
 VV_MUST_CHECK enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier,

@@ -189,7 +189,9 @@ static enum vv_status make_stale(struct vv_sealer *sealer, const struct vv_mark 
                                  const struct reading *reading, bool has_minutes)
 {
     struct vv_stale stale;
-    vv_stale_begin(&stale, &sealer->stale, mark->key.partition.source, mark->key.measurement, 0);
+    uint32_t place = vv_registry_place_of(sealer->options.registry, mark->key.partition.tenant);
+    vv_stale_begin(&stale, &sealer->stale, place, mark->key.partition.source, mark->key.measurement,
+                   0);
     if (!stale.tiers.any) {
         return VV_OK;
     }
@@ -355,9 +357,9 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
         return VV_OK;
     }
     uint32_t place = vv_registry_place_of(registry, key->partition.tenant);
-    bool lacks_place = vv_registry_place(registry, key->measurement) != place ||
-                       vv_registry_owner(registry, place) != tenant ||
-                       !vv_registry_class_is_told(registry, place);
+    bool lacks_place =
+        !vv_registry_stays_in(registry, key->measurement, place, INT64_MIN, INT64_MAX) ||
+        vv_registry_owner(registry, place) != tenant || !vv_registry_class_is_told(registry, place);
     bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, place).any;
     bool lacks_plans = has_tiers && !is_cohort && vv_registry_source_plans(registry, source).n == 0;
     size_t n = vv_registry_unsettled(registry, place, unsettled);
@@ -402,7 +404,9 @@ static enum vv_status list_above(struct vv_sealer *sealer, const struct vv_mark 
             vv_stale_cohort(&sealer->stale, (enum vv_space)sealer->kind, &unit, &cohort);
         return status == VV_OK ? vv_stale_list_add(&sealer->above, &cohort, error) : status;
     }
-    vv_stale_begin(&stale, &sealer->stale, key->partition.source, key->measurement, mark->run);
+    uint32_t place = vv_registry_place_of(sealer->options.registry, key->partition.tenant);
+    vv_stale_begin(&stale, &sealer->stale, place, key->partition.source, key->measurement,
+                   mark->run);
     stale.later = &sealer->above;
     return stale.tiers.any ? vv_stale_range(&stale, key->span_start, end, INT64_MAX, error) : VV_OK;
 }

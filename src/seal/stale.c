@@ -18,10 +18,9 @@
 /* Cohorts' units are spread over that part of what sources' are: within VV_TIER_DUE_NS_MAX. */
 #define COHORT_SPREAD 4
 
-void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
-                    uint32_t measurement, vv_stamp run)
+void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t place,
+                    uint32_t source, uint32_t measurement, vv_stamp run)
 {
-    uint32_t place = vv_registry_place(options->registry, measurement);
     *stale = (struct vv_stale){
         .options = options,
         .tiers = vv_registry_tiers(options->registry, place),

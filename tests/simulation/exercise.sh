@@ -109,11 +109,27 @@ try "a step in two units" src/seal/pyramid.c \
 try "write a class's points to the tenant" src/flush/flush.c \
   's.replace("late ? flush->late_space : place;", "late ? flush->late_space : vv_registry_source_tenant(flush->options->registry, source);")'
 try "take the tenant's tiers for those of a class" src/seal/stale.c \
-  's.replace("vv_registry_place(options->registry, measurement);", "vv_registry_source_tenant(options->registry, source);")'
+  's.replace("vv_registry_tiers(options->registry, place),", "vv_registry_tiers(options->registry, vv_registry_source_tenant(options->registry, source)),")'
 try "sweep the tenant for what is deleted of a class" src/engine/sweep.c \
-  's.replace("return sweep->in_values ?", "return true ?")'
+  's.replace("    sweep->stay = stays[sweep->stay_at];", "    sweep->stay = stays[sweep->stay_at];\n    sweep->stay.place = vv_registry_source_tenant(engine->registry, sweep->source);")'
 try "forget a measurement's class at a restart" src/registry/records.c \
   's.replace(": place != measurement->tenant ? FORM_PLACED", ": false ? FORM_PLACED")'
+
+# Moves from class to class.
+try "move points of the days before, too" src/engine/moves.c \
+  's.replace("vv_time_floor(at + DISTANCE_NS, VV_DAY) + VV_DAY", "vv_time_floor(at + DISTANCE_NS, VV_DAY)")'
+try "write all rows where the first of them goes" src/flush/flush.c \
+  's.replace("rows->times[first] >= flush->stay.to", "flush->stay.to == INT64_MIN")'
+try "read points of a window where its last ones are" src/query/scan_window.c \
+  's.replace("outlook.range = vv_window_intersect(outlook.range, scan->stay);", "")'
+try "read tiers of the last place only" src/query/result_route.c \
+  's.replace("route_of(result, stays[i].place)", "route_of(result, stays[n - 1].place)")'
+try "ask a cohort for what it had in another place" src/query/group_walk.c \
+  's.replace("    (void)add_gap(walk, (struct vv_window){result->from, walk->cohorts_from});\n", "")'
+try "sweep the first place only" src/engine/sweep.c \
+  's.replace("if (sweep->stay_at >= n) {", "if (sweep->stay_at >= n || sweep->stay_at > 0) {")'
+try "forget a move at a restart" src/registry/records.c \
+  's.replace("n_moves > 0                    ? FORM_MOVED", "false                          ? FORM_MOVED")'
 
 # Cohorts.
 try "forget the cohort of what is stale" src/seal/stale.c \

@@ -14,7 +14,9 @@
 #define OF_A_DAY    30 /* steps, not rows, of each day; and nothing else near them */
 #define MIDNIGHT    (BURST + MODEL_BURST_TIMES)
 #define MONTHS_AGO  (MIDNIGHT + MODEL_BURST_TIMES)
-#define TO_COME     (MODEL_TIMES * 8 / 9)
+#define TO_COME     (MODEL_TIMES * 5 / 6)
+#define NEXT_DAYS   (TO_COME + 10) /* the first and the last half minute of a day */
+#define OF_AN_END   25
 
 static int64_t time_of(size_t index, int64_t base_ns)
 {
@@ -39,13 +41,21 @@ static int64_t time_of(size_t index, int64_t base_ns)
     if (index < TO_COME) {
         return base_ns - 40 * VV_DAY - (i - MONTHS_AGO) * 41 * VV_HOUR;
     }
-    return base_ns + VV_DAY + (i - TO_COME) * 17 * VV_HOUR + VV_SECOND;
+    if (index < NEXT_DAYS) {
+        return base_ns + VV_DAY + (i - TO_COME) * 68 * VV_HOUR + VV_SECOND;
+    }
+    i -= NEXT_DAYS;
+    return i < OF_AN_END ? base_ns + 3 * VV_DAY + i * VV_SECOND
+                         : base_ns + 9 * VV_DAY + (i - 2 * OF_AN_END) * VV_SECOND;
 }
 
 size_t model_burst(size_t burst, size_t *n_out)
 {
-    static const size_t first[MODEL_BURSTS] = {YEARS_AGO, BURST, MIDNIGHT};
-    *n_out = burst == 0 ? BURST - YEARS_AGO : MODEL_BURST_TIMES;
+    static const size_t first[MODEL_BURSTS] = {YEARS_AGO, BURST, MIDNIGHT, NEXT_DAYS,
+                                               NEXT_DAYS + OF_AN_END};
+    *n_out = burst == 0  ? BURST - YEARS_AGO
+             : burst > 2 ? OF_AN_END
+                         : MODEL_BURST_TIMES;
     return first[burst];
 }
 

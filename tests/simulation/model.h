@@ -15,7 +15,7 @@
 #define MODEL_TIMES   360
 #define MODEL_NOW     40 /* the time of this index is the start's; those before are later */
 /* Bursts: these times follow each other by seconds. */
-#define MODEL_BURSTS      3
+#define MODEL_BURSTS      5
 #define MODEL_BURST_TIMES 60
 #define MODEL_OPEN        64 /* open values kept for a point; more end the run as too long */
 

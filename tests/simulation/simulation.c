@@ -149,6 +149,9 @@ static void act(struct world *world)
     } else if (dice < 84 && !world->has_tiers) {
         tell(world, "set what is done with late points");
         world_set_late(world);
+    } else if (dice < 86 && world->moves_class && vv_random_below(&world->random, 2) == 0) {
+        tell(world, "give the class other measurements");
+        world_change_class(world);
     } else if (dice < 85 && world->changes_plans) {
         tell(world, "change a plan");
         world_change_plan(world);
@@ -180,6 +183,7 @@ static bool run_seed(uint64_t seed, bool story)
     if (world->has_class) {
         tell(world, "make a class");
         world_make_class(world);
+        world->moves_class = vv_random_below(&world->random, 2) == 0;
     }
     if (world->hides) {
         tell(world, "set retentions");

@@ -48,7 +48,9 @@ struct world {
     uint64_t waiting_points;
     bool changes_plans; /* of sources; then points may not lie far ahead */
     bool has_tiers;     /* at times: they are switched on and off */
-    bool has_class;     /* half of the metrics are in a class of the tenant, with its own tiers */
+    bool has_class;     /* half of the metrics are in a class of the tenant, with its own tiers … */
+    bool moves_class;
+    const char *class_takes; /* … which takes these measurements, from some day on others */
     bool hides;         /* tiers are on from the start, and points expire before them */
     bool is_settled;    /* all that tiers can have they have */
     bool switched_off;  /* a tier was */
@@ -81,7 +83,9 @@ void world_delete(struct world *world);
 void world_set_tiers(struct world *world);
 /* Makes the class; before anything is written. */
 void world_make_class(struct world *world);
-/* The measurement that a field is in: "m", or "n", which is the class's. */
+/* Gives the class other measurements. */
+void world_change_class(struct world *world);
+/* The measurement that a field is in: "m", or "n", which is the class's at first. */
 const char *world_measurement(const struct world *world, size_t field);
 /* Its number; VV_REGISTRY_NONE: nothing of it was written. */
 uint32_t world_measurement_number(const struct world *world, const char *name);

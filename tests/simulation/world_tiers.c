@@ -34,7 +34,7 @@ static enum vv_status set_retentions(struct world *world, bool of_class,
     struct vv_class_effect effect;
     const struct vv_class_wish wish = {.name = VV_STR_LITERAL("c"),
                                        .has_measurements = true,
-                                       .measurements = VV_STR_LITERAL("n\n"),
+                                       .measurements = vv_str_of(world->class_takes),
                                        .retentions = *wanted};
     return of_class
                ? vv_engine_set_class(world->engine, VV_STR_LITERAL("sim"), &wish, &effect, error)
@@ -43,11 +43,28 @@ static enum vv_status set_retentions(struct world *world, bool of_class,
 
 void world_make_class(struct world *world)
 {
+    world->class_takes = "n\n";
     static const struct vv_retentions keep = {
         VV_RETENTION_AS_IS, {VV_RETENTION_AS_IS, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS}};
     struct vv_error error = {0};
     if (set_retentions(world, true, &keep, &error) != VV_OK) {
         world_fail(world, "a good class is refused: %s", error.message);
+    }
+}
+
+void world_change_class(struct world *world)
+{
+    static const char *const choices[] = {"", "m\n", "n\n", "m\nn\n"};
+    static const struct vv_retentions keep = {
+        VV_RETENTION_AS_IS, {VV_RETENTION_AS_IS, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS}};
+    struct vv_error error = {0};
+    world->class_takes = choices[vv_random_below(&world->random, 4)];
+    enum vv_status status = set_retentions(world, true, &keep, &error);
+    if (world->story) {
+        printf("  \"%s\": %s %s\n", world->class_takes, vv_status_name(status), error.message);
+    }
+    if (status == VV_INVALID) {
+        world_fail(world, "good measurements of a class are refused: %s", error.message);
     }
 }
 
@@ -120,11 +137,25 @@ static size_t count_fitting(const struct question *question, const struct vv_tie
     return n;
 }
 
-/* The tiers of the places whose measurements there are; one at least. */
+/* The tiers of the places in which the measurements that there are lie in the range; one at least. */
 struct asked {
-    struct vv_tiers tiers[2];
+    struct vv_tiers tiers[2 * VV_STAYS_MAX];
     size_t n;
 };
+
+static void add_places(const struct question *question, uint32_t measurement, struct asked *asked)
+{
+    struct vv_registry *registry = vv_engine_query_context(question->world->engine)->registry;
+    struct vv_stay stays[VV_STAYS_MAX];
+    size_t n = vv_registry_stays(registry, measurement, stays);
+    for (size_t i = 0; i < n; i++) {
+        bool is_asked = stays[i].from < question->to &&
+                        (!question->has_from || stays[i].to > question->from);
+        if (is_asked) {
+            asked->tiers[asked->n++] = vv_registry_tiers(registry, stays[i].place);
+        }
+    }
+}
 
 static struct asked asked_of(const struct question *question)
 {
@@ -135,8 +166,8 @@ static struct asked asked_of(const struct question *question)
         question->field < MODEL_FIELDS ? world_measurement(world, question->field) : NULL;
     for (size_t i = 0; i < 2; i++) {
         bool is_asked = !one || strcmp(one, measurements[i]) == 0;
-        if (is_asked && world_measurement_number(world, measurements[i]) != VV_REGISTRY_NONE) {
-            asked.tiers[asked.n++] = tiers_of(world, i == 1);
+        if (is_asked) {
+            add_places(question, world_measurement_number(world, measurements[i]), &asked);
         }
     }
     if (asked.n == 0) { /* nothing was written: the tenant's */

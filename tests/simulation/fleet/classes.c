@@ -80,7 +80,7 @@ static struct vv_str place_at(struct fleet_node *node, size_t source)
     if (!vv_registry_is_placed(registry, measurement)) {
         fleet_fail(node->world, "node %u: %s has no place when all is at rest", node->number, name);
     }
-    return vv_registry_tenant_name(registry, vv_registry_place(registry, measurement));
+    return vv_registry_tenant_name(registry, vv_registry_first_place(registry, measurement));
 }
 
 void fleet_check_places(struct fleet_world *world)

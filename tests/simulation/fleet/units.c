@@ -114,7 +114,7 @@ void fleet_check_units(struct fleet_node *node)
         if (vv_registry_source_by_id(registry, tenant, vv_str_of(id), &series.source) == VV_OK &&
             vv_registry_measurement(registry, tenant, vv_str_of(name), false, &series.measurement,
                                     NULL) == VV_OK) {
-            uint32_t place = vv_registry_place(registry, series.measurement);
+            uint32_t place = vv_registry_first_place(registry, series.measurement);
             series.tiers = vv_registry_tiers(registry, place);
             fleet_enter(node);
             check_series(&series);

@@ -108,7 +108,7 @@ static void assert_place(struct rig *rig, const char *name, const char *expected
         VV_OK);
     struct vv_str place =
         vv_registry_is_placed(registry, measurement)
-            ? vv_registry_tenant_name(registry, vv_registry_place(registry, measurement))
+            ? vv_registry_tenant_name(registry, vv_registry_first_place(registry, measurement))
             : TEXT("?");
     snprintf(text, sizeof text, "%.*s", VV_STR_ARG(place));
     assert_string_equal(text, expected);

@@ -102,10 +102,11 @@ static void assert_place(struct node *node, const char *name, const char *expect
     assert_int_equal(vv_registry_measurement(node->registry, tenant_of(node), vv_str_of(name),
                                              false, &measurement, NULL),
                      VV_OK);
-    struct vv_str place = vv_registry_is_placed(node->registry, measurement)
-                              ? vv_registry_tenant_name(
-                                    node->registry, vv_registry_place(node->registry, measurement))
-                              : TEXT("?");
+    struct vv_str place =
+        vv_registry_is_placed(node->registry, measurement)
+            ? vv_registry_tenant_name(node->registry,
+                                      vv_registry_first_place(node->registry, measurement))
+            : TEXT("?");
     snprintf(text, sizeof text, "%.*s", VV_STR_ARG(place));
     assert_string_equal(text, expected);
 }

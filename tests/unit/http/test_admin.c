@@ -458,6 +458,18 @@ static void test_a_class_that_takes_nothing_yet_is_noted(void **state)
     response_free(&response);
 }
 
+static void test_what_changes_its_class_is_noted(void **state)
+{
+    struct door *door = *state;
+    struct response response =
+        ask(door, "PUT", "/api/v1/tenants", "",
+            "{\"tenant\":\"w\",\"classes\":{\"moved\":{\"measurements\":[\"*\"]}}}", 200);
+    assert_contains(response.body, "class moved: 9 of the tenant's measurements had their first "
+                                   "point before and change on 2024-10-04 (UTC)");
+    assert_contains(response.body, "as before: old, x, x, x, x, x, x, x, …");
+    response_free(&response);
+}
+
 /* What is wrong with one of them is found before anything is changed. */
 static void test_bad_classes_change_nothing(void **state)
 {
@@ -959,6 +971,7 @@ int main(void)
         door_test(test_classes),
         door_test(test_what_goes_is_noted),
         door_test(test_a_class_that_takes_nothing_yet_is_noted),
+        door_test(test_what_changes_its_class_is_noted),
         door_test(test_bad_classes_change_nothing),
         door_test(test_a_class_that_is_refused_is_named),
         door_test(test_late),

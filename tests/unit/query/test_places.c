@@ -221,7 +221,7 @@ static int place_meanwhile(bool into_class)
     struct vv_buffer buffer = {0};
     begin_old(&hooked, into_class ? "" : "m\n");
     struct fixture *f = &hooked.f;
-    uint32_t wished = vv_registry_place(f->registry, hooked.measurement);
+    uint32_t wished = vv_registry_first_place(f->registry, hooked.measurement);
     assert_int_equal(wished, into_class ? f->tenant : hooked.class);
     static const char *const words[] = {"tenant=t", "metric=m.v", "from=-60d", "limit=1000", NULL};
     assert_int_equal(fixture_request(f, VV_REQUEST_QUERY, words, &request), VV_OK);

@@ -30,6 +30,7 @@ static struct vv_route_question ask(const char *on, const struct vv_steps *steps
         .from = steps->from,
         .to = steps->to,
         .has_from = true,
+        .kept_from = steps->from,
         .steps = steps,
         .raw_oldest = VV_TIME_MIN,
     };
@@ -215,6 +216,21 @@ static void a_range_without_a_beginning_begins_where_there_is_something(void **s
     assert_true(route.raw_oldest == NOW - VV_DAY);
 }
 
+/* Of a range of which another place has what is older. */
+static void what_is_to_lie_there_only_later_has_not_expired(void **state)
+{
+    (void)state;
+    struct vv_steps steps;
+    struct vv_route route;
+    vv_steps_init(&steps, VV_MINUTE, NULL, NOW - 30 * VV_DAY, NOW);
+    struct vv_route_question question = ask("h", &steps);
+    question.raw_oldest = NOW - VV_DAY;
+    assert_int_equal(vv_route_choose(&question, &route, NULL), VV_INVALID);
+    question.kept_from = NOW - VV_HOUR;
+    assert_int_equal(vv_route_choose(&question, &route, NULL), VV_OK);
+    assert_int_equal(route.n, 0);
+}
+
 /* ---- steps ---- */
 
 static void a_screen_gets_a_round_step(void **state)
@@ -302,6 +318,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_had_is_an_error_that_says_what_can),
         cmocka_unit_test(what_has_just_expired_is_no_error),
         cmocka_unit_test(a_range_without_a_beginning_begins_where_there_is_something),
+        cmocka_unit_test(what_is_to_lie_there_only_later_has_not_expired),
         cmocka_unit_test(a_screen_gets_a_round_step),
         cmocka_unit_test(a_screen_never_gets_more_rows_than_it_asked_for),
         cmocka_unit_test(a_tier_has_a_step_of_its_own),

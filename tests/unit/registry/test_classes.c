@@ -71,14 +71,14 @@ static void a_measurement_stays_where_it_was_made(void **state)
     uint32_t before = measurement_of(registry, plant, "debug1");
     uint32_t debug = make_class(registry, plant, "debug", "debug*\n");
     uint32_t after = measurement_of(registry, plant, "debug2");
-    assert_int_equal(vv_registry_place(registry, before), plant);
-    assert_int_equal(vv_registry_place(registry, after), debug);
-    assert_int_equal(vv_registry_place_named(registry, plant, TEXT("debug1")), plant);
-    assert_int_equal(vv_registry_place_named(registry, plant, TEXT("debug3")), debug);
+    assert_int_equal(vv_registry_first_place(registry, before), plant);
+    assert_int_equal(vv_registry_first_place(registry, after), debug);
+    assert_int_equal(vv_registry_place_named(registry, plant, TEXT("debug1"), 0), plant);
+    assert_int_equal(vv_registry_place_named(registry, plant, TEXT("debug3"), 0), debug);
     assert_int_equal(vv_registry_set_class_patterns(registry, debug, TEXT(""), NULL), VV_OK);
-    assert_int_equal(vv_registry_place(registry, after), debug);
-    assert_int_equal(vv_registry_place_named(registry, plant, TEXT("debug3")), plant);
-    assert_int_equal(vv_registry_place(registry, 77), VV_REGISTRY_NONE);
+    assert_int_equal(vv_registry_first_place(registry, after), debug);
+    assert_int_equal(vv_registry_place_named(registry, plant, TEXT("debug3"), 0), plant);
+    assert_int_equal(vv_registry_first_place(registry, 77), VV_REGISTRY_NONE);
     vv_registry_destroy(registry);
 }
 
@@ -220,7 +220,7 @@ static void records_bring_classes_and_places_back(void **state)
     copy(registry, again, VV_REGISTRY_TENANT, debug, VV_OK);
     copy(registry, again, VV_REGISTRY_MEASUREMENT, number, VV_OK);
     copy(registry, again, VV_REGISTRY_MEASUREMENT, number, VV_OK);
-    assert_int_equal(vv_registry_place(again, number), debug);
+    assert_int_equal(vv_registry_first_place(again, number), debug);
     assert_int_equal(match(again, plant, "trace"), debug);
     assert_true(vv_str_equal(vv_registry_class_patterns(again, debug), TEXT("debug*\ntrace\n")));
     assert_int_equal(vv_registry_retention(again, debug), VV_DAY);

@@ -321,7 +321,7 @@ static void what_is_deleted_is_in_no_step_before_its_span_is_sealed_again(void *
         .registry = p->registry, .store = p->store, .ledger = p->flush.ledger};
     struct vv_stale stale;
     vv_stamp before = p->stamp;
-    vv_stale_begin(&stale, &options, source, p->measurement, before);
+    vv_stale_begin(&stale, &options, p->tenant, source, p->measurement, before);
     assert_int_equal(vv_stale_range(&stale, midnight, midnight + VV_HOUR, INT64_MAX, NULL), VV_OK);
     delete_hour(&world, source, 0, midnight);
     while (vv_sealer_step(p->sealer, before, 64, NULL) == VV_OK) {

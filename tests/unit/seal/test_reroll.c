@@ -87,8 +87,8 @@ static struct vv_reroll_result look(struct world *world, enum vv_space tier, int
 {
     struct vv_reroll_result result;
     struct vv_error error = {0};
-    if (vv_reroll_unit(world->reroll, tier, world->source, world->p.measurement, time,
-                       &world->bounds, world->now, repair, &result, &error) != VV_OK) {
+    if (vv_reroll_unit(world->reroll, tier, world->p.tenant, world->source, world->p.measurement,
+                       time, &world->bounds, world->now, repair, &result, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
     return result;

@@ -310,7 +310,8 @@ static void what_is_deleted_is_in_no_volume_and_it_is_made_again(void **state)
                                                   .makes_volumes = true,
                                                   .block_bytes_max = 1 << 20,
                                                   .percentile_error = 0.01};
-        const struct vv_cut cut = {.source = source,
+        const struct vv_cut cut = {.place = p->tenant,
+                                   .source = source,
                                    .measurement = p->measurement,
                                    .metric = VV_ROLLUP_ALL_METRICS,
                                    .from = midnight,

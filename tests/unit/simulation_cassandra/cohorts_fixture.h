@@ -62,7 +62,7 @@ static inline uint32_t place_of(struct node *node, const char *measurement)
         vv_registry_measurement(registry, tenant, vv_str_of(measurement), false, &number, NULL),
         VV_OK);
     assert_true(vv_registry_is_placed(registry, number));
-    return vv_registry_place(registry, number);
+    return vv_registry_first_place(registry, number);
 }
 
 static inline void assert_place(const char *measurement, const char *expected)

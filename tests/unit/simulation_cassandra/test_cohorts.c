@@ -170,7 +170,8 @@ static struct vv_span_key cohort_key(struct node *node, int64_t time_ns)
         vv_registry_measurement(registry, tenant, VV_STR_LITERAL("m"), false, &measurement, NULL),
         VV_OK);
     assert_int_equal(store->ops->shared->cohort_of(store, tenant, source, &cohort, &id), VV_OK);
-    struct vv_tiers tiers = vv_registry_tiers(registry, vv_registry_place(registry, measurement));
+    struct vv_tiers tiers =
+        vv_registry_tiers(registry, vv_registry_first_place(registry, measurement));
     return vv_unit_key(VV_SPACE_HOUR, tiers.spaces[VV_SPACE_HOUR], cohort, measurement,
                        vv_time_floor(time_ns, VV_DAY));
 }

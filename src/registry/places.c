@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places: where a measurement's points lie, by their time. The first one is settled when it is
+ * made, or agreed on; a move takes those from a time on to another one. Looked up without a lock:
+ * the list of moves is never changed, another one takes its place.
+ */
+#include "registry/registry_private.h"
+#include "registry/shared.h"
+#include "registry/text.h"
+
+uint32_t vv_registry_first_place(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement ? atomic_load_explicit(&measurement->place, memory_order_acquire)
+                       : VV_REGISTRY_NONE;
+}
+
+bool vv_registry_is_placed(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement && atomic_load_explicit(&measurement->is_placed, memory_order_acquire);
+}
+
+bool vv_registry_set_place(struct vv_registry *registry, uint32_t number, uint32_t place)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (!measurement) {
+        return true;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    bool is_new = !atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
+    if (is_new) {
+        vv_measurement_place(registry, measurement, place, true);
+        vv_state_change(&measurement->state);
+    }
+    bool agrees = vv_registry_first_place(registry, number) == place;
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return agrees;
+}
+
+void vv_registry_want_place(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (measurement) {
+        atomic_store_explicit(&measurement->wants_place, true, memory_order_release);
+    }
+}
+
+bool vv_registry_wants_place(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement && atomic_load_explicit(&measurement->wants_place, memory_order_acquire);
+}
+
+uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from)
+{
+    bool has_any = atomic_load_explicit(&registry->n_unplaced, memory_order_relaxed) > 0;
+    uint32_t end = has_any ? vv_registry_measurement_count(registry) : 0;
+    for (uint32_t i = from; i < end; i++) {
+        if (vv_measurement_at(registry, i) && !vv_registry_is_placed(registry, i)) {
+            return i;
+        }
+    }
+    return VV_REGISTRY_NONE;
+}
+
+size_t vv_registry_places(struct vv_registry *registry, uint32_t tenant,
+                          uint32_t places_out[VV_PLACES_MAX])
+{
+    places_out[0] = tenant;
+    return 1 + vv_registry_classes(registry, tenant, places_out + 1);
+}
+
+/* ---- stays ---- */
+
+static const struct vv_moves no_moves = {0};
+
+static const struct vv_moves *moves_of(const struct vv_measurement *measurement)
+{
+    const struct vv_moves *moves = atomic_load_explicit(&measurement->moves, memory_order_acquire);
+    return moves ? moves : &no_moves;
+}
+
+/* The one before all moves is number 0. */
+static struct vv_stay stay_at(struct vv_measurement *measurement, const struct vv_moves *moves,
+                              size_t at)
+{
+    return (struct vv_stay){
+        .place = at == 0 ? atomic_load_explicit(&measurement->place, memory_order_acquire)
+                         : moves->items[at - 1].place,
+        .from = at == 0 ? INT64_MIN : moves->items[at - 1].from_ns,
+        .to = at < moves->n ? moves->items[at].from_ns : INT64_MAX,
+    };
+}
+
+struct vv_stay vv_registry_stay(struct vv_registry *registry, uint32_t number, int64_t time)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (!measurement) {
+        return (struct vv_stay){VV_REGISTRY_NONE, INT64_MIN, INT64_MAX};
+    }
+    const struct vv_moves *moves = moves_of(measurement);
+    size_t at = moves->n;
+    while (at > 0 && moves->items[at - 1].from_ns > time) {
+        at--;
+    }
+    return stay_at(measurement, moves, at);
+}
+
+size_t vv_registry_stays(struct vv_registry *registry, uint32_t number,
+                         struct vv_stay stays_out[VV_STAYS_MAX])
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    const struct vv_moves *moves = measurement ? moves_of(measurement) : &no_moves;
+    size_t n = measurement ? moves->n + 1 : 0;
+    for (size_t i = 0; i < n; i++) {
+        stays_out[i] = stay_at(measurement, moves, i);
+    }
+    return n;
+}
+
+bool vv_registry_stays_in(struct vv_registry *registry, uint32_t number, uint32_t place,
+                          int64_t from, int64_t to)
+{
+    struct vv_stay stays[VV_STAYS_MAX];
+    size_t n = vv_registry_stays(registry, number, stays);
+    bool stays_there = false;
+    for (size_t i = 0; i < n; i++) {
+        stays_there |= stays[i].place == place && stays[i].from < to && stays[i].to > from;
+    }
+    return stays_there;
+}
+
+uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name,
+                                 int64_t time)
+{
+    uint32_t measurement = vv_measurement_find(registry, tenant, name);
+    return measurement != VV_REGISTRY_NONE ? vv_registry_stay(registry, measurement, time).place
+                                           : vv_registry_match_class(registry, tenant, name);
+}
+
+/* ---- moves ---- */
+
+enum vv_status vv_measurement_set_moves(struct vv_registry *registry,
+                                        struct vv_measurement *measurement,
+                                        const struct vv_move *moves, size_t n)
+{
+    struct vv_moves *kept = NULL;
+    if (n > 0) {
+        kept = vv_registry_keep(registry, sizeof *kept + n * sizeof kept->items[0]);
+        if (!kept) {
+            return VV_NO_MEMORY;
+        }
+        kept->n = n;
+        memcpy(kept->items, moves, n * sizeof kept->items[0]);
+    }
+    atomic_store_explicit(&measurement->moves, kept, memory_order_release);
+    return VV_OK;
+}
+
+size_t vv_measurement_moves(struct vv_measurement *measurement,
+                            struct vv_move moves_out[VV_STAYS_MAX - 1])
+{
+    const struct vv_moves *moves = moves_of(measurement);
+    for (size_t i = 0; i < moves->n; i++) {
+        moves_out[i] = moves->items[i];
+    }
+    return moves->n;
+}
+
+bool vv_moves_are_good(const struct vv_move *moves, size_t n)
+{
+    bool are_good = n < VV_STAYS_MAX;
+    for (size_t i = 0; i < n && are_good; i++) {
+        are_good = moves[i].from_ns > VV_TIME_MIN && moves[i].from_ns <= VV_TIME_MAX &&
+                   moves[i].from_ns % VV_DAY == 0 &&
+                   (i == 0 || moves[i].from_ns > moves[i - 1].from_ns);
+    }
+    return are_good;
+}
+
+/* Those that begin before `from_ns` stay, and this one behind them where it goes anywhere else. */
+static size_t add_move(struct vv_measurement *measurement, struct vv_move *moves, size_t n,
+                       struct vv_move added)
+{
+    while (n > 0 && moves[n - 1].from_ns >= added.from_ns) {
+        n--;
+    }
+    uint32_t before = n > 0 ? moves[n - 1].place
+                            : atomic_load_explicit(&measurement->place, memory_order_relaxed);
+    if (before != added.place) {
+        moves[n++] = added;
+    }
+    return n;
+}
+
+enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, uint32_t place,
+                                int64_t from_ns, struct vv_error *error)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    struct vv_move moves[VV_STAYS_MAX];
+    if (!measurement) {
+        return vv_error_set(error, VV_NOT_FOUND, "there is no such measurement");
+    }
+    enum vv_status status = vv_registry_check_room(registry, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    size_t n = vv_measurement_moves(measurement, moves);
+    n = add_move(measurement, moves, n, (struct vv_move){from_ns, place});
+    status =
+        n < VV_STAYS_MAX ? vv_measurement_set_moves(registry, measurement, moves, n) : VV_TOO_LARGE;
+    if (status == VV_OK) {
+        vv_state_change(&measurement->state);
+    }
+    pthread_mutex_unlock(&registry->metrics.lock);
+    if (status == VV_TOO_LARGE) {
+        struct vv_str shown = vv_text_cut(vv_text_str(measurement->name), 128);
+        return vv_error_set(error, status,
+                            "the measurement '%.*s' has changed its class %d times, which is the "
+                            "limit: write it under a new name",
+                            VV_STR_ARG(shown), VV_STAYS_MAX - 1);
+    }
+    return status == VV_OK ? VV_OK : vv_error_set(error, status, "out of memory: try again later");
+}
+
+/* ---- retentions of all ---- */
+
+/* 0 is for ever, which is longest. */
+static int64_t longer_of(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
+}
+
+int64_t vv_registry_longest_retention(struct vv_registry *registry, uint32_t tenant)
+{
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(registry, tenant, places);
+    int64_t longest_ns = vv_registry_retention(registry, tenant);
+    for (size_t i = 1; i < n; i++) {
+        longest_ns = longer_of(longest_ns, vv_registry_retention(registry, places[i]));
+    }
+    return longest_ns;
+}
+
+/* An eighth of a retention: what expires at once is that much of it. */
+static int64_t eighth_of(int64_t retention_ns, int64_t least_ns)
+{
+    int64_t eighth_ns = retention_ns / 8;
+    return eighth_ns > 0 && eighth_ns < least_ns ? least_ns : eighth_ns;
+}
+
+int64_t vv_registry_bucket_max(struct vv_registry *registry, uint32_t tenant)
+{
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = vv_registry_places(registry, tenant, places);
+    int64_t most_ns = eighth_of(vv_registry_retention(registry, tenant), VV_BUCKET_NS_MIN);
+    for (size_t i = 1; i < n; i++) {
+        int64_t class_ns = eighth_of(vv_registry_retention(registry, places[i]), VV_DAY);
+        bool is_less = class_ns > 0 && (most_ns == 0 || class_ns < most_ns);
+        most_ns = is_less ? class_ns : most_ns;
+    }
+    return most_ns;
+}
