@@ -13,22 +13,37 @@ struct vv_late vv_engine_late_of(const struct vv_settings *settings)
     return late;
 }
 
+/* So long raw points would have to be kept, in whole hours: then what any tier is built of is. */
+static int64_t enough_ns(const struct vv_engine *engine, const struct vv_retentions *retentions,
+                         int64_t limit_ns)
+{
+    int64_t enough = limit_ns;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)tier);
+        int64_t needed =
+            limit_ns + unit_ns + VV_TIERS_SLACK_NS + engine->settings.late_fold_every_ns;
+        if (vv_retentions_have(retentions, (enum vv_space)tier) && needed > enough) {
+            enough = needed;
+        }
+    }
+    return vv_time_floor(enough, VV_HOUR) + VV_HOUR;
+}
+
 enum vv_status vv_engine_check_late(const struct vv_engine *engine,
                                     const struct vv_retentions *retentions, struct vv_late late,
                                     struct vv_error *error)
 {
     int64_t age_ns = vv_engine_age_by(engine, retentions, late);
-    char age[VV_TIME_TEXT_SIZE];
+    char limit[VV_TIME_TEXT_SIZE];
     if (late.policy != VV_LATE_SEPARATE || age_ns == 0 || late.limit_ns < age_ns) {
         return VV_OK;
     }
-    vv_duration_format(age_ns, age);
+    vv_duration_format(late.limit_ns, limit);
     return vv_error_set(error, VV_INVALID,
-                        "late points could not be kept apart until they are folded: with these "
-                        "retentions points could be %s old at most, which is not more than the "
-                        "limit: take a shorter limit, keep what tiers are built of longer, or fold "
-                        "more often (late.fold_every)",
-                        age);
+                        "late points could not be kept apart until they are folded: what tiers are "
+                        "built of would be gone by then: with this limit (%s) keep raw points for "
+                        "%lldh, take a shorter limit, or fold more often (late.fold_every)",
+                        limit, (long long)(enough_ns(engine, retentions, late.limit_ns) / VV_HOUR));
 }
 
 static enum vv_status check(struct vv_engine *engine, uint32_t tenant, struct vv_late late,

@@ -270,6 +270,34 @@ static void points_are_not_kept_too_short_while_tiers_are_on(void **state)
     end(&place);
 }
 
+/* The message names how long it takes, and that does. */
+static void late_points_that_could_not_be_kept_apart_are_refused_a_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t raw;
+        int64_t minute;
+        const char *enough;
+        int64_t enough_ns;
+    } cases[] = {
+        {VV_HOUR, OFF, "raw points for 3h", 3 * VV_HOUR},
+        {2 * VV_DAY, 30 * VV_DAY, "raw points for 63h", 63 * VV_HOUR},
+    };
+    const struct vv_late_wish apart = {true, VV_LATE_SEPARATE, 2 * VV_HOUR};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct place place;
+        begin(&place, false);
+        assert_int_equal(change(&place, cases[i].raw, cases[i].minute, OFF, OFF), VV_OK);
+        assert_int_equal(vv_engine_set_late(place.engine, PLANT, &apart, &place.error), VV_INVALID);
+        if (!strstr(place.error.message, cases[i].enough)) {
+            fail_msg("%s", place.error.message);
+        }
+        assert_int_equal(change(&place, cases[i].enough_ns, AS_IS, AS_IS, AS_IS), VV_OK);
+        assert_int_equal(vv_engine_set_late(place.engine, PLANT, &apart, &place.error), VV_OK);
+        end(&place);
+    }
+}
+
 /* ---- off, and on again ---- */
 
 static enum vv_status count_piece(void *context, const struct vv_piece *piece)
@@ -499,6 +527,7 @@ int main(void)
         cmocka_unit_test(what_a_tier_is_built_from_must_live_long_enough),
         cmocka_unit_test(what_waits_longer_to_be_sealed_must_live_longer),
         cmocka_unit_test(points_are_not_kept_too_short_while_tiers_are_on),
+        cmocka_unit_test(late_points_that_could_not_be_kept_apart_are_refused_a_limit),
         cmocka_unit_test(a_tier_is_on_again_only_when_what_it_had_is_gone),
         cmocka_unit_test(nothing_is_built_into_a_tier_that_is_off),
         cmocka_unit_test(a_change_that_is_not_journaled_changes_nothing),
