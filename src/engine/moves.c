@@ -12,6 +12,8 @@
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
+#include <inttypes.h>
+
 #define DISTANCE_NS VV_HOUR /* clocks that are set back meanwhile */
 #define AT_ONCE     1000    /* that are journaled together */
 
@@ -113,6 +115,21 @@ static enum vv_status move(struct moving *moving, uint32_t measurement, const st
     return moving->n == AT_ONCE ? journal(moving) : VV_OK;
 }
 
+static void log_moved(const struct moving *moving, uint32_t class)
+{
+    struct vv_registry *registry = moving->engine->registry;
+    struct vv_str name = vv_registry_tenant_name(registry, moving->tenant);
+    struct vv_str class_name = vv_space_class_name(vv_registry_tenant_name(registry, class));
+    char quoted[2 * VV_TENANT_NAME_MAX + 3];
+    char from[VV_TIME_TEXT_SIZE];
+    vv_time_format(moving->effect->moved_from, from);
+    vv_log(VV_LOG_INFO, "measurements_moved",
+           "tenant=%s class=%.*s measurements=%" PRIu64
+           " from=%s message=\"their points of then and later go into the class, or out of it\"",
+           vv_log_quote(name.data, name.size, quoted, sizeof quoted), VV_STR_ARG(class_name),
+           moving->effect->moved, from);
+}
+
 enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t tenant,
                                            uint32_t class, struct vv_class_effect *effect,
                                            struct vv_error *error)
@@ -144,5 +161,8 @@ enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t te
         status = status == VV_OK ? move(&moving, i, last, wanted) : status;
     }
     enum vv_status journaled = journal(&moving);
+    if (effect->moved > 0) {
+        log_moved(&moving, class);
+    }
     return status == VV_OK ? journaled : status;
 }

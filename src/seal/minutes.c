@@ -21,17 +21,15 @@ static uint32_t mark_place(const struct vv_sealer *sealer, const struct vv_mark 
     return vv_registry_place_of(sealer->options.registry, mark->key.partition.tenant);
 }
 
-/* Whether the span holds all points of its time: it is where the measurement's points lie all the
- * while, by the plan that counts, which divides nothing, and no late ones are kept apart. */
+/* Whether the span holds all points that the place has of its time: it is where the measurement's
+ * points lie, by the plan that counts, which divides nothing, and no late ones are kept apart. */
 static bool is_all(const struct vv_sealer *sealer, const struct vv_mark *mark,
                    const struct vv_plans *plans)
 {
     const struct vv_partition *partition = &mark->key.partition;
     struct vv_registry *registry = sealer->options.registry;
-    int64_t from = mark->key.span_start;
-    struct vv_stay stay = vv_registry_stay(registry, mark->key.measurement, from);
-    if (partition->tenant != stay.place || stay.to < from + mark->span_ns ||
-        vv_registry_late_space(registry, stay.place) != VV_REGISTRY_NONE) {
+    uint32_t place = vv_registry_stay(registry, mark->key.measurement, mark->key.span_start).place;
+    if (partition->tenant != place || vv_registry_late_space(registry, place) != VV_REGISTRY_NONE) {
         return false;
     }
     struct vv_bucket bucket = vv_bucket_of(plans->plans, plans->n, mark->key.span_start);

@@ -53,9 +53,7 @@ size_t model_burst(size_t burst, size_t *n_out)
 {
     static const size_t first[MODEL_BURSTS] = {YEARS_AGO, BURST, MIDNIGHT, NEXT_DAYS,
                                                NEXT_DAYS + OF_AN_END};
-    *n_out = burst == 0  ? BURST - YEARS_AGO
-             : burst > 2 ? OF_AN_END
-                         : MODEL_BURST_TIMES;
+    *n_out = burst == 0 ? BURST - YEARS_AGO : burst > 2 ? OF_AN_END : MODEL_BURST_TIMES;
     return first[burst];
 }
 

@@ -48,12 +48,12 @@ struct world {
     uint64_t waiting_points;
     bool changes_plans; /* of sources; then points may not lie far ahead */
     bool has_tiers;     /* at times: they are switched on and off */
-    bool has_class;     /* half of the metrics are in a class of the tenant, with its own tiers … */
+    bool has_class; /* half of the metrics are in a class of the tenant, with its own tiers … */
     bool moves_class;
     const char *class_takes; /* … which takes these measurements, from some day on others */
-    bool hides;         /* tiers are on from the start, and points expire before them */
-    bool is_settled;    /* all that tiers can have they have */
-    bool switched_off;  /* a tier was */
+    bool hides;              /* tiers are on from the start, and points expire before them */
+    bool is_settled;         /* all that tiers can have they have */
+    bool switched_off;       /* a tier was */
     int64_t retention_ns;
     int64_t tiers_ns[VV_SPACES];    /* of a world that hides: 0: for ever, everywhere */
     bool bare;                      /* ask without the markers of deletion */

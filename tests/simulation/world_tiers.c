@@ -137,7 +137,8 @@ static size_t count_fitting(const struct question *question, const struct vv_tie
     return n;
 }
 
-/* The tiers of the places in which the measurements that there are lie in the range; one at least. */
+/* The tiers of the places in which the measurements that there are lie in the range; one at least.
+ */
 struct asked {
     struct vv_tiers tiers[2 * VV_STAYS_MAX];
     size_t n;
@@ -149,8 +150,8 @@ static void add_places(const struct question *question, uint32_t measurement, st
     struct vv_stay stays[VV_STAYS_MAX];
     size_t n = vv_registry_stays(registry, measurement, stays);
     for (size_t i = 0; i < n; i++) {
-        bool is_asked = stays[i].from < question->to &&
-                        (!question->has_from || stays[i].to > question->from);
+        bool is_asked =
+            stays[i].from < question->to && (!question->has_from || stays[i].to > question->from);
         if (is_asked) {
             asked->tiers[asked->n++] = vv_registry_tiers(registry, stays[i].place);
         }

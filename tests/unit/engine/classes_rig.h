@@ -140,21 +140,12 @@ static inline void write_now(struct rig *rig, const char *measurement)
     assert_int_equal(write_old(rig, measurement, 0, NULL), 0);
 }
 
-__attribute__((unused)) static uint64_t cohorts_read; /* of the last answer */
+__attribute__((unused)) static struct vv_result_facts facts_read; /* of the last answer */
 
-/* Rows of all metrics that the pattern names, of a tier of all sources together; -1: refused, with
- * the message in `error`. */
-static inline int ask(struct rig *rig, const char *metric, const char *tier, bool bare,
-                      struct vv_error *error)
+/* How many rows there are; -1: refused, with the message in `error`. */
+static inline int ask_for(struct rig *rig, const struct vv_parameter *parameters, size_t n,
+                          bool bare, struct vv_error *error)
 {
-    struct vv_parameter parameters[6] = {
-        {VV_STR_LITERAL("tenant"), SIM},
-        {VV_STR_LITERAL("metric"), vv_str_of(metric)},
-        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("sum")},
-        {VV_STR_LITERAL("step"), VV_STR_LITERAL("1h")},
-        {VV_STR_LITERAL("tier"), vv_str_of(tier ? tier : "")},
-        {VV_STR_LITERAL("group_by"), VV_STR_LITERAL("all")},
-    };
     struct vv_request *request;
     struct vv_result *result = NULL;
     struct vv_query_limits limits;
@@ -163,7 +154,7 @@ static inline int ask(struct rig *rig, const char *metric, const char *tier, boo
     struct vv_query_context context = *vv_engine_query_context(rig->engine);
     context.deletions = bare ? NULL : context.deletions;
     vv_engine_query_limits(rig->engine, &limits);
-    assert_int_equal(vv_request_parse(VV_REQUEST_QUERY, parameters, tier ? 6 : 2,
+    assert_int_equal(vv_request_parse(VV_REQUEST_QUERY, parameters, n,
                                       rig->clock.clock.wall_ns(&rig->clock.clock), &request, error),
                      VV_OK);
     enum vv_status status =
@@ -175,10 +166,25 @@ static inline int ask(struct rig *rig, const char *metric, const char *tier, boo
     }
     assert_int_equal(status, VV_DONE);
     vv_result_read_facts(result, &facts);
-    cohorts_read = facts.tiers[VV_SPACE_HOUR].cohorts;
+    facts_read = facts;
     vv_result_close(result);
     vv_buffer_deinit(&text);
     return (int)facts.rows;
+}
+
+/* Of all metrics that the pattern names, of a tier of all sources together. */
+static inline int ask(struct rig *rig, const char *metric, const char *tier, bool bare,
+                      struct vv_error *error)
+{
+    const struct vv_parameter parameters[6] = {
+        {VV_STR_LITERAL("tenant"), SIM},
+        {VV_STR_LITERAL("metric"), vv_str_of(metric)},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("sum")},
+        {VV_STR_LITERAL("step"), VV_STR_LITERAL("1h")},
+        {VV_STR_LITERAL("tier"), vv_str_of(tier ? tier : "")},
+        {VV_STR_LITERAL("group_by"), VV_STR_LITERAL("all")},
+    };
+    return ask_for(rig, parameters, tier ? 6 : 2, bare, error);
 }
 
 static inline int count(struct rig *rig, const char *metric)

@@ -92,7 +92,7 @@ static void what_sources_of_a_class_have_together_is_kept(void **state)
     step(&rig, VV_TASK_FLUSH);
     step_all(&rig, VV_TASK_SEAL_ALL);
     assert_int_equal(ask(&rig, "debug*", "hour", false, &error), 2);
-    assert_true(cohorts_read > 0);
+    assert_true(facts_read.tiers[VV_SPACE_HOUR].cohorts > 0);
     rig_deinit(&rig);
 }
 

@@ -41,7 +41,9 @@ static void write_at(struct rig *rig, const char *measurement, int64_t time)
 
 static void seal(struct rig *rig)
 {
-    step(rig, VV_TASK_FLUSH);
+    for (int i = 0; i < 3; i++) { /* older jobs first, then what is active */
+        step(rig, VV_TASK_FLUSH);
+    }
     step_all(rig, VV_TASK_SEAL_ALL);
 }
 
@@ -134,6 +136,7 @@ static void tiers_of_both_places_answer(void **state)
         assert_int_equal(units_of(&rig, tenant_hours, DAY), 0);
         assert_true(units_of(&rig, tenant_hours, DAY - 1) > 0);
         assert_int_equal(ask(&rig, "debug1.v", "hour", false, &error), 4);
+        assert_true(facts_read.tiers[VV_SPACE_HOUR].sealed_until == DAY + VV_DAY);
         go_to(&rig, DAY + 40 * VV_DAY); /* only tiers are left, of both */
         step(&rig, VV_TASK_EXPIRE);
         assert_int_equal(ask(&rig, "debug1.v", "raw", false, &error), 0);
@@ -142,7 +145,31 @@ static void tiers_of_both_places_answer(void **state)
     }
 }
 
-static struct vv_deleted delete (struct rig *rig, const char *from, const char *to)
+/* How far back is asked for is what is to lie in each place: the class has no older points. */
+static void what_a_class_never_had_has_not_expired(void **state)
+{
+    (void)state;
+    static const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), SIM},
+        {VV_STR_LITERAL("metric"), VV_STR_LITERAL("debug1.v")},
+        {VV_STR_LITERAL("agg"), VV_STR_LITERAL("sum")},
+        {VV_STR_LITERAL("step"), VV_STR_LITERAL("1m")},
+        {VV_STR_LITERAL("from"), VV_STR_LITERAL("2026-01-01T00:00:00Z")},
+    };
+    struct rig rig;
+    struct vv_error error = {0};
+    begin_moved(&rig, OFF, &hours);
+    go_to(&rig, DAY + 3 * VV_DAY - VV_HOUR);
+    seal(&rig);
+    assert_int_equal(ask_for(&rig, parameters, 5, false, &error), 4);
+    go_to(&rig, DAY + 3 * VV_DAY + 2 * VV_HOUR);
+    assert_int_equal(ask_for(&rig, parameters, 5, false, &error), -1);
+    assert_non_null(strstr(error.message, "of measurements of class c"));
+    rig_deinit(&rig);
+}
+
+static enum vv_status try_delete(struct rig *rig, const char *from, const char *to,
+                                 struct vv_deleted *deleted, struct vv_error *error)
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), SIM},
@@ -150,16 +177,22 @@ static struct vv_deleted delete (struct rig *rig, const char *from, const char *
         {VV_STR_LITERAL("from"), vv_str_of(from)},
         {VV_STR_LITERAL("to"), vv_str_of(to)},
     };
-    struct vv_error error = {0};
     struct vv_request *request;
-    struct vv_deleted deleted;
     int64_t now = rig->clock.clock.wall_ns(&rig->clock.clock);
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now, &request, &error),
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now, &request, error),
                      VV_OK);
-    if (vv_engine_delete(rig->engine, request, &deleted, &error) != VV_OK) {
+    enum vv_status status = vv_engine_delete(rig->engine, request, deleted, error);
+    vv_request_destroy(request);
+    return status;
+}
+
+static struct vv_deleted delete_range(struct rig *rig, const char *from, const char *to)
+{
+    struct vv_deleted deleted;
+    struct vv_error error = {0};
+    if (try_delete(rig, from, to, &deleted, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
-    vv_request_destroy(request);
     return deleted;
 }
 
@@ -170,7 +203,7 @@ static void what_is_deleted_goes_in_both_places(void **state)
     struct vv_error error = {0};
     begin_moved(&rig, OFF, &six_hours);
     seal(&rig);
-    delete (&rig, "2026-01-01T12:00:00Z", "2026-01-02T00:30:00Z");
+    delete_range(&rig, "2026-01-01T12:00:00Z", "2026-01-02T00:30:00Z");
     assert_int_equal(count(&rig, "debug1.v"), 2);
     assert_int_equal(ask(&rig, "debug1.v", NULL, true, &error), 4);
     step_all(&rig, VV_TASK_SWEEP);
@@ -187,12 +220,23 @@ static void steps_are_deleted_in_both_places(void **state)
     struct rig rig;
     struct vv_error error = {0};
     begin_moved(&rig, 90 * VV_DAY, &hours);
+    for (int k = 1; k <= 120; k++) { /* else rows are kept, which go one by one */
+        write_at(&rig, "debug1", DAY + (k <= 60 ? k : 60 - k) * VV_SECOND);
+    }
     go_to(&rig, DAY + 2 * VV_DAY);
     seal(&rig);
     go_to(&rig, DAY + 40 * VV_DAY);
     step(&rig, VV_TASK_EXPIRE);
     assert_int_equal(ask(&rig, "debug1.v", "hour", false, &error), 4);
-    struct vv_deleted deleted = delete (&rig, "2026-01-01T23:00:00Z", "2026-01-02T01:00:00Z");
+    static const char *const parts[][2] = {{"2026-01-01T23:00:00Z", "2026-01-02T00:30:00Z"},
+                                           {"2026-01-02T00:00:00Z", "2026-01-02T00:30:00Z"},
+                                           {"2026-01-01T23:30:00Z", "2026-01-02T00:00:00Z"}};
+    for (size_t i = 0; i < 3; i++) {
+        struct vv_deleted none;
+        assert_int_equal(try_delete(&rig, parts[i][0], parts[i][1], &none, &error), VV_INVALID);
+        assert_non_null(strstr(error.message, "only whole hours can be deleted there"));
+    }
+    struct vv_deleted deleted = delete_range(&rig, "2026-01-01T23:00:00Z", "2026-01-02T01:00:00Z");
     assert_true(deleted.tiers_from < deleted.tiers_to);
     step_all(&rig, VV_TASK_SWEEP);
     step_all(&rig, VV_TASK_SEAL_ALL);
@@ -392,6 +436,7 @@ int main(void)
         cmocka_unit_test(points_go_to_the_class_from_the_day_on),
         cmocka_unit_test(a_point_is_taken_as_its_place_keeps_it),
         cmocka_unit_test(tiers_of_both_places_answer),
+        cmocka_unit_test(what_a_class_never_had_has_not_expired),
         cmocka_unit_test(what_is_deleted_goes_in_both_places),
         cmocka_unit_test(steps_are_deleted_in_both_places),
         cmocka_unit_test(both_places_are_rolled_again),
