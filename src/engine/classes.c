@@ -238,10 +238,9 @@ static void find_elsewhere(struct vv_engine *engine, uint32_t tenant, uint32_t c
         uint32_t wanted = vv_registry_match_class(registry, tenant, name);
         uint32_t place = vv_registry_first_place(registry, i);
         bool is_elsewhere = wanted != place && (wanted == class || place == class);
-        if (is_elsewhere && effect->elsewhere < VV_CLASS_EXAMPLES) {
-            effect->examples[effect->elsewhere] = name;
+        if (is_elsewhere) {
+            vv_class_names_add(&effect->elsewhere, name);
         }
-        effect->elsewhere += is_elsewhere;
         effect->undecided += is_elsewhere && !vv_registry_is_placed(registry, i);
     }
 }

@@ -143,16 +143,28 @@ struct vv_class_wish {
     struct vv_retentions retentions; /* VV_RETENTION_AS_IS: of a new class as its tenant's */
 };
 #define VV_CLASS_EXAMPLES 8
-/* Where the wish has measurements: those of the tenant that were made before, and would be in the
- * class, or not be in it, were they made now. Their points from a day on are. */
-struct vv_class_effect {
-    uint64_t moved;
-    int64_t moved_from; /* the day, of the last of them */
-    uint64_t elsewhere; /* where nodes share a store they stay where they are instead */
-    uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */
-    struct vv_str examples[VV_CLASS_EXAMPLES]; /* names of the first ones, of either */
-    bool is_awaited; /* it takes nothing before all nodes that share the store know it */
+/* Measurements: how many, and the first ones. */
+struct vv_class_names {
+    uint64_t n;
+    struct vv_str examples[VV_CLASS_EXAMPLES];
 };
+/* Where the wish has measurements: those of the tenant that were made before, and would be in the
+ * class, or not be in it, were they made now. */
+struct vv_class_effect {
+    struct vv_class_names moved; /* their points from a day on are … */
+    int64_t moved_from;          /* … the last of these days */
+    /* They stay where they are: where nodes share a store, and what has changed too often. */
+    struct vv_class_names elsewhere;
+    uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */
+    bool is_awaited;    /* it takes nothing before all nodes that share the store know it */
+};
+static inline void vv_class_names_add(struct vv_class_names *names, struct vv_str name)
+{
+    if (names->n < VV_CLASS_EXAMPLES) {
+        names->examples[names->n] = name;
+    }
+    names->n++;
+}
 /* Makes or changes a class; the tenant is made if it is new. As vv_engine_set_retentions, but that
  * with an error a new class may be left that takes no measurement. Where nodes share a store, it
  * takes some when all of them know it; VV_INVALID where that has several regions, or no table for

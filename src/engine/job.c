@@ -43,6 +43,32 @@ static enum vv_status put_record(struct vv_engine *engine, enum vv_registry_kind
     return status;
 }
 
+/* Those of a tenant, which only become more. */
+struct classes_done {
+    uint32_t tenant;
+    size_t n;
+};
+
+/* Classes that measurements were moved to may be younger than the job, and in the journal only, of
+ * which a start reads nothing before all that the store has. What is put of a measurement is as it
+ * is when it is encoded, so all classes that there are behind that. */
+static enum vv_status store_classes(struct vv_engine *engine, uint32_t measurement,
+                                    struct classes_done *done, struct vv_error *error)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t classes[VV_CLASSES_OF_TENANT_MAX];
+    uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
+    bool may_move = !engine->fleet && tenant != VV_REGISTRY_NONE;
+    size_t n = may_move ? vv_registry_classes(registry, tenant, classes) : 0;
+    enum vv_status status = VV_OK;
+    bool are_done = done->tenant == tenant && done->n == n;
+    for (size_t i = 0; i < n && status == VV_OK && !are_done; i++) {
+        status = put_record(engine, VV_REGISTRY_TENANT, classes[i], error);
+    }
+    *done = (struct classes_done){tenant, n};
+    return status;
+}
+
 /* The class that a measurement was found in may be known from others only: of what is put a crash
  * leaves what came first. */
 static enum vv_status store_place(struct vv_engine *engine, uint32_t measurement,
@@ -68,6 +94,7 @@ static enum vv_status store_definitions(struct vv_engine *engine, struct vv_job 
 {
     struct vv_definition *items = job->definitions.items;
     struct vv_buffer value = {0};
+    struct classes_done done = {VV_REGISTRY_NONE, 0};
     enum vv_status status = VV_OK;
     if (job->definitions.n > 1) {
         qsort(items, job->definitions.n, sizeof *items, compare_definitions);
@@ -87,6 +114,8 @@ static enum vv_status store_definitions(struct vv_engine *engine, struct vv_job 
         }
         if (items[i].kind == VV_REGISTRY_MEASUREMENT) { /* as it is, or was, when encoded */
             status = store_place(engine, items[i].number, error);
+            status =
+                status == VV_OK ? store_classes(engine, items[i].number, &done, error) : status;
         }
         if (status == VV_OK) {
             status = put(engine, items[i].kind, key, sizeof key, &value, error);

@@ -20,56 +20,64 @@
 struct moving {
     struct vv_engine *engine;
     uint32_t tenant;
-    int64_t from; /* the first day that is possible for all of them */
+    uint32_t class;
+    bool has_day;
+    int64_t day; /* the first that is possible for all of them */
     struct vv_class_effect *effect;
     struct vv_error *error;
-    uint32_t moved[AT_ONCE];  /* that are to be journaled … */
-    uint32_t before[AT_ONCE]; /* … and where their points of the day lay before */
+    struct { /* that are to be journaled */
+        uint32_t measurement;
+        const struct vv_moves *before;
+    } moved[AT_ONCE];
     size_t n;
 };
 
-static int64_t later_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Behind what the clock allows, and what any source has: it may have come by another clock, or
- * setting. VV_DONE: there is no such day. */
+ * setting. Once. VV_INVALID: there is no such day. */
 static enum vv_status find_day(struct moving *moving)
 {
     struct vv_engine *engine = moving->engine;
     struct vv_registry *registry = engine->registry;
     int64_t at = engine->clock->wall_ns(engine->clock);
     uint32_t n = vv_registry_source_count(registry);
+    if (moving->has_day) {
+        return VV_OK;
+    }
     at = at < VV_TIME_MAX - vv_plans_reach(engine) ? at + vv_plans_reach(engine) : VV_TIME_MAX;
     for (uint32_t i = 0; i < n; i++) {
         int64_t first;
         int64_t last;
         if (vv_registry_source_tenant(registry, i) == moving->tenant &&
             vv_registry_source_times(registry, i, &first, &last)) {
-            at = later_of(at, last);
+            at = last > at ? last : at;
         }
     }
     if (at > VV_TIME_MAX - DISTANCE_NS - VV_DAY) {
-        return VV_DONE;
+        return vv_error_set(moving->error, VV_INVALID,
+                            "a source has points of the year 2255: measurements that have points "
+                            "can't change their class behind these");
     }
-    moving->from = vv_time_floor(at + DISTANCE_NS, VV_DAY) + VV_DAY;
+    moving->day = vv_time_floor(at + DISTANCE_NS, VV_DAY) + VV_DAY;
+    moving->has_day = true;
     return VV_OK;
 }
 
-/* As they were. */
 static void take_back(struct moving *moving)
 {
     for (size_t i = 0; i < moving->n; i++) {
-        struct vv_registry *registry = moving->engine->registry;
-        struct vv_stay stays[VV_STAYS_MAX];
-        size_t n = vv_registry_stays(registry, moving->moved[i], stays);
-        int64_t from = later_of(moving->from, stays[n - 1].from);
-        if (vv_registry_move(registry, moving->moved[i], moving->before[i], from, NULL) != VV_OK) {
-            vv_log(VV_LOG_WARN, "class_not_set_back", "message=\"out of memory\"");
-            return;
-        }
+        vv_registry_take_back(moving->engine->registry, moving->moved[i].measurement,
+                              moving->moved[i].before);
     }
+}
+
+static void tell(struct moving *moving)
+{
+    for (size_t i = 0; i < moving->n; i++) {
+        vv_class_names_add(
+            &moving->effect->moved,
+            vv_registry_measurement_name(moving->engine->registry, moving->moved[i].measurement));
+    }
+    moving->effect->moved_from = moving->day;
 }
 
 static enum vv_status journal(struct moving *moving)
@@ -81,45 +89,63 @@ static enum vv_status journal(struct moving *moving)
     }
     status = vv_batch_create(moving->tenant, &batch);
     for (size_t i = 0; i < moving->n && status == VV_OK; i++) {
-        status = vv_batch_define(batch, VV_REGISTRY_MEASUREMENT, moving->moved[i]);
+        status = vv_batch_define(batch, VV_REGISTRY_MEASUREMENT, moving->moved[i].measurement);
     }
     status = vv_engine_journal_made(moving->engine, status, batch, moving->error);
     if (status != VV_OK && status != VV_UNKNOWN) {
         take_back(moving);
     } else {
-        moving->effect->moved += moving->n;
+        tell(moving);
     }
     moving->n = 0;
     return status;
 }
 
-static enum vv_status move(struct moving *moving, uint32_t measurement, const struct vv_stay *last,
-                           uint32_t place)
+static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t place)
 {
     struct vv_registry *registry = moving->engine->registry;
-    struct vv_class_effect *effect = moving->effect;
-    /* Of two changes of one day the later one counts: nothing of that day is there yet. */
-    int64_t from = later_of(moving->from, last->from);
-    uint32_t before = vv_registry_stay(registry, measurement, from).place;
-    enum vv_status status = vv_registry_move(registry, measurement, place, from, moving->error);
+    enum vv_status status = vv_registry_move(registry, measurement, place, moving->day,
+                                             &moving->moved[moving->n].before, moving->error);
+    if (status == VV_EXISTS) { /* the others are moved all the same */
+        vv_class_names_add(&moving->effect->elsewhere,
+                           vv_registry_measurement_name(registry, measurement));
+        return VV_OK;
+    }
     if (status != VV_OK) {
         return status;
     }
-    if (effect->moved + moving->n < VV_CLASS_EXAMPLES) {
-        effect->examples[effect->moved + moving->n] =
-            vv_registry_measurement_name(registry, measurement);
-    }
-    effect->moved_from = later_of(effect->moved_from, from);
-    moving->moved[moving->n] = measurement;
-    moving->before[moving->n++] = before;
+    moving->moved[moving->n++].measurement = measurement;
     return moving->n == AT_ONCE ? journal(moving) : VV_OK;
 }
 
-static void log_moved(const struct moving *moving, uint32_t class)
+/* Where a measurement belongs, if it is to be moved there; VV_REGISTRY_NONE: it need not be. What
+ * lies farther ahead than it must is moved to an earlier day. */
+static uint32_t wanted_place(struct moving *moving, uint32_t measurement, enum vv_status *status)
+{
+    struct vv_registry *registry = moving->engine->registry;
+    struct vv_stay stays[VV_STAYS_MAX];
+    size_t n = vv_registry_stays(registry, measurement, stays);
+    if (n == 0 || vv_registry_measurement_tenant(registry, measurement) != moving->tenant) {
+        return VV_REGISTRY_NONE;
+    }
+    uint32_t last = stays[n - 1].place;
+    uint32_t wanted = vv_registry_match_class(registry, moving->tenant,
+                                              vv_registry_measurement_name(registry, measurement));
+    bool is_meant = wanted == moving->class || last == moving->class;
+    if (!is_meant || (wanted == last && n == 1)) {
+        return VV_REGISTRY_NONE;
+    }
+    *status = find_day(moving);
+    bool is_there = wanted == last && stays[n - 1].from <= moving->day;
+    return *status == VV_OK && !is_there ? wanted : VV_REGISTRY_NONE;
+}
+
+static void log_moved(const struct moving *moving)
 {
     struct vv_registry *registry = moving->engine->registry;
     struct vv_str name = vv_registry_tenant_name(registry, moving->tenant);
-    struct vv_str class_name = vv_space_class_name(vv_registry_tenant_name(registry, class));
+    struct vv_str class_name =
+        vv_space_class_name(vv_registry_tenant_name(registry, moving->class));
     char quoted[2 * VV_TENANT_NAME_MAX + 3];
     char from[VV_TIME_TEXT_SIZE];
     vv_time_format(moving->effect->moved_from, from);
@@ -127,7 +153,7 @@ static void log_moved(const struct moving *moving, uint32_t class)
            "tenant=%s class=%.*s measurements=%" PRIu64
            " from=%s message=\"their points of then and later go into the class, or out of it\"",
            vv_log_quote(name.data, name.size, quoted, sizeof quoted), VV_STR_ARG(class_name),
-           moving->effect->moved, from);
+           moving->effect->moved.n, from);
 }
 
 enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t tenant,
@@ -135,34 +161,17 @@ enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t te
                                            struct vv_error *error)
 {
     struct vv_registry *registry = engine->registry;
-    struct moving moving = {.engine = engine, .tenant = tenant, .effect = effect, .error = error};
+    struct moving moving = {
+        .engine = engine, .tenant = tenant, .class = class, .effect = effect, .error = error};
     uint32_t n = vv_registry_measurement_count(registry);
-    bool has_day = false;
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        struct vv_stay stays[VV_STAYS_MAX];
-        size_t n_stays = vv_registry_stays(registry, i, stays);
-        if (n_stays == 0 || vv_registry_measurement_tenant(registry, i) != tenant) {
-            continue;
-        }
-        struct vv_stay *last = &stays[n_stays - 1];
-        struct vv_str name = vv_registry_measurement_name(registry, i);
-        uint32_t wanted = vv_registry_match_class(registry, tenant, name);
-        if (wanted == last->place || (wanted != class && last->place != class)) {
-            continue;
-        }
-        status = has_day ? VV_OK : find_day(&moving);
-        has_day = true;
-        if (status == VV_DONE) {
-            return vv_error_set(error, VV_INVALID,
-                                "a source has points of the year 2255: measurements that have "
-                                "points can't change their class behind these");
-        }
-        status = status == VV_OK ? move(&moving, i, last, wanted) : status;
+        uint32_t place = wanted_place(&moving, i, &status);
+        status = place != VV_REGISTRY_NONE ? move(&moving, i, place) : status;
     }
     enum vv_status journaled = journal(&moving);
-    if (effect->moved > 0) {
-        log_moved(&moving, class);
+    if (effect->moved.n > 0) {
+        log_moved(&moving);
     }
     return status == VV_OK ? journaled : status;
 }

@@ -260,21 +260,31 @@ static enum vv_status check_heard(const struct checking *checking)
                                      "for a while: try again in some seconds");
 }
 
-/* Whether the order has anything of the place, of any measurement. */
-static bool concerns_place(const struct checking *checking)
+/* What of the order's range may be of the place, of any measurement; false: nothing. */
+static bool find_range(const struct checking *checking, int64_t *from_out, int64_t *to_out)
 {
     const struct vv_deletion_order *order = checking->order;
     struct vv_registry *registry = checking->engine->registry;
-    bool concerns = order->n_numbers == 0;
-    for (size_t i = 0; i < order->n_numbers && !concerns; i++) {
+    bool is_any = order->n_numbers == 0;
+    *from_out = is_any ? order->from : order->to;
+    *to_out = is_any ? order->to : order->from;
+    for (size_t i = 0; i < order->n_numbers; i++) {
         struct vv_metric_info info = {.measurement = order->numbers[i]};
+        struct vv_stay stays[VV_STAYS_MAX];
         if (order->scope == VV_DELETION_METRIC) {
             vv_registry_metric_info(registry, order->numbers[i], &info);
         }
-        concerns = vv_registry_stays_in(registry, info.measurement, checking->place, order->from,
-                                        order->to);
+        size_t n = vv_registry_stays(registry, info.measurement, stays);
+        for (size_t k = 0; k < n; k++) {
+            int64_t from = stays[k].from > order->from ? stays[k].from : order->from;
+            int64_t to = stays[k].to < order->to ? stays[k].to : order->to;
+            if (stays[k].place == checking->place && from < to) {
+                *from_out = from < *from_out ? from : *from_out;
+                *to_out = to > *to_out ? to : *to_out;
+            }
+        }
     }
-    return concerns;
+    return *from_out < *to_out;
 }
 
 static int64_t find_reach(const struct checking *checking)
@@ -293,17 +303,18 @@ static enum vv_status check_place(struct checking *checking, int64_t now,
                                   struct vv_deleted *deleted)
 {
     struct vv_engine *engine = checking->engine;
-    const struct vv_deletion_order *order = checking->order;
     struct obstacle obstacle = {.verdict = VV_REROLL_NOTHING};
     checking->frozen = vv_steps_frozen(engine, checking->place, now + VV_MINUTE); /* when stamped */
     checking->reaches = find_reach(checking);
+    int64_t from;
+    int64_t to;
     if (!vv_registry_tiers(engine->registry, checking->place).any ||
-        order->from >= checking->reaches || !concerns_place(checking)) {
+        !find_range(checking, &from, &to) || from >= checking->reaches) {
         return VV_OK;
     }
-    int64_t to = order->to < checking->reaches ? order->to : checking->reaches;
+    to = to < checking->reaches ? to : checking->reaches;
     bool is_first = deleted->tiers_from == deleted->tiers_to;
-    deleted->tiers_from = order->from;
+    deleted->tiers_from = is_first || from < deleted->tiers_from ? from : deleted->tiers_from;
     deleted->tiers_to = is_first || to > deleted->tiers_to ? to : deleted->tiers_to;
     checking->bounds = bounds_for(engine, checking->place, now);
     enum vv_status status = check_heard(checking);

@@ -103,13 +103,13 @@ static enum vv_status parse_class(json_t *object, struct vv_class_wish *wish,
 
 /* ---- changing ---- */
 
-static void add_examples(const struct vv_class_effect *effect, uint64_t n, struct vv_buffer *text)
+static void add_examples(const struct vv_class_names *names, struct vv_buffer *text)
 {
-    for (uint64_t i = 0; i < n && i < VV_CLASS_EXAMPLES; i++) {
+    for (uint64_t i = 0; i < names->n && i < VV_CLASS_EXAMPLES; i++) {
         vv_buffer_text(text, i > 0 ? ", " : "");
-        vv_buffer_str(text, effect->examples[i]);
+        vv_buffer_str(text, names->examples[i]);
     }
-    vv_buffer_text(text, n > VV_CLASS_EXAMPLES ? ", …" : "");
+    vv_buffer_text(text, names->n > VV_CLASS_EXAMPLES ? ", …" : "");
 }
 
 static void note_moved(struct vv_str class, const struct vv_class_effect *effect,
@@ -122,8 +122,8 @@ static void note_moved(struct vv_str class, const struct vv_class_effect *effect
                      "class %.*s: %" PRIu64 " of the tenant's measurements had their first point "
                      "before and change on %.10s (UTC): their points from then on are kept as set "
                      "now, earlier ones stay, and are kept, as before: ",
-                     VV_STR_ARG(class), effect->moved, from);
-    add_examples(effect, effect->moved, &text);
+                     VV_STR_ARG(class), effect->moved.n, from);
+    add_examples(&effect->moved, &text);
     vv_changes_add_note(notes, &text);
     vv_buffer_deinit(&text);
 }
@@ -135,8 +135,8 @@ static void note_elsewhere(struct vv_str class, const struct vv_class_effect *ef
     vv_buffer_format(&text,
                      "class %.*s: %" PRIu64 " of the tenant's measurements had their first point "
                      "before and stay where they are: ",
-                     VV_STR_ARG(class), effect->elsewhere);
-    add_examples(effect, effect->elsewhere, &text);
+                     VV_STR_ARG(class), effect->elsewhere.n);
+    add_examples(&effect->elsewhere, &text);
     if (effect->undecided > 0) {
         vv_buffer_format(&text,
                          " (nothing of %" PRIu64
@@ -212,10 +212,10 @@ static enum vv_status apply_class(struct vv_engine *engine, struct vv_str tenant
     if (status == VV_OK) {
         status = vv_engine_set_class(engine, tenant, &wish, &effect, error);
     }
-    if (status == VV_OK && effect.moved > 0) {
+    if (status == VV_OK && effect.moved.n > 0) {
         note_moved(name, &effect, notes);
     }
-    if (status == VV_OK && effect.elsewhere > 0) {
+    if (status == VV_OK && effect.elsewhere.n > 0) {
         note_elsewhere(name, &effect, notes);
     }
     if (status == VV_OK && effect.is_awaited) {

@@ -42,16 +42,20 @@ void vv_group_walk_open(struct vv_group_walk *walk, const struct vv_group_walk_o
     walk->alone = 0;
     drop_cohorts(walk);
     walk->expected = VV_GROUP_NOTHING;
-    struct vv_leg legs[VV_STAYS_MAX];
-    size_t n = vv_result_legs(options->result, options->metric, legs);
-    walk->cohorts_from = legs[n - 1].range.from;
-    walk->route = cohort_route(options->result, legs[n - 1].route);
+    walk->n_legs = vv_result_legs(options->result, options->metric, walk->legs);
+    walk->has_cohorts = false;
+    for (size_t i = 0; i < walk->n_legs; i++) {
+        walk->has_cohorts |= cohort_route(options->result, walk->legs[i].route).n > 0;
+    }
 }
 
 static void close_parts(struct vv_group_walk *walk)
 {
     vv_walk_close(&walk->walk);
     vv_tier_scan_close(&walk->cohort);
+    if (walk->in_cohort) {
+        vv_tier_note_sealed(&walk->sealed, &walk->options.result->facts);
+    }
     walk->run.n = 0;
     walk->in_cohort = false;
     walk->is_open = false;
@@ -198,8 +202,8 @@ static void expect_cohorts(struct vv_group_walk *walk)
     }
     if (walk->cohorts && walk->expected != VV_GROUP_COHORTS) {
         vv_fetch_expect_tiers(result->context.fetch, walk->cohorts + walk->cohort_at,
-                              walk->n_cohorts - walk->cohort_at, walk->cohorts_from, result->to,
-                              false, false);
+                              walk->n_cohorts - walk->cohort_at, result->from, result->to, false,
+                              false);
         walk->expected = VV_GROUP_COHORTS;
     }
 }
@@ -219,7 +223,7 @@ static void expect_alone(struct vv_group_walk *walk)
     bool is_expected = walk->expected == VV_GROUP_SOURCES && walk->source < walk->expected_end;
     if (!is_expected) {
         size_t alone = walk->alone > walk->source ? walk->alone : walk->source + 1;
-        walk->expected_end = walk->route.n > 0 ? alone : walk->options.n;
+        walk->expected_end = walk->has_cohorts ? alone : walk->options.n;
         expect_sources(walk, walk->expected_end, (struct vv_window){result->from, result->to});
         walk->expected = VV_GROUP_SOURCES;
     }
@@ -247,40 +251,61 @@ static bool add_gap(struct vv_group_walk *walk, struct vv_window gap)
     return false;
 }
 
-static enum vv_status open_cohort(struct vv_group_walk *walk)
+/* Opens the next leg of the cohort that has any; VV_DONE: there is none, or too many gaps. */
+static enum vv_status open_cohort_leg(struct vv_group_walk *walk)
 {
-    expect_cohorts(walk);
     struct vv_result *result = walk->options.result;
-    bool has_ids = result->context.members != NULL;
-    enum vv_status status = has_ids ? find_ids(walk) : VV_OK;
-    if (status != VV_OK) {
-        return VV_NO_MEMORY;
+    bool has_room = true;
+    for (; has_room && walk->leg < walk->n_legs; walk->leg++) {
+        const struct vv_leg *leg = &walk->legs[walk->leg];
+        walk->route = cohort_route(result, leg->route);
+        if (walk->route.n > 0) {
+            break;
+        }
+        has_room = add_gap(walk, leg->range);
+    }
+    if (!has_room || walk->leg == walk->n_legs) {
+        return VV_DONE;
     }
     const struct vv_tier_scan_options options = {
         .route = &walk->route,
         .steps = walk->options.steps,
         .source = cohort_of(result, walk->options.sources[walk->source]),
-        .member_ids = has_ids ? walk->ids : NULL,
+        .member_ids = result->context.members ? walk->ids : NULL,
         .members = walk->options.sources + walk->source,
         .n_members = walk->end - walk->source,
         .metric = walk->options.metric,
-        .from = walk->cohorts_from,
-        .to = result->to,
+        .from = walk->legs[walk->leg].range.from,
+        .to = walk->legs[walk->leg].range.to,
         .step_parts = vv_result_step_parts(result),
         .sketches = (result->request->needs & VV_NEED_PERCENTILES) != 0,
         .only = result->selection.n_metrics == 1,
+        .sealed = &walk->sealed,
         .memory_max = vv_result_memory_left(result),
     };
+    return vv_tier_scan_open(&walk->cohort, &result->context, &options, &result->facts);
+}
+
+/* Some leg has cohorts. */
+static enum vv_status open_cohort(struct vv_group_walk *walk)
+{
+    expect_cohorts(walk);
+    enum vv_status status = walk->options.result->context.members ? find_ids(walk) : VV_OK;
+    if (status != VV_OK) {
+        return VV_NO_MEMORY;
+    }
     walk->n_gaps = 0;
     walk->gap = 0;
+    walk->leg = 0;
+    walk->sealed = (struct vv_tier_sealed){0};
     walk->in_cohort = true;
-    (void)add_gap(walk, (struct vv_window){result->from, walk->cohorts_from});
-    return vv_tier_scan_open(&walk->cohort, &result->context, &options, &result->facts);
+    return open_cohort_leg(walk);
 }
 
 static void end_cohort(struct vv_group_walk *walk)
 {
     vv_tier_scan_close(&walk->cohort);
+    vv_tier_note_sealed(&walk->sealed, &walk->options.result->facts);
     walk->in_cohort = false;
     walk->is_open = false;
     if (walk->n_gaps == 0) {
@@ -288,6 +313,17 @@ static void end_cohort(struct vv_group_walk *walk)
     } else {
         expect_members(walk);
     }
+}
+
+static enum vv_status end_cohort_leg(struct vv_group_walk *walk)
+{
+    walk->leg++;
+    enum vv_status status = open_cohort_leg(walk);
+    if (status == VV_DONE) {
+        end_cohort(walk);
+        return VV_OK;
+    }
+    return status;
 }
 
 /* What can't be read of the cohort's records is nothing that its sources don't have, and these may
@@ -328,10 +364,7 @@ static enum vv_status read_cohort(struct vv_group_walk *walk, struct vv_walk_eve
     struct vv_tier_part part;
     enum vv_status status = vv_tier_scan_next(&walk->cohort, &part, error);
     if (status != VV_OK) {
-        if (status == VV_DONE) {
-            end_cohort(walk);
-        }
-        return status == VV_DONE ? VV_OK : go_on_without(walk, status, error);
+        return status == VV_DONE ? end_cohort_leg(walk) : go_on_without(walk, status, error);
     }
     if (part.kind == VV_TIER_STEPS) {
         walk->run = part.run;
@@ -393,7 +426,7 @@ static void end_source(struct vv_group_walk *walk)
 static enum vv_status open_next(struct vv_group_walk *walk)
 {
     walk->is_open = true;
-    if (!is_in_cohort(walk) && walk->route.n > 0) {
+    if (!is_in_cohort(walk) && walk->has_cohorts) {
         walk->end = find_cohort(walk);
         if (is_in_cohort(walk)) {
             return open_cohort(walk);

@@ -36,8 +36,12 @@ struct vv_group_walk {
     bool in_cohort;
     bool is_open; /* source or cohort */
     struct vv_walk walk;
-    struct vv_route route; /* of cohorts, of the last leg; n 0: nothing for this question … */
-    int64_t cohorts_from;  /* … which begins then; what is earlier is asked of their sources */
+    struct vv_leg legs[VV_STAYS_MAX];
+    size_t n_legs;
+    bool has_cohorts;             /* some leg has tiers for which they are asked */
+    size_t leg;                   /* that is being read of a cohort */
+    struct vv_route route;        /* its tiers that have cohorts */
+    struct vv_tier_sealed sealed; /* of all legs of the cohort */
     struct vv_tier_scan cohort;
     struct vv_tier_run run; /* its steps that were not given yet */
     uint64_t *ids;          /* where nodes share the store: of the cohort's sources */

@@ -35,7 +35,8 @@ struct vv_selection {
 
 struct vv_result_route {
     uint32_t place;
-    int64_t from; /* what of the range lies there begins then */
+    int64_t from; /* what of the range lies there begins then … */
+    int64_t to;   /* … and ends then */
     struct vv_route route;
 };
 

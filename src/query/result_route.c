@@ -67,6 +67,7 @@ static struct vv_route_question ask(const struct vv_result *result,
         .to = result->to,
         .has_from = request->has_from,
         .kept_from = asked->from,
+        .kept_to = asked->to,
         .steps = steps,
         .needs_raw = needs_raw(request),
         .wish = request->tier,
@@ -99,11 +100,27 @@ static enum vv_status refuse(const struct vv_result *result, uint32_t place,
                         why->message);
 }
 
+/* Whether nothing of what was to lie there is kept any more, in no tier: that can't be a reason to
+ * refuse what is asked of other places. Where there is no other one it is. */
+static bool has_expired(const struct vv_route_question *question)
+{
+    bool has = question->kept_to < question->to && question->raw_oldest >= question->kept_to;
+    for (size_t tier = 0; tier < VV_SPACES && has; tier++) {
+        has = !question->tiers[tier].is_on || question->tiers[tier].oldest >= question->kept_to;
+    }
+    return has;
+}
+
 static enum vv_status choose(struct vv_result *result, struct vv_result_route *chosen,
                              const struct vv_steps *steps, struct vv_error *error)
 {
     struct vv_error why = {0};
     struct vv_route_question question = ask(result, chosen, steps);
+    if (has_expired(&question)) {
+        chosen->route = (struct vv_route){.raw_oldest = question.raw_oldest,
+                                          .raw_whole_from = question.raw_whole_from};
+        return VV_OK;
+    }
     enum vv_status status = vv_route_choose(&question, &chosen->route, &why);
     if (status != VV_OK) {
         return refuse(result, chosen->place, &why, error);
@@ -119,35 +136,45 @@ static enum vv_status choose(struct vv_result *result, struct vv_result_route *c
     return VV_OK;
 }
 
-/* Where a metric's points lie in the range, ascending, at least one. */
+/* Where a metric's points lie in the range, ascending, at least one. A place that counts only from
+ * a time ahead on has nothing in tiers yet: who reads points looks for it there. */
 static size_t stays_in_range(const struct vv_result *result, const struct vv_metric_info *metric,
                              struct vv_stay stays[VV_STAYS_MAX])
 {
     size_t n = vv_registry_stays(result->context.registry, metric->measurement, stays);
     size_t kept = 0;
     stays[0].place = metric->first_place;
+    while (n > 1 && stays[n - 1].from > result->request->now_ns) {
+        n--;
+    }
+    stays[0].from = INT64_MIN;
+    stays[n > 0 ? n - 1 : 0].to = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
         struct vv_stay stay = stays[i];
-        stay.from = i == 0 || stay.from < result->from ? result->from : stay.from;
-        stay.to = i + 1 == n || stay.to > result->to ? result->to : stay.to;
-        if (stay.from < stay.to || (i + 1 == n && kept == 0)) {
+        stay.from = stay.from > result->from ? stay.from : result->from;
+        stay.to = stay.to < result->to ? stay.to : result->to;
+        if (stay.from < stay.to) {
             stays[kept++] = stay;
         }
+    }
+    if (kept == 0) { /* the range is empty */
+        stays[kept++] = (struct vv_stay){metric->first_place, result->from, result->to};
     }
     return kept;
 }
 
-static void note_place(struct vv_result *result, uint32_t place, int64_t from)
+static void note_place(struct vv_result *result, const struct vv_stay *stay)
 {
     struct vv_result_route *found = NULL;
     for (size_t i = 0; i < result->n_routes && !found; i++) {
-        found = result->routes[i].place == place ? &result->routes[i] : NULL;
+        found = result->routes[i].place == stay->place ? &result->routes[i] : NULL;
     }
     if (!found) {
         found = &result->routes[result->n_routes++];
-        *found = (struct vv_result_route){.place = place, .from = from};
+        *found = (struct vv_result_route){.place = stay->place, .from = stay->from, .to = stay->to};
     }
-    found->from = from < found->from ? from : found->from;
+    found->from = stay->from < found->from ? stay->from : found->from;
+    found->to = stay->to > found->to ? stay->to : found->to;
 }
 
 enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error *error)
@@ -156,13 +183,13 @@ enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error
     struct vv_steps steps;
     vv_steps_init(&steps, result->step_ns, result->request->zone, result->from, result->to);
     if (selection->n_metrics == 0) {
-        note_place(result, result->tenant, result->from);
+        note_place(result, &(struct vv_stay){result->tenant, result->from, result->to});
     }
     for (size_t i = 0; i < selection->n_metrics; i++) {
         struct vv_stay stays[VV_STAYS_MAX];
         size_t n = stays_in_range(result, &selection->metrics[i], stays);
         for (size_t k = 0; k < n; k++) {
-            note_place(result, stays[k].place, stays[k].from);
+            note_place(result, &stays[k]);
         }
     }
     enum vv_status status = VV_OK;

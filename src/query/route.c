@@ -161,8 +161,9 @@ static enum vv_status refuse_step(const struct vv_route_question *question, enum
 static enum vv_status check_age(const struct vv_route_question *question,
                                 const struct vv_route *route, struct vv_error *error)
 {
-    int64_t oldest = oldest_of(route);
     size_t other = reaching_back(question);
+    int64_t oldest = oldest_of(route);
+    oldest = oldest < question->kept_to ? oldest : question->kept_to;
     bool lacks = question->has_from && question->kept_from < oldest &&
                  oldest - question->kept_from > VV_ROUTE_SLACK_NS;
     if (!lacks || question->has_regions || other == VV_SPACES ||

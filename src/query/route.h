@@ -38,7 +38,8 @@ struct vv_route_question {
     int64_t from; /* [from, to) */
     int64_t to;
     bool has_from;     /* `from` was given */
-    int64_t kept_from; /* what of the range is to lie there begins then */
+    int64_t kept_from; /* what of the range is to lie there begins then … */
+    int64_t kept_to;   /* … and ends then */
     const struct vv_steps *steps;
     const char *needs_raw; /* what of the request is in no tier; NULL: nothing */
     enum vv_tier_wish wish;

@@ -61,8 +61,9 @@ struct vv_scan {
     struct vv_deletion_list deletions; /* as they were when it was opened */
     struct vv_merge_figures counted;   /* what of the merge's figures is in facts */
     struct vv_window left;             /* what was not given yet; one end moves */
-    int64_t now_ns;                    /* when it was opened: what is older then is not shown … */
-    struct vv_window stay;             /* … of the stay at that end, all but that */
+    int64_t now_ns;                    /* when it was opened: what is older then is not shown */
+    struct vv_window stay;             /* at that end … */
+    int64_t shown_from;                /* … and what of it is shown */
     struct vv_window window;           /* being given */
     bool in_window;
     bool found;

@@ -88,21 +88,20 @@ static void note_stay(struct vv_scan *scan, int64_t time)
         vv_scan_begin_lanes(scan, stay.place);
     }
     int64_t oldest = vv_scan_oldest_of(scan->context, measurement, stay.place, scan->now_ns);
-    scan->stay = (struct vv_window){oldest > stay.from ? oldest : stay.from, stay.to};
+    scan->stay = (struct vv_window){stay.from, stay.to};
+    scan->shown_from = oldest > stay.from ? oldest : stay.from;
 }
 
 /* Passes over what is not shown any more at the near end; false: there is none such. */
 static bool skip_expired(struct vv_scan *scan, int64_t near)
 {
-    if (vv_window_holds(scan->stay, near)) {
-        return false;
+    bool is_expired = near < scan->shown_from;
+    if (is_expired) {
+        const struct vv_window expired = {scan->stay.from, scan->shown_from};
+        vv_scan_skip(scan, vv_window_intersect(scan->stay, expired));
+        vv_scan_expect_all(scan);
     }
-    struct vv_stay stay =
-        vv_registry_stay(scan->context->registry, scan->options.measurement, near);
-    int64_t to = scan->stay.from < stay.to ? scan->stay.from : stay.to;
-    vv_scan_skip(scan, (struct vv_window){stay.from, to});
-    vv_scan_expect_all(scan);
-    return true;
+    return is_expired;
 }
 
 /* Asks the store where it has any, before it reads: few sources have late points. */
@@ -140,7 +139,8 @@ enum vv_status vv_scan_choose_window(struct vv_scan *scan, struct vv_error *erro
         if (!vv_scan_plans_hold(scan)) {
             continue;
         }
-        outlook.range = vv_window_intersect(outlook.range, scan->stay);
+        const struct vv_window shown = {scan->shown_from, scan->stay.to};
+        outlook.range = vv_window_intersect(outlook.range, shown);
         scan->window = vv_window_intersect(scan->left, outlook.range);
         if (!outlook.active) { /* of which only the head may know */
             scan->window = vv_window_intersect(scan->window, scan->head);

@@ -146,18 +146,34 @@ enum vv_status vv_tier_scan_open(struct vv_tier_scan *scan, const struct vv_quer
     return status;
 }
 
+void vv_tier_note_sealed(const struct vv_tier_sealed *sealed, struct vv_result_facts *facts)
+{
+    for (size_t tier = 0; tier < VV_SPACES; tier++) {
+        struct vv_tier_fact *fact = &facts->tiers[tier];
+        if (sealed->is_sealed[tier]) {
+            bool is_less = !fact->is_sealed || sealed->until[tier] < fact->sealed_until;
+            fact->sealed_until = is_less ? sealed->until[tier] : fact->sealed_until;
+            fact->is_sealed = true;
+        }
+    }
+}
+
 /* What the scan saw of how far the tiers are built counts with what others saw. */
 static void note_sealed(const struct vv_tier_scan *scan)
 {
+    struct vv_tier_sealed own = {0};
+    struct vv_tier_sealed *sealed = scan->options.sealed ? scan->options.sealed : &own;
     for (size_t i = 0; i < scan->n_levels; i++) {
         const struct vv_tier_level *level = &scan->levels[i];
-        struct vv_tier_fact *fact = &scan->facts->tiers[level->route.tier];
-        bool is_whole = scan->options.goes_on && level->sealed_until >= scan->options.to;
-        if (level->is_sealed && !is_whole) {
-            bool is_less = !fact->is_sealed || level->sealed_until < fact->sealed_until;
-            fact->sealed_until = is_less ? level->sealed_until : fact->sealed_until;
-            fact->is_sealed = true;
+        enum vv_space tier = level->route.tier;
+        bool is_more = !sealed->is_sealed[tier] || level->sealed_until > sealed->until[tier];
+        if (level->is_sealed && is_more) {
+            sealed->is_sealed[tier] = true;
+            sealed->until[tier] = level->sealed_until;
         }
+    }
+    if (!scan->options.sealed) {
+        vv_tier_note_sealed(sealed, scan->facts);
     }
 }
 

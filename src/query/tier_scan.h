@@ -17,6 +17,14 @@
 
 #include "query/tier_give.h"
 
+/* How far tiers are built, by tier, where several scans are one series: the farthest counts. */
+struct vv_tier_sealed {
+    bool is_sealed[VV_SPACES];
+    int64_t until[VV_SPACES];
+};
+/* In the facts, of several series, the least far. */
+void vv_tier_note_sealed(const struct vv_tier_sealed *sealed, struct vv_result_facts *facts);
+
 struct vv_tier_scan_options {
     const struct vv_route *route; /* borrowed, as the steps; n 0: all is a gap */
     const struct vv_steps *steps; /* that are asked: no part lies in two of them, but gaps may */
@@ -31,11 +39,11 @@ struct vv_tier_scan_options {
     int64_t from;                        /* [from, to) */
     int64_t to;
     bool descending;
-    bool few;            /* the first rows may be enough */
-    bool goes_on;        /* what is behind the range is asked by another route */
-    bool only;           /* no other metric is asked for */
-    unsigned step_parts; /* of steps that are wanted, of enum vv_step_part */
-    bool sketches;       /* are wanted */
+    bool few;                      /* the first rows may be enough */
+    bool only;                     /* no other metric is asked for */
+    struct vv_tier_sealed *sealed; /* borrowed, added to; NULL: the facts are told at the end */
+    unsigned step_parts;           /* of steps that are wanted, of enum vv_step_part */
+    bool sketches;                 /* are wanted */
     size_t memory_max;
 };
 

@@ -30,9 +30,15 @@ static enum vv_status open_lookback(struct vv_walk *walk)
     return open_range(walk, from, to, true, true);
 }
 
+static struct vv_tier_scan *tiers_of(struct vv_walk *walk)
+{
+    return &walk->tiers[walk->leg % VV_WALK_SCANS];
+}
+
 static enum vv_status open_leg(struct vv_walk *walk, size_t at, struct vv_window range)
 {
     const struct vv_walk_plan *plan = &walk->plan;
+    size_t scans = plan->n_legs > 1 ? VV_WALK_SCANS : 1;
     const struct vv_tier_scan_options options = {
         .route = plan->legs[at].route,
         .steps = plan->steps,
@@ -42,13 +48,15 @@ static enum vv_status open_leg(struct vv_walk *walk, size_t at, struct vv_window
         .to = range.to,
         .descending = walk->options.descending,
         .few = walk->options.few,
-        .goes_on = at + 1 < plan->n_legs,
         .step_parts = plan->step_parts,
         .sketches = plan->sketches,
         .only = plan->only,
-        .memory_max = walk->options.memory_max,
+        .sealed = plan->n_legs > 1 ? &walk->sealed : NULL,
+        .memory_max = walk->options.memory_max / scans,
     };
-    return vv_tier_scan_open(&walk->tiers, walk->context, &options, walk->facts);
+    vv_tier_scan_close(tiers_of(walk));
+    walk->leg = at;
+    return vv_tier_scan_open(tiers_of(walk), walk->context, &options, walk->facts);
 }
 
 /* The next one in the walk's direction. VV_DONE: there is none. */
@@ -108,8 +116,12 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
         vv_invariant(!plan->changes && !options->where->active);
         walk->plan = *plan;
         walk->legs_left = plan->n_legs;
+        walk->sealed = (struct vv_tier_sealed){0};
+        walk->leg = 0;
         walk->phase = VV_WALK_READS;
-        return open_next_leg(walk);
+        enum vv_status status = open_next_leg(walk);
+        struct vv_window none = {walk->options.from, walk->options.from};
+        return status == VV_DONE ? open_leg(walk, 0, none) : status; /* of an empty range */
     }
     if (!plan->changes || options->descending) {
         return open_main(walk);
@@ -120,20 +132,32 @@ enum vv_status vv_walk_open(struct vv_walk *walk, const struct vv_query_context 
 
 bool vv_walk_is_open(const struct vv_walk *walk)
 {
-    return vv_feed_is_open(&walk->feed) || walk->tiers.is_open;
+    bool is_open = vv_feed_is_open(&walk->feed);
+    for (size_t i = 0; i < VV_WALK_SCANS; i++) {
+        is_open = is_open || walk->tiers[i].is_open;
+    }
+    return is_open;
 }
 
 void vv_walk_close(struct vv_walk *walk)
 {
+    bool was_open = vv_walk_is_open(walk);
     vv_feed_close(&walk->feed);
-    vv_tier_scan_close(&walk->tiers);
+    for (size_t i = 0; i < VV_WALK_SCANS; i++) {
+        vv_tier_scan_close(&walk->tiers[i]);
+    }
+    if (was_open && walk->has_tiers) {
+        vv_tier_note_sealed(&walk->sealed, walk->facts);
+    }
     walk->run.n = walk->slice.n = 0;
 }
 
 void vv_walk_deinit(struct vv_walk *walk)
 {
     vv_feed_deinit(&walk->feed);
-    vv_tier_scan_deinit(&walk->tiers);
+    for (size_t i = 0; i < VV_WALK_SCANS; i++) {
+        vv_tier_scan_deinit(&walk->tiers[i]);
+    }
 }
 
 /* ---- steps ---- */
@@ -334,8 +358,8 @@ static enum vv_status read_tiers(struct vv_walk *walk, struct vv_walk_event *eve
                                  struct vv_error *error)
 {
     struct vv_tier_part part;
-    enum vv_status status = vv_tier_scan_next(&walk->tiers, &part, error);
-    walk->found = walk->found || vv_tier_scan_found(&walk->tiers);
+    enum vv_status status = vv_tier_scan_next(tiers_of(walk), &part, error);
+    walk->found = walk->found || vv_tier_scan_found(tiers_of(walk));
     if (status == VV_DONE) {
         status = open_next_leg(walk);
         return status == VV_DONE ? finish(walk, event) : status;
@@ -397,7 +421,7 @@ static enum vv_status read_and_note(struct vv_walk *walk, struct vv_walk_event *
     walk->has_any |= event->kind == VV_WALK_PART || event->kind == VV_WALK_MERGED ||
                      event->kind == VV_WALK_WHOLE;
     if (walk->has_any) {
-        vv_tier_scan_note_left(&walk->tiers);
+        vv_tier_scan_note_left(tiers_of(walk));
     }
     return status;
 }

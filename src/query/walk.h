@@ -18,6 +18,7 @@
 #include "query/tier_scan.h"
 
 #define VV_LOOKBACK_NS_MIN VV_HOUR
+#define VV_WALK_SCANS      2
 
 enum vv_walk_kind {
     VV_WALK_WORK,   /* nothing yet: call again */
@@ -64,10 +65,13 @@ struct vv_walk {
     struct vv_feed feed;   /* of a gap, with tiers */
     struct vv_slice slice; /* what of it is left */
     bool has_tiers;
-    struct vv_walk_plan plan;  /* with tiers: what they are asked for … */
-    size_t legs_left;          /* … by legs that were not begun yet */
-    struct vv_tier_scan tiers; /* of the present one */
-    struct vv_tier_run run;    /* a tier's steps that were not given yet */
+    struct vv_walk_plan plan; /* with tiers: what they are asked for … */
+    size_t legs_left;         /* … by legs that were not begun yet … */
+    size_t leg; /* … and this one. They take turns of two scans, so that what was read of both legs
+                   serves the next metric: */
+    struct vv_tier_scan tiers[VV_WALK_SCANS];
+    struct vv_tier_sealed sealed; /* of several legs */
+    struct vv_tier_run run;       /* a tier's steps that were not given yet */
     bool in_step;
     int64_t start; /* of the step */
     int64_t end;

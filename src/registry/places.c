@@ -6,7 +6,6 @@
  */
 #include "registry/registry_private.h"
 #include "registry/shared.h"
-#include "registry/text.h"
 
 uint32_t vv_registry_first_place(struct vv_registry *registry, uint32_t number)
 {
@@ -195,7 +194,8 @@ static size_t add_move(struct vv_measurement *measurement, struct vv_move *moves
 }
 
 enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, uint32_t place,
-                                int64_t from_ns, struct vv_error *error)
+                                int64_t from_ns, const struct vv_moves **before_out,
+                                struct vv_error *error)
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
     struct vv_move moves[VV_STAYS_MAX];
@@ -207,22 +207,32 @@ enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, u
         return status;
     }
     pthread_mutex_lock(&registry->metrics.lock);
+    *before_out = atomic_load_explicit(&measurement->moves, memory_order_relaxed);
     size_t n = vv_measurement_moves(measurement, moves);
     n = add_move(measurement, moves, n, (struct vv_move){from_ns, place});
-    status =
-        n < VV_STAYS_MAX ? vv_measurement_set_moves(registry, measurement, moves, n) : VV_TOO_LARGE;
+    bool is_too_often = n == VV_STAYS_MAX;
+    status = is_too_often ? VV_EXISTS : vv_measurement_set_moves(registry, measurement, moves, n);
     if (status == VV_OK) {
         vv_state_change(&measurement->state);
     }
     pthread_mutex_unlock(&registry->metrics.lock);
-    if (status == VV_TOO_LARGE) {
-        struct vv_str shown = vv_text_cut(vv_text_str(measurement->name), 128);
-        return vv_error_set(error, status,
-                            "the measurement '%.*s' has changed its class %d times, which is the "
-                            "limit: write it under a new name",
-                            VV_STR_ARG(shown), VV_STAYS_MAX - 1);
+    if (is_too_often) {
+        return vv_error_set(error, status, "it has changed its class %d times, which is the limit",
+                            VV_STAYS_MAX - 1);
     }
     return status == VV_OK ? VV_OK : vv_error_set(error, status, "out of memory: try again later");
+}
+
+void vv_registry_take_back(struct vv_registry *registry, uint32_t number,
+                           const struct vv_moves *before)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (measurement) {
+        pthread_mutex_lock(&registry->metrics.lock);
+        atomic_store_explicit(&measurement->moves, before, memory_order_release);
+        vv_state_change(&measurement->state);
+        pthread_mutex_unlock(&registry->metrics.lock);
+    }
 }
 
 /* ---- retentions of all ---- */

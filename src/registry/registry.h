@@ -190,10 +190,16 @@ bool vv_registry_stays_in(struct vv_registry *registry, uint32_t measurement, ui
                           int64_t from, int64_t to);
 /* Moves those from `from_ns` on, the beginning of a day, instead of what was said of then and later
  * before: makes a new, unsettled version. The caller sees to it that none is stored, nor will be
- * before that is settled. VV_TOO_LARGE (VV_STAYS_MAX), VV_NOT_FOUND, VV_NO_MEMORY. */
+ * before that is settled. *before_out: how it was, for the registry's life. VV_EXISTS:
+ * it has as many stays as there may be. VV_TOO_LARGE, VV_NOT_FOUND, VV_NO_MEMORY. */
+struct vv_moves;
 VV_MUST_CHECK enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t measurement,
                                               uint32_t place, int64_t from_ns,
+                                              const struct vv_moves **before_out,
                                               struct vv_error *error);
+/* Makes it as it was, which is a new version, too; nobody has moved it since. */
+void vv_registry_take_back(struct vv_registry *registry, uint32_t measurement,
+                           const struct vv_moves *before);
 /* The place of points of a time by the measurement's name; also of one that is still to be made. */
 uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name,
                                  int64_t time);

@@ -69,7 +69,8 @@ bool vv_registry_class_is_told(struct vv_registry *registry, uint32_t number);
 void vv_registry_set_class_ready(struct vv_registry *registry, uint32_t number);
 
 /* Whether all nodes have agreed on the place of a measurement: before that nothing of it is stored,
- * and vv_registry_place is a guess. A registry that is not shared places them as it makes them. */
+ * and vv_registry_first_place is a guess. A registry that is not shared places them as it makes
+ * them. */
 bool vv_registry_is_placed(struct vv_registry *registry, uint32_t measurement);
 /* It was agreed on: makes a new, unsettled version. False: another one was before, and stays. */
 VV_MUST_CHECK bool vv_registry_set_place(struct vv_registry *registry, uint32_t measurement,

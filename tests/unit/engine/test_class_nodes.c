@@ -125,7 +125,7 @@ static void what_is_said_to_stay_stays(void **state)
     open_node(&b, 2);
     write_many(&a, "debug", 1);
     struct vv_class_effect effect = set_class(&a);
-    assert_int_equal(effect.elsewhere, 1);
+    assert_int_equal(effect.elsewhere.n, 1);
     assert_int_equal(effect.undecided, 1);
     assert_true(effect.is_awaited);
     bring_to_all(&a, &b);

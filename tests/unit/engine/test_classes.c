@@ -228,10 +228,10 @@ static void points_that_were_there_stay_and_are_told(void **state)
     set_tenant(&rig, 30 * VV_DAY, OFF);
     write_now(&rig, "debug1");
     assert_int_equal(try_class(&rig, "debug", "debug*\n", &six_hours, &effect, &error), VV_OK);
-    assert_int_equal(effect.moved, 1);
-    assert_int_equal(effect.elsewhere, 0);
+    assert_int_equal(effect.moved.n, 1);
+    assert_int_equal(effect.elsewhere.n, 0);
     assert_false(effect.is_awaited);
-    assert_true(vv_str_equal(effect.examples[0], VV_STR_LITERAL("debug1")));
+    assert_true(vv_str_equal(effect.moved.examples[0], VV_STR_LITERAL("debug1")));
     write_now(&rig, "debug2");
     rig.clock.wall_ns += 7 * VV_HOUR;
     assert_int_equal(count(&rig, "*"), 2);

@@ -422,12 +422,12 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     struct vv_registry *registry = engine->context.registry;
     uint32_t number;
     uint32_t class;
-    *effect_out = (struct vv_class_effect){.elsewhere = 1, .examples = {VV_STR_LITERAL("old")}};
+    *effect_out = (struct vv_class_effect){0};
+    vv_class_names_add(&effect_out->elsewhere, VV_STR_LITERAL("old"));
     if (vv_str_equal(wish->name, VV_STR_LITERAL("moved"))) {
-        *effect_out = (struct vv_class_effect){
-            .moved = 9, .moved_from = 20000 * VV_DAY, .examples = {VV_STR_LITERAL("old")}};
-        for (int i = 1; i < VV_CLASS_EXAMPLES; i++) {
-            effect_out->examples[i] = VV_STR_LITERAL("x");
+        *effect_out = (struct vv_class_effect){.moved_from = 20000 * VV_DAY};
+        for (int i = 0; i <= VV_CLASS_EXAMPLES; i++) {
+            vv_class_names_add(&effect_out->moved, i ? VV_STR_LITERAL("x") : VV_STR_LITERAL("old"));
         }
     }
     effect_out->is_awaited = vv_str_equal(wish->name, VV_STR_LITERAL("awaited"));

@@ -31,6 +31,7 @@ static struct vv_route_question ask(const char *on, const struct vv_steps *steps
         .to = steps->to,
         .has_from = true,
         .kept_from = steps->from,
+        .kept_to = steps->to,
         .steps = steps,
         .raw_oldest = VV_TIME_MIN,
     };

@@ -47,7 +47,9 @@ static void begin(struct rig *rig)
 
 static void move(struct rig *rig, uint32_t place, int64_t from)
 {
-    assert_int_equal(vv_registry_move(rig->registry, rig->measurement, place, from, NULL), VV_OK);
+    const struct vv_moves *before;
+    assert_int_equal(vv_registry_move(rig->registry, rig->measurement, place, from, &before, NULL),
+                     VV_OK);
 }
 
 static uint32_t place_at(const struct rig *rig, int64_t time)
@@ -153,12 +155,37 @@ static void a_measurement_moves_a_number_of_times(void **state)
     }
     assert_int_equal(count(&rig), VV_STAYS_MAX);
     int64_t next = DAY1 + VV_STAYS_MAX * VV_DAY;
-    assert_int_equal(vv_registry_move(rig.registry, rig.measurement, rig.plant, next, &error),
-                     VV_TOO_LARGE);
-    assert_non_null(strstr(error.message, "'m'"));
+    const struct vv_moves *before;
+    assert_int_equal(
+        vv_registry_move(rig.registry, rig.measurement, rig.plant, next, &before, &error),
+        VV_EXISTS);
+    assert_non_null(strstr(error.message, "15 times"));
     assert_int_equal(count(&rig), VV_STAYS_MAX);
     assert_int_equal(place_at(&rig, next), rig.debug);
-    assert_int_equal(vv_registry_move(rig.registry, 77, rig.plant, DAY1, NULL), VV_NOT_FOUND);
+    assert_int_equal(vv_registry_move(rig.registry, 77, rig.plant, DAY1, &before, NULL),
+                     VV_NOT_FOUND);
+    vv_registry_destroy(rig.registry);
+}
+
+static void a_move_that_is_taken_back_was_none(void **state)
+{
+    (void)state;
+    struct rig rig;
+    const struct vv_moves *before;
+    begin(&rig);
+    move(&rig, rig.debug, DAY1);
+    move(&rig, rig.other, DAY2);
+    for (int i = 0; i < 2; i++) { /* also where it takes the place of others */
+        assert_int_equal(vv_registry_move(rig.registry, rig.measurement, rig.plant,
+                                          i ? DAY1 : DAY2 + VV_DAY, &before, NULL),
+                         VV_OK);
+        settle(rig.registry, VV_REGISTRY_MEASUREMENT, rig.measurement);
+        vv_registry_take_back(rig.registry, rig.measurement, before);
+        assert_int_equal(count(&rig), 3);
+        assert_int_equal(place_at(&rig, DAY1), rig.debug);
+        assert_int_equal(place_at(&rig, DAY2), rig.other);
+        assert_false(vv_registry_settled(rig.registry, VV_REGISTRY_MEASUREMENT, rig.measurement));
+    }
     vv_registry_destroy(rig.registry);
 }
 
@@ -278,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_range_may_meet_several_places),
         cmocka_unit_test(a_later_change_takes_the_place_of_what_lies_ahead),
         cmocka_unit_test(a_measurement_moves_a_number_of_times),
+        cmocka_unit_test(a_move_that_is_taken_back_was_none),
         cmocka_unit_test(records_keep_the_stays),
         cmocka_unit_test(damaged_stays_are_refused),
     };
