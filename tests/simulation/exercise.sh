@@ -121,13 +121,11 @@ try "move points of the days before, too" src/engine/moves.c \
 try "write all rows where the first of them goes" src/flush/flush.c \
   's.replace("rows->times[first] >= flush->stay.to", "flush->stay.to == INT64_MIN")'
 try "read points of a window where its last ones are" src/query/scan_window.c \
-  's.replace("outlook.range = vv_window_intersect(outlook.range, scan->stay);", "")'
+  's.replace("outlook.range = vv_window_intersect(outlook.range, shown);", "(void)shown;")'
 try "read tiers of the last place only" src/query/result_route.c \
   's.replace("route_of(result, stays[i].place)", "route_of(result, stays[n - 1].place)")'
 try "ask a cohort for what it had in another place" src/query/group_walk.c \
-  's.replace("    (void)add_gap(walk, (struct vv_window){result->from, walk->cohorts_from});\n", "")'
-try "sweep the first place only" src/engine/sweep.c \
-  's.replace("if (sweep->stay_at >= n) {", "if (sweep->stay_at >= n || sweep->stay_at > 0) {")'
+  's.replace(".from = walk->legs[walk->leg].range.from,", ".from = result->from,")'
 try "forget a move at a restart" src/registry/records.c \
   's.replace("n_moves > 0                    ? FORM_MOVED", "false                          ? FORM_MOVED")'
 
