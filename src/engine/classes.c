@@ -223,28 +223,6 @@ static enum vv_status set_measurements(struct vv_engine *engine, uint32_t tenant
     return status;
 }
 
-/* Those that the class's patterns name now, and that were made when they did not; and the other way
- * round. Where nodes share the store they stay. */
-static void find_elsewhere(struct vv_engine *engine, uint32_t tenant, uint32_t class,
-                           struct vv_class_effect *effect)
-{
-    struct vv_registry *registry = engine->registry;
-    uint32_t n = vv_registry_measurement_count(registry);
-    for (uint32_t i = 0; i < n; i++) {
-        struct vv_str name = vv_registry_measurement_name(registry, i);
-        if (name.size == 0 || vv_registry_measurement_tenant(registry, i) != tenant) {
-            continue;
-        }
-        uint32_t wanted = vv_registry_match_class(registry, tenant, name);
-        uint32_t place = vv_registry_first_place(registry, i);
-        bool is_elsewhere = wanted != place && (wanted == class || place == class);
-        if (is_elsewhere) {
-            vv_class_names_add(&effect->elsewhere, name);
-        }
-        effect->undecided += is_elsewhere && !vv_registry_is_placed(registry, i);
-    }
-}
-
 static enum vv_status set_class(struct vv_engine *engine, uint32_t tenant,
                                 struct vv_class_wish *wish, struct vv_error *error)
 {
@@ -285,9 +263,7 @@ enum vv_status vv_engine_set_class(struct vv_engine *engine, struct vv_str tenan
     }
     if (status == VV_OK) {
         uint32_t class = vv_registry_class(engine->registry, number, wish->name);
-        if (wish->has_measurements && engine->fleet) {
-            find_elsewhere(engine, number, class, effect_out);
-        } else if (wish->has_measurements) {
+        if (wish->has_measurements) {
             status = vv_engine_move_measurements(engine, number, class, effect_out, error);
         }
         effect_out->is_awaited = !vv_registry_class_is_ready(engine->registry, class);

@@ -152,7 +152,7 @@ struct vv_class_names {
  * class, or not be in it, were they made now. */
 struct vv_class_effect {
     struct vv_class_names moved; /* their points from a day on are … */
-    int64_t moved_from;          /* … the last of these days */
+    int64_t moved_from;          /* … this one */
     /* They stay where they are: where nodes share a store, and what has changed too often. */
     struct vv_class_names elsewhere;
     uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */

@@ -368,8 +368,8 @@ VV_MUST_CHECK enum vv_status vv_engine_check_classes(const struct vv_engine *eng
 
 /* ---- moves.c: under retentions_lock ---- */
 /* Moves the tenant's measurements that the class names now, and those in it that it does not, to
- * where they would be made, from a day on; of a store of one node. Adds to the effect. With an
- * error some of them may have been moved. */
+ * where they would be made, from a day on; where nodes share the store none. Adds to the effect.
+ * With an error some of them may have been moved. */
 VV_MUST_CHECK enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t tenant,
                                                          uint32_t class,
                                                          struct vv_class_effect *effect,

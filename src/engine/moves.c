@@ -5,8 +5,8 @@
  * So nothing is copied, each point has one place by its time, and no step of a tier is divided.
  *
  * The day begins behind all points that there are, and all that may be taken before the move is
- * journaled: what is flushed meanwhile is placed alike with and without it. For a store of one
- * node: others would have to know the move before they take such points.
+ * journaled: what is flushed meanwhile is placed alike with and without it. Where nodes share the
+ * store nothing is moved: the others would have to know of it before they take such points.
  */
 #include "base/log.h"
 #include "engine/engine_private.h"
@@ -38,11 +38,11 @@ static enum vv_status find_day(struct moving *moving)
 {
     struct vv_engine *engine = moving->engine;
     struct vv_registry *registry = engine->registry;
-    int64_t at = engine->clock->wall_ns(engine->clock);
-    uint32_t n = vv_registry_source_count(registry);
     if (moving->has_day) {
         return VV_OK;
     }
+    int64_t at = engine->clock->wall_ns(engine->clock);
+    uint32_t n = vv_registry_source_count(registry);
     at = at < VV_TIME_MAX - vv_plans_reach(engine) ? at + vv_plans_reach(engine) : VV_TIME_MAX;
     for (uint32_t i = 0; i < n; i++) {
         int64_t first;
@@ -101,14 +101,21 @@ static enum vv_status journal(struct moving *moving)
     return status;
 }
 
-static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t place)
+static void leave(struct moving *moving, uint32_t measurement)
 {
     struct vv_registry *registry = moving->engine->registry;
-    enum vv_status status = vv_registry_move(registry, measurement, place, moving->day,
-                                             &moving->moved[moving->n].before, moving->error);
+    vv_class_names_add(&moving->effect->elsewhere,
+                       vv_registry_measurement_name(registry, measurement));
+    moving->effect->undecided += !vv_registry_is_placed(registry, measurement);
+}
+
+static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t place)
+{
+    enum vv_status status =
+        vv_registry_move(moving->engine->registry, measurement, place, moving->day,
+                         &moving->moved[moving->n].before, moving->error);
     if (status == VV_EXISTS) { /* the others are moved all the same */
-        vv_class_names_add(&moving->effect->elsewhere,
-                           vv_registry_measurement_name(registry, measurement));
+        leave(moving, measurement);
         return VV_OK;
     }
     if (status != VV_OK) {
@@ -118,26 +125,31 @@ static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t
     return moving->n == AT_ONCE ? journal(moving) : VV_OK;
 }
 
-/* Where a measurement belongs, if it is to be moved there; VV_REGISTRY_NONE: it need not be. What
- * lies farther ahead than it must is moved to an earlier day. */
-static uint32_t wanted_place(struct moving *moving, uint32_t measurement, enum vv_status *status)
+/* Moves one that was made when the class's patterns did not name it and they do now, or the other
+ * way round; and what lies farther ahead than it must to an earlier day. Where nodes share the
+ * store it stays. */
+static enum vv_status look_at(struct moving *moving, uint32_t measurement)
 {
     struct vv_registry *registry = moving->engine->registry;
     struct vv_stay stays[VV_STAYS_MAX];
     size_t n = vv_registry_stays(registry, measurement, stays);
     if (n == 0 || vv_registry_measurement_tenant(registry, measurement) != moving->tenant) {
-        return VV_REGISTRY_NONE;
+        return VV_OK;
     }
-    uint32_t last = stays[n - 1].place;
+    const struct vv_stay *last = &stays[n - 1];
     uint32_t wanted = vv_registry_match_class(registry, moving->tenant,
                                               vv_registry_measurement_name(registry, measurement));
-    bool is_meant = wanted == moving->class || last == moving->class;
-    if (!is_meant || (wanted == last && n == 1)) {
-        return VV_REGISTRY_NONE;
+    bool is_meant = wanted == moving->class || last->place == moving->class;
+    if (!is_meant || (wanted == last->place && n == 1)) {
+        return VV_OK;
     }
-    *status = find_day(moving);
-    bool is_there = wanted == last && stays[n - 1].from <= moving->day;
-    return *status == VV_OK && !is_there ? wanted : VV_REGISTRY_NONE;
+    if (moving->engine->fleet) {
+        leave(moving, measurement);
+        return VV_OK;
+    }
+    enum vv_status status = find_day(moving);
+    bool is_there = wanted == last->place && last->from <= moving->day;
+    return status != VV_OK || is_there ? status : move(moving, measurement, wanted);
 }
 
 static void log_moved(const struct moving *moving)
@@ -166,8 +178,7 @@ enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t te
     uint32_t n = vv_registry_measurement_count(registry);
     enum vv_status status = VV_OK;
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        uint32_t place = wanted_place(&moving, i, &status);
-        status = place != VV_REGISTRY_NONE ? move(&moving, i, place) : status;
+        status = look_at(&moving, i);
     }
     enum vv_status journaled = journal(&moving);
     if (effect->moved.n > 0) {

@@ -51,7 +51,7 @@ static enum vv_status open_leg(struct vv_walk *walk, size_t at, struct vv_window
         .step_parts = plan->step_parts,
         .sketches = plan->sketches,
         .only = plan->only,
-        .sealed = plan->n_legs > 1 ? &walk->sealed : NULL,
+        .sealed = &walk->sealed,
         .memory_max = walk->options.memory_max / scans,
     };
     vv_tier_scan_close(tiers_of(walk));
@@ -154,6 +154,7 @@ void vv_walk_close(struct vv_walk *walk)
 
 void vv_walk_deinit(struct vv_walk *walk)
 {
+    vv_walk_close(walk);
     vv_feed_deinit(&walk->feed);
     for (size_t i = 0; i < VV_WALK_SCANS; i++) {
         vv_tier_scan_deinit(&walk->tiers[i]);

@@ -70,7 +70,7 @@ struct vv_walk {
     size_t leg; /* … and this one. They take turns of two scans, so that what was read of both legs
                    serves the next metric: */
     struct vv_tier_scan tiers[VV_WALK_SCANS];
-    struct vv_tier_sealed sealed; /* of several legs */
+    struct vv_tier_sealed sealed; /* of all legs */
     struct vv_tier_run run;       /* a tier's steps that were not given yet */
     bool in_step;
     int64_t start; /* of the step */

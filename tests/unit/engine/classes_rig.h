@@ -193,6 +193,32 @@ static inline int count(struct rig *rig, const char *metric)
     return ask(rig, metric, NULL, false, &error);
 }
 
+static inline void go_to(struct rig *rig, int64_t time)
+{
+    vv_sim_clock_advance(&rig->clock, time - rig->clock.clock.wall_ns(&rig->clock.clock));
+}
+
+static inline void seal(struct rig *rig)
+{
+    for (int i = 0; i < 3; i++) { /* older jobs first, then what is active */
+        step(rig, VV_TASK_FLUSH);
+    }
+    step_all(rig, VV_TASK_SEAL_ALL);
+}
+
+static inline enum vv_status try_delete(struct rig *rig, const struct vv_parameter *parameters,
+                                        size_t n, struct vv_deleted *deleted,
+                                        struct vv_error *error)
+{
+    struct vv_request *request;
+    int64_t now = rig->clock.clock.wall_ns(&rig->clock.clock);
+    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, n, now, &request, error),
+                     VV_OK);
+    enum vv_status status = vv_engine_delete(rig->engine, request, deleted, error);
+    vv_request_destroy(request);
+    return status;
+}
+
 /* ---- what lies where ---- */
 
 static inline uint32_t place_of(struct rig *rig, const char *class_name)

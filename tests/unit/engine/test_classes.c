@@ -168,7 +168,6 @@ static void what_is_deleted_of_a_class_goes(void **state)
     };
     struct rig rig;
     struct vv_error error = {0};
-    struct vv_request *request;
     struct vv_deleted deleted;
     begin(&rig);
     set_tenant(&rig, 30 * VV_DAY, OFF);
@@ -177,10 +176,7 @@ static void what_is_deleted_of_a_class_goes(void **state)
     write_now(&rig, "debug1");
     step(&rig, VV_TASK_FLUSH);
     step_all(&rig, VV_TASK_SEAL_ALL);
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 3, RIG_START, &request, NULL),
-                     VV_OK);
-    assert_int_equal(vv_engine_delete(rig.engine, request, &deleted, &error), VV_OK);
-    vv_request_destroy(request);
+    assert_int_equal(try_delete(&rig, parameters, 3, &deleted, &error), VV_OK);
     assert_int_equal(count(&rig, "*"), 2);
     assert_int_equal(ask(&rig, "*", NULL, true, &error), 4);
     step_all(&rig, VV_TASK_SWEEP);

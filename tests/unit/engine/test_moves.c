@@ -25,11 +25,6 @@ static int64_t change(struct rig *rig, const char *measurements, uint64_t moved)
     return effect.moved_from;
 }
 
-static void go_to(struct rig *rig, int64_t time)
-{
-    vv_sim_clock_advance(&rig->clock, time - rig->clock.clock.wall_ns(&rig->clock.clock));
-}
-
 /* A line of it at that time, when it has come. */
 static void write_at(struct rig *rig, const char *measurement, int64_t time)
 {
@@ -39,14 +34,6 @@ static void write_at(struct rig *rig, const char *measurement, int64_t time)
         now = time;
     }
     assert_int_equal(write_old(rig, measurement, now - time, NULL), 0);
-}
-
-static void seal(struct rig *rig)
-{
-    for (int i = 0; i < 3; i++) { /* older jobs first, then what is active */
-        step(rig, VV_TASK_FLUSH);
-    }
-    step_all(rig, VV_TASK_SEAL_ALL);
 }
 
 /* "debug1" with a point before the day, one right before it, one right then, and one after it;
@@ -170,8 +157,8 @@ static void what_a_class_never_had_has_not_expired(void **state)
     rig_deinit(&rig);
 }
 
-static enum vv_status try_delete(struct rig *rig, const char *from, const char *to,
-                                 struct vv_deleted *deleted, struct vv_error *error)
+static enum vv_status try_range(struct rig *rig, const char *from, const char *to,
+                                struct vv_deleted *deleted, struct vv_error *error)
 {
     const struct vv_parameter parameters[] = {
         {VV_STR_LITERAL("tenant"), SIM},
@@ -179,20 +166,14 @@ static enum vv_status try_delete(struct rig *rig, const char *from, const char *
         {VV_STR_LITERAL("from"), vv_str_of(from)},
         {VV_STR_LITERAL("to"), vv_str_of(to)},
     };
-    struct vv_request *request;
-    int64_t now = rig->clock.clock.wall_ns(&rig->clock.clock);
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now, &request, error),
-                     VV_OK);
-    enum vv_status status = vv_engine_delete(rig->engine, request, deleted, error);
-    vv_request_destroy(request);
-    return status;
+    return try_delete(rig, parameters, 4, deleted, error);
 }
 
 static struct vv_deleted delete_range(struct rig *rig, const char *from, const char *to)
 {
     struct vv_deleted deleted;
     struct vv_error error = {0};
-    if (try_delete(rig, from, to, &deleted, &error) != VV_OK) {
+    if (try_range(rig, from, to, &deleted, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
     return deleted;
@@ -235,7 +216,7 @@ static void steps_are_deleted_in_both_places(void **state)
                                            {"2026-01-01T23:30:00Z", "2026-01-02T00:00:00Z"}};
     for (size_t i = 0; i < 3; i++) {
         struct vv_deleted none;
-        assert_int_equal(try_delete(&rig, parts[i][0], parts[i][1], &none, &error), VV_INVALID);
+        assert_int_equal(try_range(&rig, parts[i][0], parts[i][1], &none, &error), VV_INVALID);
         assert_non_null(strstr(error.message, "only whole hours can be deleted there"));
     }
     struct vv_deleted deleted = delete_range(&rig, "2026-01-01T23:00:00Z", "2026-01-02T01:00:00Z");

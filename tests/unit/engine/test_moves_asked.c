@@ -30,19 +30,6 @@
 
 static const struct vv_retentions all = {0, {OFF, 0, OFF}};
 
-static void go_to(struct rig *rig, int64_t time)
-{
-    vv_sim_clock_advance(&rig->clock, time - rig->clock.clock.wall_ns(&rig->clock.clock));
-}
-
-static void seal(struct rig *rig)
-{
-    for (int i = 0; i < 3; i++) { /* older jobs first, then what is active */
-        step(rig, VV_TASK_FLUSH);
-    }
-    step_all(rig, VV_TASK_SEAL_ALL);
-}
-
 static void begin_with(struct rig *rig, const struct vv_retentions *tenant,
                        const struct vv_retentions *class)
 {
@@ -256,18 +243,13 @@ static void a_deletion_tells_of_tiers_where_only_they_are(void **state)
     for (int later = 0; later < 2; later++) {
         struct rig rig;
         struct vv_error error = {0};
-        struct vv_request *request;
         struct vv_deleted deleted;
         begin_with(&rig, &all, &three_days);
         write_now(&rig, "debug1");
         change(&rig);
         go_to(&rig, DAY + (later ? 10 * VV_DAY : 13 * VV_HOUR));
         seal(&rig);
-        int64_t now = rig.clock.clock.wall_ns(&rig.clock.clock);
-        assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4, now, &request, NULL),
-                         VV_OK);
-        assert_int_equal(vv_engine_delete(rig.engine, request, &deleted, &error), VV_OK);
-        vv_request_destroy(request);
+        assert_int_equal(try_delete(&rig, parameters, 4, &deleted, &error), VV_OK);
         assert_int_equal(deleted.tiers_from < deleted.tiers_to, later);
         assert_true(!later || deleted.tiers_from == DAY);
         rig_deinit(&rig);

@@ -112,6 +112,36 @@ static void a_range_reads_its_partitions_only(void **state)
     fixture_deinit(&f);
 }
 
+/* Of all times; with how many calls. */
+static size_t count_rows(struct fixture *f, uint32_t source, uint32_t metric, bool descending,
+                         int *calls_out)
+{
+    struct vv_metric_info info;
+    vv_registry_metric_info(f->registry, metric, &info);
+    struct vv_scan_options options = {.place = f->tenant,
+                                      .source = source,
+                                      .measurement = info.measurement,
+                                      .metrics = &metric,
+                                      .types = &info.type,
+                                      .n_metrics = 1,
+                                      .from = VV_TIME_MIN,
+                                      .to = VV_TIME_MAX + 1,
+                                      .descending = descending,
+                                      .memory_max = 64 << 20};
+    struct vv_scan *scan;
+    struct vv_result_facts facts = {0};
+    const struct vv_rows *rows;
+    size_t n = 0;
+    *calls_out = 0;
+    assert_int_equal(vv_scan_open(&f->context, &options, &facts, &scan), VV_OK);
+    while (vv_scan_next(scan, &rows, NULL) == VV_OK) {
+        n += rows ? rows->n_rows : 0;
+        *calls_out += 1;
+    }
+    vv_scan_close(scan);
+    return n;
+}
+
 /* Years of nothing between two stretches. */
 static void empty_stretches_cost_nothing(void **state)
 {
@@ -126,29 +156,8 @@ static void empty_stretches_cost_nothing(void **state)
     fixture_flush(&f);
     write_minutes(&f, source, metric, FIXTURE_NOW - 4000 * VV_DAY, 5); /* in the head only */
     for (int descending = 0; descending < 2; descending++) {
-        struct vv_metric_info info;
-        vv_registry_metric_info(f.registry, metric, &info);
-        struct vv_scan_options options = {.place = f.tenant,
-                                          .source = source,
-                                          .measurement = info.measurement,
-                                          .metrics = &metric,
-                                          .types = &info.type,
-                                          .n_metrics = 1,
-                                          .from = VV_TIME_MIN,
-                                          .to = VV_TIME_MAX + 1,
-                                          .descending = descending,
-                                          .memory_max = 64 << 20};
-        struct vv_scan *scan;
-        struct vv_result_facts facts = {0};
-        const struct vv_rows *rows;
-        size_t n = 0;
         int calls = 0;
-        assert_int_equal(vv_scan_open(&f.context, &options, &facts, &scan), VV_OK);
-        while (vv_scan_next(scan, &rows, NULL) == VV_OK) {
-            n += rows ? rows->n_rows : 0;
-            calls++;
-        }
-        vv_scan_close(scan);
+        size_t n = count_rows(&f, source, metric, descending, &calls);
         assert_int_equal(n, 115);
         assert_true(calls < 20);
     }
@@ -182,27 +191,8 @@ static void what_expires_meanwhile_holds_nothing_up(void **state)
     vv_registry_set_retention(f.registry, f.tenant, VV_DAY);
     f.context.clock = &ticking.base;
     for (int descending = 0; descending < 2; descending++) {
-        struct vv_metric_info info;
-        vv_registry_metric_info(f.registry, metric, &info);
-        struct vv_scan_options options = {.place = f.tenant,
-                                          .source = source,
-                                          .measurement = info.measurement,
-                                          .metrics = &metric,
-                                          .types = &info.type,
-                                          .n_metrics = 1,
-                                          .from = VV_TIME_MIN,
-                                          .to = VV_TIME_MAX + 1,
-                                          .descending = descending,
-                                          .memory_max = 64 << 20};
-        struct vv_scan *scan;
-        struct vv_result_facts facts = {0};
-        const struct vv_rows *rows;
-        size_t n = 0;
-        assert_int_equal(vv_scan_open(&f.context, &options, &facts, &scan), VV_OK);
-        while (vv_scan_next(scan, &rows, NULL) == VV_OK) {
-            n += rows ? rows->n_rows : 0;
-        }
-        vv_scan_close(scan);
+        int calls = 0;
+        size_t n = count_rows(&f, source, metric, descending, &calls);
         assert_int_equal(n, 10);
     }
     fixture_deinit(&f);
