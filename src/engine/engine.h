@@ -152,8 +152,9 @@ struct vv_class_names {
  * class, or not be in it, were they made now. */
 struct vv_class_effect {
     struct vv_class_names moved; /* their points from a day on are … */
-    int64_t moved_from;          /* … this one */
-    /* They stay where they are: where nodes share a store, and what has changed too often. */
+    int64_t moved_from;          /* … this one, … */
+    int64_t known_by;            /* … if all nodes know of it by then; 0: it is settled */
+    /* They stay where they are: what has changed too often, or of which nothing is stored yet. */
     struct vv_class_names elsewhere;
     uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */
     bool is_awaited;    /* it takes nothing before all nodes that share the store know it */

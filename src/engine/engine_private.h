@@ -368,7 +368,8 @@ VV_MUST_CHECK enum vv_status vv_engine_check_classes(const struct vv_engine *eng
 
 /* ---- moves.c: under retentions_lock ---- */
 /* Moves the tenant's measurements that the class names now, and those in it that it does not, to
- * where they would be made, from a day on; where nodes share the store none. Adds to the effect.
+ * where they would be made, from a day on; where nodes share the store they agree on it until then
+ * (fleet/moves.c). Adds to the effect.
  * With an error some of them may have been moved. */
 VV_MUST_CHECK enum vv_status vv_engine_move_measurements(struct vv_engine *engine, uint32_t tenant,
                                                          uint32_t class,

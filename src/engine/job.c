@@ -69,22 +69,32 @@ static enum vv_status store_classes(struct vv_engine *engine, uint32_t measureme
     return status;
 }
 
-/* The class that a measurement was found in may be known from others only: of what is put a crash
- * leaves what came first. */
+static enum vv_status store_unsettled(struct vv_engine *engine, uint32_t tenant, uint32_t place,
+                                      struct vv_error *error)
+{
+    uint32_t numbers[VV_SPACES_ALL + 1];
+    bool is_class = place != VV_REGISTRY_NONE && place != tenant;
+    size_t n = is_class ? vv_registry_unsettled(engine->registry, place, numbers) : 0;
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        status = put_record(engine, VV_REGISTRY_TENANT, numbers[i], error);
+    }
+    return status;
+}
+
+/* The class that a measurement was found in, or may be moved to, may be known from others only: of
+ * what is put a crash leaves what came first. */
 static enum vv_status store_place(struct vv_engine *engine, uint32_t measurement,
                                   struct vv_error *error)
 {
     struct vv_registry *registry = engine->registry;
-    uint32_t place = vv_registry_first_place(registry, measurement);
-    uint32_t numbers[VV_SPACES_ALL + 1];
-    size_t n = 0;
-    if (place != VV_REGISTRY_NONE &&
-        place != vv_registry_measurement_tenant(registry, measurement)) {
-        n = vv_registry_unsettled(registry, place, numbers);
-    }
-    enum vv_status status = VV_OK;
+    struct vv_move moves[VV_STAYS_MAX];
+    uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
+    size_t n = engine->fleet ? vv_registry_moves(registry, measurement, moves) : 0;
+    enum vv_status status =
+        store_unsettled(engine, tenant, vv_registry_first_place(registry, measurement), error);
     for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = put_record(engine, VV_REGISTRY_TENANT, numbers[i], error);
+        status = store_unsettled(engine, tenant, moves[i].place, error);
     }
     return status;
 }
@@ -213,13 +223,45 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
     return status;
 }
 
+/* What of a generation is looked at before it is stored. */
+struct placing {
+    struct vv_engine *engine;
+    int64_t last_ns; /* of all its points */
+    int64_t known_until_ns;
+    struct vv_error *error;
+};
+
 static enum vv_status want_place(void *context, uint32_t source, uint32_t measurement,
                                  uint64_t rows, int64_t first, int64_t last)
 {
-    struct vv_engine *engine = context;
-    (void)source, (void)rows, (void)first, (void)last;
-    vv_registry_want_place(engine->registry, measurement);
+    struct placing *placing = context;
+    (void)source, (void)rows, (void)first;
+    placing->last_ns = last > placing->last_ns ? last : placing->last_ns;
+    vv_registry_want_place(placing->engine->registry, measurement);
     return VV_OK;
+}
+
+static enum vv_status check_moves(void *context, uint32_t source, uint32_t measurement,
+                                  uint64_t rows, int64_t first, int64_t last)
+{
+    const struct placing *placing = context;
+    (void)source, (void)rows, (void)first;
+    return vv_fleet_check_moves(placing->engine->fleet, measurement, last, placing->known_until_ns,
+                                placing->error);
+}
+
+/* Where there are classes the points of a later day may lie elsewhere. */
+static enum vv_status settle_moves(struct placing *placing, struct vv_generation *generation)
+{
+    struct vv_engine *engine = placing->engine;
+    placing->known_until_ns = vv_plans_known_until(engine);
+    if (placing->last_ns >= vv_fleet_moves_known_until(placing->known_until_ns)) {
+        (void)!vv_fleet_learn(engine->fleet, NULL);
+        placing->known_until_ns = vv_plans_known_until(engine);
+    }
+    enum vv_status status = vv_fleet_settle_moves(engine->fleet, placing->last_ns,
+                                                  vv_plans_reach(engine), placing->error);
+    return status == VV_OK ? vv_generation_glance(generation, check_moves, placing) : status;
 }
 
 /* One that is only known of may stay unplaced for long: what each flush does for it needs no rows.
@@ -228,10 +270,14 @@ static enum vv_status want_place(void *context, uint32_t source, uint32_t measur
 enum vv_status vv_job_place(struct vv_engine *engine, struct vv_generation *generation,
                             struct vv_error *error)
 {
-    bool any = vv_registry_next_unplaced(engine->registry, 0) != VV_REGISTRY_NONE;
-    enum vv_status status = engine->fleet ? VV_OK : VV_DONE;
-    if (status == VV_OK && any && generation &&
-        vv_generation_glance(generation, want_place, engine) != VV_OK) {
+    struct placing placing = {.engine = engine, .last_ns = INT64_MIN, .error = error};
+    if (!engine->fleet) {
+        return VV_OK;
+    }
+    bool has_classes = vv_registry_has_classes(engine->registry);
+    bool any = has_classes || vv_registry_next_unplaced(engine->registry, 0) != VV_REGISTRY_NONE;
+    enum vv_status status = VV_OK;
+    if (any && generation && vv_generation_glance(generation, want_place, &placing) != VV_OK) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");
     }
     while (status == VV_OK) {
@@ -240,7 +286,12 @@ enum vv_status vv_job_place(struct vv_engine *engine, struct vv_generation *gene
             (void)!vv_beat(engine, NULL); /* it is tried again, and was logged */
         }
     }
-    return status == VV_DONE ? VV_OK : status;
+    bool may_move = status == VV_DONE && generation && vv_registry_has_classes(engine->registry);
+    if (may_move && !has_classes && /* it was learnt a moment ago */
+        vv_generation_glance(generation, want_place, &placing) != VV_OK) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");
+    }
+    return may_move ? settle_moves(&placing, generation) : status == VV_DONE ? VV_OK : status;
 }
 
 enum vv_status vv_job_store(struct vv_engine *engine, struct vv_job *job, struct vv_error *error)

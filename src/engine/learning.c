@@ -76,6 +76,7 @@ enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *erro
     }
     enum vv_status status = vv_fleet_learn(engine->fleet, &own);
     vv_outage_note(&engine->learn_failed, &learn_outage, status, &own);
+    vv_fleet_note_waiting(engine->fleet, vv_plans_reach(engine));
     return vv_engine_check_classes(engine, error);
 }
 
@@ -102,6 +103,11 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
     }
     if (status == VV_OK && learnt == VV_OK) { /* behind all that is kept and told by now */
         told = vv_fleet_tell_heard(engine->fleet, error);
+        status = told == VV_OK ? vv_engine_confirm(engine, error) : told;
+        status = status == VV_DONE ? VV_OK : status;
+    }
+    if (status == VV_OK && learnt == VV_OK) {
+        told = vv_fleet_step_moves(engine->fleet, vv_plans_reach(engine), error);
         status = told == VV_OK ? vv_engine_confirm(engine, error) : told;
         status = status == VV_DONE ? VV_OK : status;
     }

@@ -6,7 +6,8 @@
  *
  * The day begins behind all points that there are, and all that may be taken before the move is
  * journaled: what is flushed meanwhile is placed alike with and without it. Where nodes share the
- * store nothing is moved: the others would have to know of it before they take such points.
+ * store the move is proposed, for a day so far ahead that they have agreed on it before they take
+ * such points (fleet/moves.c).
  */
 #include "base/log.h"
 #include "engine/engine_private.h"
@@ -16,13 +17,15 @@
 
 #define DISTANCE_NS VV_HOUR /* clocks that are set back meanwhile */
 #define AT_ONCE     1000    /* that are journaled together */
+#define SPARE       4       /* for what other nodes propose at the same time */
 
 struct moving {
     struct vv_engine *engine;
     uint32_t tenant;
     uint32_t class;
     bool has_day;
-    int64_t day; /* the first that is possible for all of them */
+    int64_t day;        /* the first that is possible for all of them */
+    int64_t moved_from; /* the latest that any was moved from */
     struct vv_class_effect *effect;
     struct vv_error *error;
     struct { /* that are to be journaled */
@@ -42,8 +45,10 @@ static enum vv_status find_day(struct moving *moving)
         return VV_OK;
     }
     int64_t at = engine->clock->wall_ns(engine->clock);
+    int64_t ahead = vv_plans_reach(engine);
     uint32_t n = vv_registry_source_count(registry);
-    at = at < VV_TIME_MAX - vv_plans_reach(engine) ? at + vv_plans_reach(engine) : VV_TIME_MAX;
+    at = at < VV_TIME_MAX - ahead ? at + ahead : VV_TIME_MAX;
+    at = engine->fleet && at < VV_TIME_MAX ? at + VV_FLEET_NOTICE_NS : at;
     for (uint32_t i = 0; i < n; i++) {
         int64_t first;
         int64_t last;
@@ -62,11 +67,35 @@ static enum vv_status find_day(struct moving *moving)
     return VV_OK;
 }
 
+/* Those from then on, of which it is not known yet whether they will be. */
+static enum vv_status withdraw_all(struct moving *moving, uint32_t measurement, int64_t from_ns)
+{
+    struct vv_registry *registry = moving->engine->registry;
+    struct vv_move moves[VV_STAYS_MAX];
+    size_t n = vv_registry_moves(registry, measurement, moves);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < n && status == VV_OK; i++) {
+        enum vv_move_state before = moves[i].state;
+        if (moves[i].from_ns < from_ns || before == VV_MOVE_SETTLED ||
+            before == VV_MOVE_WITHDRAWN) {
+            continue;
+        }
+        moves[i].state = VV_MOVE_WITHDRAWN;
+        status = vv_registry_change_move(registry, measurement, before, &moves[i], moving->error);
+        status = status == VV_DONE ? VV_OK : status; /* it is settled, or told, by now */
+    }
+    return status;
+}
+
 static void take_back(struct moving *moving)
 {
     for (size_t i = 0; i < moving->n; i++) {
-        vv_registry_take_back(moving->engine->registry, moving->moved[i].measurement,
-                              moving->moved[i].before);
+        if (moving->engine->fleet) { /* others may have heard of it by now */
+            (void)!withdraw_all(moving, moving->moved[i].measurement, INT64_MIN);
+        } else {
+            vv_registry_take_back(moving->engine->registry, moving->moved[i].measurement,
+                                  moving->moved[i].before);
+        }
     }
 }
 
@@ -77,7 +106,11 @@ static void tell(struct moving *moving)
             &moving->effect->moved,
             vv_registry_measurement_name(moving->engine->registry, moving->moved[i].measurement));
     }
-    moving->effect->moved_from = moving->day;
+    int64_t from = moving->moved_from > moving->day ? moving->moved_from : moving->day;
+    moving->effect->moved_from = from;
+    if (moving->engine->fleet) {
+        moving->effect->known_by = vv_fleet_move_known_by(from, vv_plans_reach(moving->engine));
+    }
 }
 
 static enum vv_status journal(struct moving *moving)
@@ -125,9 +158,80 @@ static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t
     return moving->n == AT_ONCE ? journal(moving) : VV_OK;
 }
 
+/* ---- where nodes share the store ---- */
+
+static enum vv_status propose(struct moving *moving, uint32_t measurement, uint32_t place,
+                              int64_t from_ns)
+{
+    struct vv_move move = {from_ns > moving->day ? from_ns : moving->day, place, VV_MOVE_PROPOSED};
+    enum vv_status status = VV_DONE;
+    while (status == VV_DONE) { /* what was withdrawn is of that day, too */
+        status = vv_registry_add_move(moving->engine->registry, measurement, &move, SPARE,
+                                      moving->error);
+        moving->moved_from = move.from_ns > moving->moved_from ? move.from_ns : moving->moved_from;
+        move.from_ns += VV_DAY;
+    }
+    return status;
+}
+
+/* Where its points will lie at last, as this node would have it, from when on, and whether that can
+ * still be withdrawn: nobody has asked for it yet, whose clock is not an hour ahead. */
+struct intended {
+    uint32_t place;
+    int64_t from_ns;
+    bool is_open;
+};
+
+static struct intended intended_of(const struct moving *moving, uint32_t measurement)
+{
+    struct vv_registry *registry = moving->engine->registry;
+    struct vv_move moves[VV_STAYS_MAX];
+    struct intended intended = {vv_registry_first_place(registry, measurement), VV_TIME_MIN, false};
+    size_t n = vv_registry_moves(registry, measurement, moves);
+    int64_t now = moving->engine->clock->wall_ns(moving->engine->clock);
+    for (size_t i = 0; i < n; i++) {
+        if (moves[i].state != VV_MOVE_WITHDRAWN && moves[i].place != intended.place) {
+            int64_t by = vv_fleet_move_known_by(moves[i].from_ns, vv_plans_reach(moving->engine));
+            bool is_open = moves[i].state != VV_MOVE_SETTLED && now < by - DISTANCE_NS;
+            intended = (struct intended){moves[i].place, moves[i].from_ns, is_open};
+        }
+    }
+    return intended;
+}
+
+/* What is proposed for later than that day is proposed for it, too, if nothing else is. */
+static enum vv_status agree_to_move(struct moving *moving, uint32_t measurement, uint32_t wanted)
+{
+    struct intended intended = intended_of(moving, measurement);
+    enum vv_status status = VV_OK;
+    if (!vv_registry_is_placed(moving->engine->registry, measurement)) {
+        leave(moving, measurement);
+        return VV_OK;
+    }
+    bool is_changed = intended.is_open;
+    if (intended.is_open) {
+        status = withdraw_all(moving, measurement, intended.from_ns);
+        intended = intended_of(moving, measurement);
+    }
+    if (status == VV_OK && intended.place != wanted) {
+        status = propose(moving, measurement, wanted, intended.from_ns + VV_DAY);
+        is_changed |= status == VV_OK;
+    }
+    if (status == VV_EXISTS) { /* the others are moved all the same */
+        leave(moving, measurement);
+        status = VV_OK;
+    }
+    if (status != VV_OK || !is_changed) {
+        return status;
+    }
+    moving->moved[moving->n++].measurement = measurement;
+    return moving->n == AT_ONCE ? journal(moving) : VV_OK;
+}
+
+/* ---- all ---- */
+
 /* Moves one that was made when the class's patterns did not name it and they do now, or the other
- * way round; and what lies farther ahead than it must to an earlier day. Where nodes share the
- * store it stays. */
+ * way round; and what lies farther ahead than it must to an earlier day. */
 static enum vv_status look_at(struct moving *moving, uint32_t measurement)
 {
     struct vv_registry *registry = moving->engine->registry;
@@ -137,18 +241,19 @@ static enum vv_status look_at(struct moving *moving, uint32_t measurement)
         return VV_OK;
     }
     const struct vv_stay *last = &stays[n - 1];
+    bool is_agreed = moving->engine->fleet != NULL;
+    uint32_t present = is_agreed ? intended_of(moving, measurement).place : last->place;
     uint32_t wanted = vv_registry_match_class(registry, moving->tenant,
                                               vv_registry_measurement_name(registry, measurement));
-    bool is_meant = wanted == moving->class || last->place == moving->class;
-    if (!is_meant || (wanted == last->place && n == 1)) {
-        return VV_OK;
-    }
-    if (moving->engine->fleet) {
-        leave(moving, measurement);
+    bool is_meant = wanted == moving->class || present == moving->class;
+    if (!is_meant || (wanted == present && (is_agreed || n == 1))) {
         return VV_OK;
     }
     enum vv_status status = find_day(moving);
-    bool is_there = wanted == last->place && last->from <= moving->day;
+    if (status == VV_OK && is_agreed) {
+        return agree_to_move(moving, measurement, wanted);
+    }
+    bool is_there = wanted == present && last->from <= moving->day;
     return status != VV_OK || is_there ? status : move(moving, measurement, wanted);
 }
 

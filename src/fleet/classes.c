@@ -63,16 +63,27 @@ bool vv_fleet_lacks(const struct vv_fleet *fleet)
             atomic_load_explicit(&fleet->learnings, memory_order_acquire) == 0);
 }
 
+bool vv_fleet_lacks_moves(const struct vv_fleet *fleet)
+{
+    return atomic_load_explicit(&fleet->lacks_moves, memory_order_acquire) ||
+           (atomic_load_explicit(&fleet->lacked, memory_order_acquire) &&
+            atomic_load_explicit(&fleet->learnings, memory_order_acquire) == 0);
+}
+
 void vv_fleet_note_lack(struct vv_fleet *fleet, const struct vv_told *told,
                         const struct vv_error *why)
 {
+    bool is_move = told->kind == VV_TOLD_MOVE;
     bool is_of_class =
-        told->kind == VV_TOLD_MEASUREMENT || vv_space_class_name(told->tenant).size > 0;
+        told->kind == VV_TOLD_MEASUREMENT || is_move || vv_space_class_name(told->tenant).size > 0;
     bool matters = told->region == 0 && is_of_class; /* regions agree by themselves */
     if (matters && !atomic_load_explicit(&fleet->lacks, memory_order_relaxed)) {
         snprintf(fleet->lack, sizeof fleet->lack, "%.255s", why->message);
         atomic_store_explicit(&fleet->lacks, true, memory_order_release);
         keep_soon(fleet);
+    }
+    if (matters && is_move) {
+        atomic_store_explicit(&fleet->lacks_moves, true, memory_order_release);
     }
 }
 

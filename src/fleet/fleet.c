@@ -524,6 +524,19 @@ static uint32_t owner_of_class(struct vv_fleet *fleet, uint32_t number)
     return has ? tenant : VV_REGISTRY_NONE;
 }
 
+/* Of a measurement: where its points lie, or may. */
+static bool add_places(struct vv_fleet *fleet, const struct vv_fleet_object *object)
+{
+    struct vv_move moves[VV_STAYS_MAX];
+    uint32_t first = vv_registry_first_place(fleet->registry, object->number);
+    size_t n = vv_registry_moves(fleet->registry, object->number, moves);
+    bool added = note_owner(fleet, VV_REGISTRY_TENANT, first, object->is_far);
+    for (size_t i = 0; i < n && added; i++) {
+        added = note_owner(fleet, VV_REGISTRY_TENANT, moves[i].place, object->is_far);
+    }
+    return added;
+}
+
 /* Whom an object belongs to may be in the journal only, which is read after the metadata. */
 static bool add_owners(struct vv_fleet *fleet)
 {
@@ -538,9 +551,7 @@ static bool add_owners(struct vv_fleet *fleet)
             added = note_owner(fleet, VV_REGISTRY_MEASUREMENT, info.measurement, object.is_far);
         } else if (object.kind == VV_REGISTRY_MEASUREMENT) {
             tenant = vv_registry_measurement_tenant(fleet->registry, object.number);
-            added =
-                note_owner(fleet, VV_REGISTRY_TENANT,
-                           vv_registry_first_place(fleet->registry, object.number), object.is_far);
+            added = add_places(fleet, &object);
         } else if (object.kind == VV_REGISTRY_TENANT) {
             tenant = owner_of_class(fleet, object.number);
         } else if (object.kind == VV_REGISTRY_SOURCE) {

@@ -151,6 +151,7 @@ struct vv_fleet {
     uint32_t linked;               /* classes, when they were looked for last */
     _Atomic bool lacks;            /* something told of classes or places was left out … */
     _Atomic bool lacked;           /* … or was, before this process */
+    _Atomic bool lacks_moves;      /* some of it was of moves */
     struct vv_fleet_lacks lacks_kept;
     char lack[256];               /* why; "": there is nothing */
     _Atomic bool lacks_space;     /* a class waits for the space of its late points */
@@ -178,7 +179,9 @@ struct vv_fleet {
     size_t moves_capacity;
     struct vv_first_plan *asking; /* the tentative plans of this round … */
     size_t n_asking;
-    size_t asked; /* … and how many of them were asked for again */
+    size_t asked;           /* … and how many of them were asked for again */
+    int64_t moves_again_ns; /* monotonic: not before */
+    bool move_waits_logged; /* one into a class that is not known here */
 
     _Atomic uint64_t told;
     _Atomic uint64_t taken;
@@ -243,6 +246,18 @@ static inline bool vv_fleet_has_unkept(const struct vv_fleet *fleet)
 {
     return atomic_load_explicit(&fleet->unkept, memory_order_acquire) > 0;
 }
+
+/* ---- moves.c, place.c ---- */
+
+/* Something told of moves was left out: any measurement may lie in another class. Any thread. */
+bool vv_fleet_lacks_moves(const struct vv_fleet *fleet);
+/* The class by this name was agreed on, and can be written to; VV_IO: it is not known here. */
+VV_MUST_CHECK enum vv_status vv_fleet_find_agreed(struct vv_fleet *fleet, uint32_t measurement,
+                                                  struct vv_str class_name, uint32_t *place_out,
+                                                  struct vv_error *error);
+/* Tells it, with the measurement and the class; durable with the next confirm. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_tell_move(struct vv_fleet *fleet, uint32_t measurement,
+                                                const struct vv_move *move, struct vv_error *error);
 
 /* ---- classes.c: under `learning` ---- */
 

@@ -74,7 +74,8 @@ static bool is_unknown(const struct vv_fleet *fleet, const struct vv_told *told,
     if (told->kind == VV_TOLD_TENANT || told->kind == VV_TOLD_HEARD) {
         return false;
     }
-    if (told->kind == VV_TOLD_METRIC || told->kind == VV_TOLD_MEASUREMENT) {
+    if (told->kind == VV_TOLD_METRIC || told->kind == VV_TOLD_MEASUREMENT ||
+        told->kind == VV_TOLD_MOVE) {
         return true;
     }
     if (told->kind == VV_TOLD_PLAN && refusal == VV_TOO_LARGE) {

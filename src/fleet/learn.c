@@ -143,6 +143,33 @@ static enum vv_status take_place(struct taking *taking, uint32_t tenant)
     return first_of(note_learnt(taking, VV_REGISTRY_MEASUREMENT, measurement), status);
 }
 
+/* Where the points of a later time may lie. What this node has proposed itself others know, if the
+ * store gives it back. */
+static enum vv_status take_move(struct taking *taking, uint32_t tenant)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    struct vv_str class_name = taking->content.class_name;
+    struct vv_move move = {taking->told->item, tenant, VV_MOVE_TOLD};
+    uint32_t measurement;
+    enum vv_status status = take_measurement(taking, tenant, taking->told->name, &measurement);
+    if (status == VV_OK && class_name.size > 0) {
+        status = vv_registry_learn_class(fleet->registry, tenant, class_name, &move.place,
+                                         taking->error);
+    }
+    if (status == VV_OK && move.place != tenant) {
+        status = note_learnt(taking, VV_REGISTRY_TENANT, move.place);
+    }
+    if (status == VV_OK) {
+        status = vv_registry_add_move(fleet->registry, measurement, &move, 0, taking->error);
+    }
+    if (status == VV_DONE) {
+        status = vv_registry_change_move(fleet->registry, measurement, VV_MOVE_PROPOSED, &move,
+                                         taking->error);
+    }
+    status = status == VV_DONE ? VV_OK : status;
+    return first_of(note_learnt(taking, VV_REGISTRY_MEASUREMENT, measurement), status);
+}
+
 /* What of the metric is now as it was told, others know. */
 static enum vv_status note_metric(struct taking *taking, uint32_t metric)
 {
@@ -377,7 +404,8 @@ static enum vv_status take_source(struct taking *taking, uint32_t tenant)
 static bool is_of_class(const struct taking *taking)
 {
     return vv_space_class_name(taking->told->tenant).size > 0 ||
-           (taking->content.kind == VV_TOLD_MEASUREMENT && taking->content.class_name.size > 0);
+           (taking->content.kind == VV_TOLD_MEASUREMENT && taking->content.class_name.size > 0) ||
+           taking->content.kind == VV_TOLD_MOVE;
 }
 
 /* Its tenant is made before a class is, so that records can be read in the order of numbers. What
@@ -429,6 +457,8 @@ static enum vv_status take(struct taking *taking)
         return take_place(taking, tenant);
     case VV_TOLD_HEARD:
         return vv_fleet_note_heard(fleet, tenant, taking->told->node);
+    case VV_TOLD_MOVE:
+        return take_move(taking, tenant);
     case VV_TOLD_METRIC:
         return take_metric(taking, tenant);
     case VV_TOLD_SOURCE:

@@ -122,7 +122,8 @@ static struct vv_place_wish wish_of(struct vv_fleet *fleet, uint32_t measurement
     struct vv_registry *registry = fleet->registry;
     uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
     uint32_t class = wished_class(fleet, measurement);
-    struct vv_place_wish wish = {.tenant = vv_registry_tenant_name(registry, tenant),
+    struct vv_place_wish wish = {.from_ns = VV_TIME_MIN,
+                                 .tenant = vv_registry_tenant_name(registry, tenant),
                                  .measurement =
                                      vv_registry_measurement_name(registry, measurement)};
     if (may_choose && class != VV_REGISTRY_NONE && vv_registry_class_is_ready(registry, class)) {
@@ -152,24 +153,30 @@ static enum vv_status refuse(struct vv_fleet *fleet, uint32_t measurement, struc
                         VV_STR_ARG(class), why);
 }
 
-static enum vv_status take_agreed(struct vv_fleet *fleet, uint32_t measurement,
-                                  const struct vv_place_wish *agreed, struct vv_error *error)
+enum vv_status vv_fleet_find_agreed(struct vv_fleet *fleet, uint32_t measurement,
+                                    struct vv_str class_name, uint32_t *place_out,
+                                    struct vv_error *error)
 {
     struct vv_registry *registry = fleet->registry;
     uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
+    *place_out = class_name.size == 0 ? tenant : vv_registry_class(registry, tenant, class_name);
+    bool is_known = *place_out == tenant || (*place_out != VV_REGISTRY_NONE &&
+                                             vv_registry_owner(registry, *place_out) == tenant &&
+                                             vv_registry_class_is_told(registry, *place_out));
+    return is_known ? VV_OK : refuse(fleet, measurement, class_name, error);
+}
+
+static enum vv_status take_agreed(struct vv_fleet *fleet, uint32_t measurement,
+                                  const struct vv_place_wish *agreed, struct vv_error *error)
+{
+    uint32_t place;
     struct vv_str name = vv_str_of(agreed->class_name);
-    if (name.size == 0) {
-        uint32_t class = wished_class(fleet, measurement);
-        if (class != VV_REGISTRY_NONE) {
-            vv_fleet_note_passed_over(fleet, class, measurement);
-        }
-        return take_place(fleet, measurement, tenant, error);
+    uint32_t class = wished_class(fleet, measurement);
+    enum vv_status status = vv_fleet_find_agreed(fleet, measurement, name, &place, error);
+    if (status == VV_OK && name.size == 0 && class != VV_REGISTRY_NONE) {
+        vv_fleet_note_passed_over(fleet, class, measurement);
     }
-    uint32_t place = vv_registry_class(registry, tenant, name);
-    bool is_known = place != VV_REGISTRY_NONE && vv_registry_owner(registry, place) == tenant &&
-                    vv_registry_class_is_told(registry, place);
-    return is_known ? take_place(fleet, measurement, place, error)
-                    : refuse(fleet, measurement, name, error);
+    return status == VV_OK ? take_place(fleet, measurement, place, error) : status;
 }
 
 enum vv_status vv_fleet_check_place(struct vv_fleet *fleet, uint32_t measurement,

@@ -164,6 +164,26 @@ static enum vv_status tell_measurement(struct telling *telling, uint32_t number)
     return status;
 }
 
+enum vv_status vv_fleet_tell_move(struct vv_fleet *fleet, uint32_t measurement,
+                                  const struct vv_move *move, struct vv_error *error)
+{
+    struct vv_registry *registry = fleet->registry;
+    uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
+    struct telling telling = {.fleet = fleet,
+                              .object = VV_REGISTRY_MEASUREMENT,
+                              .number = measurement,
+                              .tenant = vv_registry_tenant_name(registry, tenant),
+                              .name = vv_registry_measurement_name(registry, measurement),
+                              .error = error};
+    telling.content.class_name =
+        vv_space_class_name(vv_registry_tenant_name(registry, move->place));
+    enum vv_status status = vv_fleet_tell(fleet, VV_REGISTRY_TENANT, move->place, error);
+    if (status == VV_OK) {
+        status = vv_fleet_tell(fleet, VV_REGISTRY_MEASUREMENT, measurement, error);
+    }
+    return status == VV_OK ? tell(&telling, VV_TOLD_MOVE, move->from_ns) : status;
+}
+
 static bool differs(const struct vv_known_metric *a, const struct vv_known_metric *b)
 {
     return a->type != b->type || a->unit != b->unit || a->description != b->description;

@@ -25,8 +25,9 @@
  *                measurement's name, of a metric its field and u8 type
  *
  *   heard        nothing
+ *   move         name of the class, empty: none
  *
- * Nothing may follow. `item` is 0 but for tags, plans and markers.
+ * Nothing may follow. `item` is 0 but for tags, plans, markers and moves.
  */
 #include "fleet/told.h"
 
@@ -139,6 +140,9 @@ void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buf
         break;
     case VV_TOLD_HEARD:
         break;
+    case VV_TOLD_MOVE:
+        vv_buffer_sized(buffer, content->class_name);
+        break;
     case VV_TOLD_METRIC:
         vv_buffer_u8(buffer, (uint8_t)content->type);
         vv_buffer_varint(buffer, content->measurement_size);
@@ -197,6 +201,13 @@ static bool read_measurement(struct vv_reader *reader, uint8_t form, struct vv_t
 {
     out->class_name = form >= FORM_PLACED ? vv_reader_sized(reader) : (struct vv_str){"", 0};
     return form == FORM_PLAIN || vv_space_is_class_name(out->class_name);
+}
+
+static bool read_move(struct vv_reader *reader, int64_t item, struct vv_told_content *out)
+{
+    out->class_name = vv_reader_sized(reader);
+    bool is_day = item > VV_TIME_MIN && item <= VV_TIME_MAX && item % VV_DAY == 0;
+    return is_day && (out->class_name.size == 0 || vv_space_is_class_name(out->class_name));
 }
 
 static bool read_metric(struct vv_reader *reader, struct vv_str name, struct vv_told_content *out)
@@ -308,6 +319,8 @@ static bool read_content(struct vv_reader *reader, uint8_t form, const struct vv
     case VV_TOLD_HEARD:
         return !named && told->item == 0 && vv_space_class_name(told->tenant).size > 0 &&
                vv_space_place_name(told->tenant).size == told->tenant.size;
+    case VV_TOLD_MOVE:
+        return named && read_move(reader, told->item, out);
     }
     return false;
 }
@@ -322,7 +335,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_SHORTER
                        : told->kind == VV_TOLD_MEASUREMENT ? FORM_PLACED
                                                            : FORM_PLAIN;
-    if (told->kind > VV_TOLD_HEARD || form > form_max) {
+    if (told->kind > VV_TOLD_MOVE || form > form_max) {
         return vv_error_set(error, VV_NEWER,
                             "node %u tells of kind %u in form %u, which this program does not "
                             "know: use a newer program on all nodes",

@@ -21,6 +21,8 @@ enum vv_told_kind {
     VV_TOLD_PLAN = 6,        /* name: its id; item: from_ns; a plan, with those before it */
     VV_TOLD_MARKERS = 7,     /* name: its id; item: 0, 1 …; what of it is deleted, in parts */
     VV_TOLD_HEARD = 8,       /* tenant: a class; the node that tells it knows that one */
+    VV_TOLD_MOVE = 9,        /* name: a measurement's; item: from_ns; in which class its points may
+                                lie from then on, if that is agreed on */
 };
 
 /* No value is larger. */
@@ -47,7 +49,7 @@ struct vv_told_content {
     struct vv_whole whole;
     struct vv_str patterns; /* likewise, of a class */
     vv_stamp patterns_stamp;
-    struct vv_str class_name; /* measurement; size 0: it is in its tenant */
+    struct vv_str class_name; /* measurement, move; size 0: it is in its tenant */
     enum vv_value_type type;  /* metric */
     size_t measurement_size;  /* how much of the name is the measurement's */
     struct vv_described described;

@@ -80,42 +80,42 @@ static const struct vv_moves *moves_of(const struct vv_measurement *measurement)
     return moves ? moves : &no_moves;
 }
 
-/* The one before all moves is number 0. */
-static struct vv_stay stay_at(struct vv_measurement *measurement, const struct vv_moves *moves,
-                              size_t at)
+/* Those that are settled, and go anywhere else. */
+static size_t stays_of(struct vv_measurement *measurement, const struct vv_moves *moves,
+                       struct vv_stay stays_out[VV_STAYS_MAX])
 {
-    return (struct vv_stay){
-        .place = at == 0 ? atomic_load_explicit(&measurement->place, memory_order_acquire)
-                         : moves->items[at - 1].place,
-        .from = at == 0 ? INT64_MIN : moves->items[at - 1].from_ns,
-        .to = at < moves->n ? moves->items[at].from_ns : INT64_MAX,
-    };
+    size_t n = 1;
+    stays_out[0] = (struct vv_stay){atomic_load_explicit(&measurement->place, memory_order_acquire),
+                                    INT64_MIN, INT64_MAX};
+    for (size_t i = 0; i < moves->n; i++) {
+        const struct vv_move *move = &moves->items[i];
+        if (move->state == VV_MOVE_SETTLED && move->place != stays_out[n - 1].place) {
+            stays_out[n - 1].to = move->from_ns;
+            stays_out[n++] = (struct vv_stay){move->place, move->from_ns, INT64_MAX};
+        }
+    }
+    return n;
 }
 
 struct vv_stay vv_registry_stay(struct vv_registry *registry, uint32_t number, int64_t time)
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    struct vv_stay stays[VV_STAYS_MAX];
     if (!measurement) {
         return (struct vv_stay){VV_REGISTRY_NONE, INT64_MIN, INT64_MAX};
     }
-    const struct vv_moves *moves = moves_of(measurement);
-    size_t at = moves->n;
-    while (at > 0 && moves->items[at - 1].from_ns > time) {
-        at--;
+    size_t n = stays_of(measurement, moves_of(measurement), stays);
+    while (n > 1 && stays[n - 1].from > time) {
+        n--;
     }
-    return stay_at(measurement, moves, at);
+    return stays[n - 1];
 }
 
 size_t vv_registry_stays(struct vv_registry *registry, uint32_t number,
                          struct vv_stay stays_out[VV_STAYS_MAX])
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    const struct vv_moves *moves = measurement ? moves_of(measurement) : &no_moves;
-    size_t n = measurement ? moves->n + 1 : 0;
-    for (size_t i = 0; i < n; i++) {
-        stays_out[i] = stay_at(measurement, moves, i);
-    }
-    return n;
+    return measurement ? stays_of(measurement, moves_of(measurement), stays_out) : 0;
 }
 
 bool vv_registry_stays_in(struct vv_registry *registry, uint32_t number, uint32_t place,
@@ -140,11 +140,21 @@ uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, 
 
 /* ---- moves ---- */
 
+static bool is_agreeing(const struct vv_move *moves, size_t n)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < n; i++) {
+        is_open |= moves[i].state != VV_MOVE_SETTLED;
+    }
+    return is_open;
+}
+
 enum vv_status vv_measurement_set_moves(struct vv_registry *registry,
                                         struct vv_measurement *measurement,
                                         const struct vv_move *moves, size_t n)
 {
     struct vv_moves *kept = NULL;
+    bool was_agreeing = is_agreeing(moves_of(measurement)->items, moves_of(measurement)->n);
     if (n > 0) {
         kept = vv_registry_keep(registry, sizeof *kept + n * sizeof kept->items[0]);
         if (!kept) {
@@ -154,6 +164,10 @@ enum vv_status vv_measurement_set_moves(struct vv_registry *registry,
         memcpy(kept->items, moves, n * sizeof kept->items[0]);
     }
     atomic_store_explicit(&measurement->moves, kept, memory_order_release);
+    if (is_agreeing(moves, n) != was_agreeing) {
+        atomic_fetch_add_explicit(&registry->n_agreeing, was_agreeing ? UINT32_MAX : 1,
+                                  memory_order_relaxed);
+    }
     return VV_OK;
 }
 
@@ -172,10 +186,16 @@ bool vv_moves_are_good(const struct vv_move *moves, size_t n)
     bool are_good = n < VV_STAYS_MAX;
     for (size_t i = 0; i < n && are_good; i++) {
         are_good = moves[i].from_ns > VV_TIME_MIN && moves[i].from_ns <= VV_TIME_MAX &&
-                   moves[i].from_ns % VV_DAY == 0 &&
+                   moves[i].from_ns % VV_DAY == 0 && moves[i].state <= VV_MOVE_WITHDRAWN &&
                    (i == 0 || moves[i].from_ns > moves[i - 1].from_ns);
     }
     return are_good;
+}
+
+static enum vv_status too_often(struct vv_error *error)
+{
+    return vv_error_set(error, VV_EXISTS, "it has changed its class %d times, which is the limit",
+                        VV_STAYS_MAX - 1);
 }
 
 /* Those that begin before `from_ns` stay, and this one behind them where it goes anywhere else. */
@@ -209,7 +229,7 @@ enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, u
     pthread_mutex_lock(&registry->metrics.lock);
     *before_out = atomic_load_explicit(&measurement->moves, memory_order_relaxed);
     size_t n = vv_measurement_moves(measurement, moves);
-    n = add_move(measurement, moves, n, (struct vv_move){from_ns, place});
+    n = add_move(measurement, moves, n, (struct vv_move){from_ns, place, VV_MOVE_SETTLED});
     bool is_too_often = n == VV_STAYS_MAX;
     status = is_too_often ? VV_EXISTS : vv_measurement_set_moves(registry, measurement, moves, n);
     if (status == VV_OK) {
@@ -217,8 +237,7 @@ enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, u
     }
     pthread_mutex_unlock(&registry->metrics.lock);
     if (is_too_often) {
-        return vv_error_set(error, status, "it has changed its class %d times, which is the limit",
-                            VV_STAYS_MAX - 1);
+        return too_often(error);
     }
     return status == VV_OK ? VV_OK : vv_error_set(error, status, "out of memory: try again later");
 }
@@ -233,6 +252,135 @@ void vv_registry_take_back(struct vv_registry *registry, uint32_t number,
         vv_state_change(&measurement->state);
         pthread_mutex_unlock(&registry->metrics.lock);
     }
+}
+
+/* ---- moves that nodes agree on ---- */
+
+size_t vv_registry_moves(struct vv_registry *registry, uint32_t number,
+                         struct vv_move moves_out[VV_STAYS_MAX])
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement ? vv_measurement_moves(measurement, moves_out) : 0;
+}
+
+/* The oldest one that is settled and goes nowhere. */
+static size_t drop_idle(struct vv_measurement *measurement, struct vv_move *moves, size_t n)
+{
+    uint32_t place = atomic_load_explicit(&measurement->place, memory_order_relaxed);
+    for (size_t i = 0; i < n; i++) {
+        bool is_settled = moves[i].state == VV_MOVE_SETTLED;
+        if (is_settled && moves[i].place == place) {
+            memmove(&moves[i], &moves[i + 1], (n - i - 1) * sizeof *moves);
+            return n - 1;
+        }
+        place = is_settled ? moves[i].place : place;
+    }
+    return n;
+}
+
+/* Among the others by its time; n + 1 of them, n where there is one of that time already. */
+static size_t insert_move(struct vv_move *moves, size_t n, const struct vv_move *added)
+{
+    size_t at = n;
+    while (at > 0 && moves[at - 1].from_ns >= added->from_ns) {
+        at--;
+    }
+    if (at < n && moves[at].from_ns == added->from_ns) {
+        return n;
+    }
+    memmove(&moves[at + 1], &moves[at], (n - at) * sizeof *moves);
+    moves[at] = *added;
+    return n + 1;
+}
+
+static enum vv_status change_moves(struct vv_registry *registry, struct vv_measurement *measurement,
+                                   const struct vv_move *moves, size_t n, struct vv_error *error)
+{
+    enum vv_status status = vv_measurement_set_moves(registry, measurement, moves, n);
+    if (status != VV_OK) {
+        return vv_error_set(error, status, "out of memory: try again later");
+    }
+    vv_state_change(&measurement->state);
+    return VV_OK;
+}
+
+enum vv_status vv_registry_add_move(struct vv_registry *registry, uint32_t number,
+                                    const struct vv_move *move, size_t spare,
+                                    struct vv_error *error)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    struct vv_move moves[VV_STAYS_MAX];
+    if (!measurement || !vv_moves_are_good(move, 1)) {
+        return vv_error_set(error, VV_INVALID, "no measurement can be moved to that time");
+    }
+    enum vv_status status = vv_registry_check_room(registry, error);
+    if (status != VV_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    size_t before = vv_measurement_moves(measurement, moves);
+    size_t n = insert_move(moves, before, move);
+    if (n == before) {
+        status = VV_DONE;
+    } else if (n + spare >= VV_STAYS_MAX) {
+        n = drop_idle(measurement, moves, n);
+        status = n + spare >= VV_STAYS_MAX ? too_often(error) : VV_OK;
+    }
+    if (status == VV_OK) {
+        status = change_moves(registry, measurement, moves, n, error);
+    }
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return status;
+}
+
+enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t number,
+                                       enum vv_move_state before, const struct vv_move *move,
+                                       struct vv_error *error)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    struct vv_move moves[VV_STAYS_MAX];
+    if (!measurement) {
+        return VV_DONE;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    enum vv_status status = VV_DONE;
+    size_t n = vv_measurement_moves(measurement, moves);
+    for (size_t i = 0; i < n && status == VV_DONE; i++) {
+        if (moves[i].from_ns == move->from_ns && moves[i].state == before) {
+            moves[i] = *move;
+            status = change_moves(registry, measurement, moves, n, error);
+        }
+    }
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return status;
+}
+
+uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from)
+{
+    bool has_any = atomic_load_explicit(&registry->n_agreeing, memory_order_relaxed) > 0;
+    uint32_t end = has_any ? vv_registry_measurement_count(registry) : 0;
+    for (uint32_t i = from; i < end; i++) {
+        struct vv_measurement *measurement = vv_measurement_at(registry, i);
+        const struct vv_moves *moves = measurement ? moves_of(measurement) : &no_moves;
+        if (is_agreeing(moves->items, moves->n)) {
+            return i;
+        }
+    }
+    return VV_REGISTRY_NONE;
+}
+
+void vv_registry_set_waits(struct vv_registry *registry, uint32_t number, int64_t from_ns)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    if (measurement) {
+        atomic_store_explicit(&measurement->waits_from, from_ns, memory_order_release);
+    }
+}
+
+int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    return measurement ? atomic_load_explicit(&measurement->waits_from, memory_order_acquire) : 0;
 }
 
 /* ---- retentions of all ---- */

@@ -6,8 +6,8 @@
  * which not all was kept for the present retention, version 6 of classes that nodes share,
  * version 7 of those whose retention was shortened, and
  * version 2 of measurements that are in one, 3 of those on whose place is not agreed yet, 4 of
- * those that were moved. Integers are varints, signed ones zigzag; a text is its size and its
- * bytes. No checksum: who keeps records has one.
+ * those that were moved, 5 of those with moves that nodes agree on. Integers are varints, signed
+ * ones zigzag; a text is its size and its bytes. No checksum: who keeps records has one.
  *
  *   u8 form, number, version of the object (from 1; not in `times`), then by kind:
  *   tenant       name, retention in ns (signed); forms 2 and 3: u64 stamp of the retention;
@@ -16,7 +16,8 @@
  *                lives in ns (signed); form 6: these, u64 stamp of the patterns; form 7: these,
  *                until when the retention before counts in ns (signed), and that one (signed)
  *   measurement  tenant, name; from form 2 on: first place; form 4: number of moves, of each: the
- *                time in ns (signed), place
+ *                time in ns (signed), place; form 5: the same, of each move u8 state behind it, and
+ *                then u8 1: its place is agreed on
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
  *   source       see source_record.c
@@ -34,6 +35,7 @@
 #define FORM_PLACED  2 /* measurements only */
 #define FORM_GUESSED 3 /* measurements only */
 #define FORM_MOVED   4 /* measurements only */
+#define FORM_AGREED  5 /* measurements only */
 #define FORM_LATE    3 /* tenants only */
 #define FORM_CLASS   4 /* tenants only */
 #define FORM_WHOLE   5 /* tenants only */
@@ -98,6 +100,15 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     return version;
 }
 
+static uint8_t form_of_moves(const struct vv_move *moves, size_t n, bool is_placed)
+{
+    bool are_settled = is_placed;
+    for (size_t i = 0; i < n; i++) {
+        are_settled &= moves[i].state == VV_MOVE_SETTLED;
+    }
+    return are_settled ? FORM_MOVED : FORM_AGREED;
+}
+
 static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number,
                                    struct vv_buffer *buffer)
 {
@@ -110,7 +121,7 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     bool is_placed = atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
     struct vv_move moves[VV_STAYS_MAX];
     size_t n_moves = vv_measurement_moves(measurement, moves);
-    uint8_t form = n_moves > 0                    ? FORM_MOVED
+    uint8_t form = n_moves > 0                    ? form_of_moves(moves, n_moves, is_placed)
                    : !is_placed                   ? FORM_GUESSED
                    : place != measurement->tenant ? FORM_PLACED
                                                   : FORM_PLAIN;
@@ -126,6 +137,12 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     for (size_t i = 0; i < n_moves; i++) {
         vv_buffer_zigzag(buffer, moves[i].from_ns);
         vv_buffer_varint(buffer, moves[i].place);
+        if (form == FORM_AGREED) {
+            vv_buffer_u8(buffer, (uint8_t)moves[i].state);
+        }
+    }
+    if (form == FORM_AGREED) {
+        vv_buffer_u8(buffer, is_placed);
     }
     uint64_t version = vv_state_version(&measurement->state);
     pthread_mutex_unlock(&registry->metrics.lock);
@@ -346,14 +363,17 @@ static bool is_place_of(struct vv_registry *registry, uint32_t place, uint32_t t
 }
 
 /* False: damaged. */
-static bool read_moves(struct vv_registry *registry, uint32_t tenant, struct vv_reader *reader,
-                       struct vv_move moves_out[VV_STAYS_MAX], size_t *n_out)
+static bool read_moves(struct vv_registry *registry, uint32_t tenant, uint8_t form,
+                       struct vv_reader *reader, struct vv_move moves_out[VV_STAYS_MAX],
+                       size_t *n_out)
 {
     uint64_t n = vv_reader_varint(reader);
     bool is_good = n > 0 && n < VV_STAYS_MAX;
     for (size_t i = 0; i < n && is_good; i++) {
         moves_out[i].from_ns = vv_reader_zigzag(reader);
         moves_out[i].place = read_number(reader);
+        moves_out[i].state =
+            form == FORM_AGREED ? (enum vv_move_state)vv_reader_u8(reader) : VV_MOVE_SETTLED;
         is_good = !reader->failed && is_place_of(registry, moves_out[i].place, tenant);
     }
     *n_out = is_good ? (size_t)n : 0;
@@ -369,8 +389,10 @@ static enum vv_status apply_measurement(struct vv_registry *registry, const stru
     uint32_t tenant = read_number(reader);
     struct vv_str name = vv_reader_sized(reader);
     uint32_t place = head->form >= FORM_PLACED ? read_number(reader) : tenant;
-    bool are_good =
-        head->form < FORM_MOVED || read_moves(registry, tenant, reader, moves, &n_moves);
+    bool are_good = head->form < FORM_MOVED ||
+                    read_moves(registry, tenant, head->form, reader, moves, &n_moves);
+    uint8_t placed = head->form == FORM_AGREED ? vv_reader_u8(reader) : head->form != FORM_GUESSED;
+    are_good = are_good && placed <= 1;
     if (!are_good || !is_done(reader) || !vv_tenant_at(registry, tenant) ||
         !is_place_of(registry, place, tenant) ||
         vv_name_check(name, VV_NAME_BYTES_MAX, "the name", NULL) != VV_OK) {
@@ -383,20 +405,20 @@ static enum vv_status apply_measurement(struct vv_registry *registry, const stru
     }
     enum vv_status status = VV_OK;
     if (!measurement) {
-        status = vv_measurement_add(registry, number, tenant, place, head->form != FORM_GUESSED,
-                                    name, head->version << 1 | SETTLED);
+        status = vv_measurement_add(registry, number, tenant, place, placed, name,
+                                    head->version << 1 | SETTLED);
         return status == VV_OK && n_moves > 0
                    ? vv_measurement_set_moves(registry, vv_measurement_at(registry, number), moves,
                                               n_moves)
                    : status;
     }
-    bool agrees = head->form == FORM_GUESSED || !vv_registry_is_placed(registry, number) ||
+    bool agrees = !placed || !vv_registry_is_placed(registry, number) ||
                   vv_registry_first_place(registry, number) == place;
     if (!agrees) {
         return damaged(error, "it is in another class");
     }
     if (head->version > vv_state_version(&measurement->state)) {
-        vv_measurement_place(registry, measurement, place, head->form != FORM_GUESSED);
+        vv_measurement_place(registry, measurement, place, placed);
         status = vv_measurement_set_moves(registry, measurement, moves, n_moves);
     }
     if (status == VV_OK) {
@@ -593,7 +615,7 @@ static uint8_t form_max(enum vv_registry_kind kind)
         return FORM_SHORTER;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
-        return FORM_MOVED;
+        return FORM_AGREED;
     }
     return kind == VV_REGISTRY_METRIC ? FORM_STAMPED : FORM_PLAIN;
 }

@@ -97,12 +97,6 @@ struct vv_tenant {
     struct vv_index index;
 };
 
-/* Points from this time on, the beginning of a day, lie there. */
-struct vv_move {
-    int64_t from_ns;
-    uint32_t place;
-};
-
 /* Never changed once it is seen; kept for the registry's life. */
 struct vv_moves {
     size_t n; /* < VV_STAYS_MAX; ascending */
@@ -118,6 +112,7 @@ struct vv_measurement {
     _Atomic bool wants_place; /* something of it is about to be stored */
     _Atomic(uint32_t) n_metrics;
     _Atomic(const struct vv_moves *) moves; /* NULL: none */
+    _Atomic int64_t waits_from;             /* others may know where points of then lie; 0: no */
 };
 
 struct vv_metric {
@@ -188,6 +183,7 @@ struct vv_registry {
     _Atomic uint64_t tag_changes;
 
     _Atomic uint32_t n_unplaced;    /* measurements */
+    _Atomic uint32_t n_agreeing;    /* measurements with moves that are not settled */
     _Atomic uint32_t n_linked;      /* classes */
     _Atomic bool has_classes;       /* anything of one, of any tenant */
     _Atomic bool has_stray_classes; /* whose tenant came later */

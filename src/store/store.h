@@ -144,6 +144,7 @@ struct vv_first_plan {
 
 /* A measurement's place: what this node would take, and then what all nodes take. */
 struct vv_place_wish {
+    int64_t from_ns; /* of points from then on, the beginning of a day; VV_TIME_MIN: the first */
     struct vv_str tenant; /* name */
     struct vv_str measurement;
     char class_name[VV_CLASS_NAME_MAX + 1]; /* "": the tenant itself */
@@ -244,7 +245,8 @@ struct vv_shared_ops {
      * from now on: only hearing the other nodes tells whether they are in use. */
     enum vv_status (*doubt_plans)(struct vv_store *, struct vv_plan_doubt *doubts, size_t n,
                                   struct vv_error *);
-    /* Agrees with the other nodes on where measurements lie: who asked first has chosen. VV_IO
+    /* Agrees with the other nodes on where measurements lie, or do from a later time on: who asked
+     * first for the same time has chosen. VV_IO
      * where too few can be asked: nothing of such a measurement can be stored then. */
     enum vv_status (*agree_places)(struct vv_store *, struct vv_place_wish *wishes, size_t n,
                                    struct vv_error *);

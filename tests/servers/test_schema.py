@@ -156,12 +156,12 @@ class TestSchema(Program, CassandraTest):
         self.assertEqual(done.out.splitlines(), [
             f"keyspace {self.keyspace}: created",
             *(f"table {table}: created" for table in self.tables()),
-            "version 7: written",
-            f"keyspace {self.keyspace}: ready, version 7"])
+            "version 8: written",
+            f"keyspace {self.keyspace}: ready, version 8"])
         again = self.apply()
-        self.assertEqual(again.out, f"keyspace {self.keyspace}: nothing to do, version 7\n")
+        self.assertEqual(again.out, f"keyspace {self.keyspace}: nothing to do, version 8\n")
         self.assertEqual(json.loads(self.schema("--apply", "--json").out), {
-            "keyspace": self.keyspace, "version": 7, "done": [], "differences": []})
+            "keyspace": self.keyspace, "version": 8, "done": [], "differences": []})
         self.assert_same()
 
     def test_what_is_printed_is_what_is_made(self):
@@ -194,7 +194,7 @@ class TestSchema(Program, CassandraTest):
                  f"DELETE FROM {self.keyspace}.varve_schema WHERE id = 'schema'")
         done = self.apply()
         self.assertEqual(done.out.splitlines()[:-1],
-                         ["table buckets: created", "version 7: written"])
+                         ["table buckets: created", "version 8: written"])
         self.assert_same()
 
     # ---- changed by hand
@@ -323,7 +323,7 @@ class TestSchema(Program, CassandraTest):
         self.assertEqual((difference["what"], difference["found"], difference["wanted"],
                           difference["mend"]), ("version", "none", "7", "apply"))
         self.expect(self.serve(), FAILED, "run `varve schema --apply`")
-        self.assertIn("version 7: written\n", self.apply().out)
+        self.assertIn("version 8: written\n", self.apply().out)
         self.assert_same()
 
     def check_older(self, version, steps, tables):
@@ -338,42 +338,45 @@ class TestSchema(Program, CassandraTest):
             self.cql(f"ALTER TABLE {self.keyspace}.nodes DROP tables",
                      f"ALTER TABLE {self.keyspace}.seals DROP purges")
         self.cql(*(f"ALTER TABLE {self.keyspace}.{table} DROP tail" for table in self.tables()
-                   if table.startswith(("blocks_", "late_")) and table not in tables))
+                   if version < 7 and table.startswith(("blocks_", "late_")) and table not in tables))
         self.set_version(version)
         self.expect(self.serve(), FAILED, "run `varve schema --apply`")
         self.assertEqual(self.apply().out.splitlines(), [
             *(f"version {step}: reached" for step in steps),
             *(f"table {table}: created" for table in tables),
-            f"keyspace {self.keyspace}: ready, version 7"])
+            f"keyspace {self.keyspace}: ready, version 8"])
         self.assert_same()
 
     def test_a_keyspace_without_tables_of_late_points_gets_them(self):
         self.apply()
         late = [table for table in self.tables() if table.startswith("late_")]
         self.assertIn("late_forever", late)
-        self.check_older(1, (2, 3, 4, 5, 6, 7), [*late, "shared_runs", "places", "purges"])
+        self.check_older(1, (2, 3, 4, 5, 6, 7, 8), [*late, "shared_runs", "places", "moves", "purges"])
 
     def test_a_keyspace_without_shared_runs_gets_them(self):
-        self.check_older(2, (3, 4, 5, 6, 7), ["shared_runs", "places", "purges"])
+        self.check_older(2, (3, 4, 5, 6, 7, 8), ["shared_runs", "places", "moves", "purges"])
 
     def test_a_keyspace_from_before_cohorts_gets_the_version(self):
-        self.check_older(3, (4, 5, 6, 7), ["places", "purges"])
+        self.check_older(3, (4, 5, 6, 7, 8), ["places", "moves", "purges"])
 
     def test_a_keyspace_without_places_gets_them(self):
-        self.check_older(4, (5, 6, 7), ["places", "purges"])
+        self.check_older(4, (5, 6, 7, 8), ["places", "moves", "purges"])
 
     def test_a_keyspace_from_before_purging_gets_what_it_needs(self):
-        self.check_older(5, (6, 7), ["purges"])
+        self.check_older(5, (6, 7, 8), ["moves", "purges"])
 
     def test_a_keyspace_without_tails_gets_them(self):
-        self.check_older(6, (7,), [])
+        self.check_older(6, (7, 8), ["moves"])
+
+    def test_a_keyspace_without_moves_gets_them(self):
+        self.check_older(7, (8,), ["moves"])
 
     def test_newer_version(self):
         self.apply()
-        self.set_version(8)
+        self.set_version(9)
         self.cql(f"DROP TABLE {self.keyspace}.buckets")
-        newer = (f"keyspace {self.keyspace} has the schema of a newer Varve (version 8, this one "
-                 "knows 7): upgrade Varve")
+        newer = (f"keyspace {self.keyspace} has the schema of a newer Varve (version 9, this one "
+                 "knows 8): upgrade Varve")
         self.expect(self.schema("--check"), FAILED, newer)
         self.expect(self.schema("--apply"), FAILED, newer)
         self.expect(self.serve(), FAILED, newer)
@@ -394,7 +397,7 @@ class TestAccess(Program, CassandraTest):
                  "classes": "", "user": "cassandra", "password_file": secret, "tls": "true",
                  "tls_ca": folder / "ca.pem", "tls_certificate": folder / "client.pem",
                  "tls_key": folder / "client.key"}
-        self.expect(self.run_program("schema", "--apply", **usual), OK, "ready, version 7")
+        self.expect(self.run_program("schema", "--apply", **usual), OK, "ready, version 8")
 
         wrong = folder / "wrong"
         wrong.write_text("s3cret")

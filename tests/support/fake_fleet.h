@@ -59,6 +59,7 @@ struct fake_node {
     uint32_t confirms;
     uint64_t parked_told;
     bool plans_away;  /* nobody can be asked for first plans */
+    bool places_away; /* … or where measurements lie */
     uint32_t damaged; /* what is parked of this source, and one; 0: nothing */
     struct fake_tentative tentative;
     struct fake_tentative tentative_confirmed;
@@ -290,7 +291,8 @@ static inline enum vv_status fake_agree_places(struct vv_store *store, struct vv
 {
     pthread_mutex_lock(&hub.lock);
     struct fake_node *node = &hub.nodes[fake_number(store)];
-    enum vv_status status = fake_fails(node) ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
+    bool fails = fake_fails(node) || node->places_away;
+    enum vv_status status = fails ? vv_error_set(error, VV_IO, "told to fail") : VV_OK;
     if (node->asked_clock) {
         vv_sim_clock_advance(node->asked_clock, node->asked_ns);
     }
@@ -299,6 +301,10 @@ static inline enum vv_status fake_agree_places(struct vv_store *store, struct vv
         size_t at = 0;
         snprintf(name, sizeof name, "%.*s/%.*s", VV_STR_ARG(wishes[i].tenant),
                  VV_STR_ARG(wishes[i].measurement));
+        if (wishes[i].from_ns != VV_TIME_MIN) {
+            snprintf(name + strlen(name), sizeof name - strlen(name), "@%lld",
+                     (long long)wishes[i].from_ns);
+        }
         while (at < hub.n_places && strcmp(hub.places[at].name, name) != 0) {
             at++;
         }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where measurements lie: a lightweight transaction for each. Who asked first has chosen; where the
- * answer is lost, or somebody was faster, the row tells.
+ * Where measurements lie, and do from a day on: a lightweight transaction for each. Who asked first
+ * has chosen; where the answer is lost, or somebody was faster, the row tells.
  */
 #include "store/cassandra/cassandra.h"
+
+static bool is_move(const struct vv_place_wish *wish)
+{
+    return wish->from_ns != VV_TIME_MIN;
+}
 
 static void add_key(const struct vv_cassandra *store, struct vvcql_statement *statement,
                     const struct vv_place_wish *wish)
@@ -11,12 +16,16 @@ static void add_key(const struct vv_cassandra *store, struct vvcql_statement *st
     vv_cassandra_add_str(statement, vv_str_of(store->shared.region));
     vv_cassandra_add_str(statement, wish->tenant);
     vv_cassandra_add_str(statement, wish->measurement);
+    if (is_move(wish)) {
+        vvcql_add_bigint(statement, wish->from_ns);
+    }
 }
 
 static struct vvcql_statement *put_statement(const struct vv_cassandra *store,
                                              const struct vv_place_wish *wish)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.put_place);
+    struct vvcql_statement *statement =
+        vvcql_statement_prepared(is_move(wish) ? store->shared.put_move : store->shared.put_place);
     add_key(store, statement, wish);
     vv_cassandra_add_str(statement, vv_str_of(wish->class_name));
     vvcql_set_serial_consistency(statement, VVCQL_LOCAL_SERIAL);
@@ -27,7 +36,8 @@ static struct vvcql_statement *put_statement(const struct vv_cassandra *store,
 static struct vvcql_statement *read_statement(const struct vv_cassandra *store,
                                               const struct vv_place_wish *wish)
 {
-    struct vvcql_statement *statement = vvcql_statement_prepared(store->shared.read_place);
+    struct vvcql_statement *statement = vvcql_statement_prepared(
+        is_move(wish) ? store->shared.read_move : store->shared.read_place);
     add_key(store, statement, wish);
     vvcql_set_consistency(statement, VVCQL_LOCAL_SERIAL);
     vvcql_set_idempotent(statement, true);
@@ -49,9 +59,9 @@ static enum vv_status read_place(const struct vv_cassandra *store, struct vvcql_
     struct vv_str class_name = vv_cassandra_text(row, 0);
     if (class_name.size > 0 && !vv_space_is_class_name(class_name)) {
         return vv_error_set(error, VV_CORRUPT,
-                            "the class of measurement %.*s of tenant %.*s in %s.places is not one",
+                            "the class of measurement %.*s of tenant %.*s in %s.%s is not one",
                             VV_STR_ARG(wish->measurement), VV_STR_ARG(wish->tenant),
-                            store->keyspace);
+                            store->keyspace, is_move(wish) ? "moves" : "places");
     }
     memset(wish->class_name, 0, sizeof wish->class_name);
     if (class_name.size > 0) { /* an empty text has no bytes */
@@ -91,7 +101,7 @@ static enum vv_status agree(struct vv_cassandra *store, struct vv_place_wish *wi
             status = statuses[i] == VV_OK
                          ? read_place(store, results[i], left[i], error)
                          : vv_error_set(error, VV_IO,
-                                        "too few hosts answer for where a new measurement of "
+                                        "too few hosts answer for where a measurement of "
                                         "tenant %.*s is to lie",
                                         VV_STR_ARG(left[i]->tenant));
         }

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "cql/session.h"
 
-#define VV_SCHEMA_VERSION         7
+#define VV_SCHEMA_VERSION         8
 #define VV_SCHEMA_CLASSES_MAX     16
 #define VV_SCHEMA_REPLICAS_MAX    32
 #define VV_SCHEMA_CHANGES_LIFE_NS (2 * VV_DAY) /* of rows that nodes learn definitions from */

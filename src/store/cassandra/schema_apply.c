@@ -10,7 +10,7 @@
 #define AGREEMENT_TIMEOUT_MS 60000
 
 /* Tables that are new are made like all that are missing; 2: of late points, 5: of places, 6: of
- * purges. */
+ * purges, 8: of moves. */
 static const char *const step_2[] = {NULL};
 /* 3: runs that sources share, and by how many bits they do. */
 static const char *const step_3[] = {
@@ -26,8 +26,10 @@ static const char *const step_6[] = {"ALTER TABLE {keyspace}.seals ADD IF NOT EX
 /* 7: tails of records. Those that are there keep theirs in `data`. */
 static const char *const step_7[] = {"ALTER TABLE {keyspace}.{blocks} ADD IF NOT EXISTS tail blob",
                                      NULL};
-static const struct vv_schema_step all_steps[] = {{2, step_2}, {3, step_3}, {4, step_4},
-                                                  {5, step_5}, {6, step_6}, {7, step_7}};
+/* 8: measurements change their class. */
+static const char *const step_8[] = {NULL};
+static const struct vv_schema_step all_steps[] = {
+    {2, step_2}, {3, step_3}, {4, step_4}, {5, step_5}, {6, step_6}, {7, step_7}, {8, step_8}};
 static const size_t n_all_steps = sizeof all_steps / sizeof all_steps[0];
 
 /* ---- one statement ---- */

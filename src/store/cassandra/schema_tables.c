@@ -154,6 +154,14 @@ static const struct vv_schema_column places[] = {
     REGULAR("class", "text", "empty: it lies with the rest of its tenant"),
 };
 
+static const struct vv_schema_column moves[] = {
+    REGION_KEY,
+    KEY("tenant", "text", 1, NULL),
+    KEY("measurement", "text", 2, NULL),
+    CLUSTERING("valid_from", "bigint", 0, false, "ns since 1970: the beginning of a day"),
+    REGULAR("class", "text", "empty: with the rest of its tenant"),
+};
+
 static const struct vv_schema_column definitions[] = {
     REGION_KEY,
     KEY("shard", "int", 1, "of tenant and name"),
@@ -226,6 +234,9 @@ static const char purges_why[] =
     "How far a class is that is purged by copying what lives into its other table.";
 static const char places_why[] =
     "Which class new measurements of tenants with classes are in: who asked first has chosen.";
+static const char moves_why[] = "Which class the points of a measurement are in from a day on, if "
+                                "that was proposed: who asked\n"
+                                "first has chosen.";
 static const char definitions_why[] =
     "Tenants, measurements, metrics and sources with their tags, as each node saw them.";
 static const char changes_why[] = "The newest definitions again, by node, to learn them from.";
@@ -409,6 +420,8 @@ static void add_tables(struct building *building)
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("places"), places_why, places, COUNT(places));
     add_lasting(building, table);
+    table = add_table(building, VV_STR_LITERAL("moves"), moves_why, moves, COUNT(moves));
+    add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("purges"), purges_why, purges, COUNT(purges));
     add_lasting(building, table);
     table = add_table(building, VV_STR_LITERAL("definitions"), definitions_why, definitions,
@@ -457,7 +470,7 @@ enum vv_status vv_schema_want(const struct vv_schema_options *options, struct vv
     *schema_out = (struct vv_schema){
         .keyspace = options->keyspace, .exists = true, .version = VV_SCHEMA_VERSION};
     struct building building = {schema_out, options, false};
-    size_t n_tables = (options->purges ? 5 : 3) * (options->n_classes + 1) + 13;
+    size_t n_tables = (options->purges ? 5 : 3) * (options->n_classes + 1) + 14;
     size_t n_options = options->n_replication + 2;
     schema_out->tables = vv_arena_alloc(&schema_out->arena, n_tables * sizeof *schema_out->tables);
     schema_out->options =

@@ -158,9 +158,18 @@ static bool prepare_tables(struct vv_cassandra *store)
                                              "places");
     shared->read_place = vv_cassandra_prepare(
         store, "SELECT class FROM @ WHERE region = ? AND tenant = ? AND measurement = ?", "places");
-    return shared->put_place && shared->read_place && shared->join && shared->put_beat &&
-           shared->say_slot && shared->put_definition && shared->put_change && shared->put_plan &&
-           shared->read_plan && shared->read_plans;
+    shared->put_move =
+        vv_cassandra_prepare(store,
+                             "INSERT INTO @ (region, tenant, measurement, valid_from, class) "
+                             "VALUES (?, ?, ?, ?, ?) IF NOT EXISTS",
+                             "moves");
+    shared->read_move = vv_cassandra_prepare(store,
+                                             "SELECT class FROM @ WHERE region = ? AND tenant = ? "
+                                             "AND measurement = ? AND valid_from = ?",
+                                             "moves");
+    return shared->put_place && shared->read_place && shared->put_move && shared->read_move &&
+           shared->join && shared->put_beat && shared->say_slot && shared->put_definition &&
+           shared->put_change && shared->put_plan && shared->read_plan && shared->read_plans;
 }
 
 static bool prepare_ledger(struct vv_cassandra *store)

@@ -98,9 +98,9 @@ struct vv_cassandra_shared {
     _Atomic bool is_partial;    /* this node leaves out something that was told */
     _Atomic int64_t current_ns; /* monotonic: what was told before was learnt; 0: nothing was */
     const struct vvcql_prepared *join, *put_beat, *say_slot, *put_definition, *put_change,
-        *put_plan, *read_plan, *read_plans, *put_place, *read_place, *put_ledger, *retire_ledger,
-        *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal, *move_seal, *make_purge,
-        *move_purge;
+        *put_plan, *read_plan, *read_plans, *put_place, *read_place, *put_move, *read_move,
+        *put_ledger, *retire_ledger, *read_ledger, *put_slot, *read_slots, *read_seal, *make_seal,
+        *move_seal, *make_purge, *move_purge;
 
     struct vv_shard shards[VV_CASSANDRA_SHARDS];
     uint8_t read_next;         /* of the shards whose ledger is read in turn */

@@ -237,7 +237,7 @@ static void unknown_kinds_are_newer_and_sizes_are_bounded(void **state)
     (void)state;
     static char large[VV_TOLD_VALUE_MAX + 1];
     large[0] = 1;
-    struct vv_told told = {.kind = VV_TOLD_HEARD + 1, .name = TEXT("x"), .value = {large, 1}};
+    struct vv_told told = {.kind = VV_TOLD_MOVE + 1, .name = TEXT("x"), .value = {large, 1}};
     assert_int_equal(decode(&told), VV_NEWER);
     told.kind = 0;
     assert_int_equal(decode(&told), VV_CORRUPT);

@@ -240,7 +240,7 @@ static void the_whole_schema_is_printed(void **state)
         "    PRIMARY KEY ((id))\n"
         ") WITH default_time_to_live = 0;\n"
         "\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 7);\n";
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 8);\n";
     assert_memory_equal(text, begin, sizeof begin - 1);
     assert_string_equal(text + strlen(text) - sizeof end + 1, end);
     static const char *const tables[] = {
@@ -369,9 +369,9 @@ static void statements_come_one_by_one(void **state)
                         "table blocks_forever,table rows_7d,table rows_30d,table rows_forever,"
                         "table late_7d,table late_30d,table late_forever,table shared_runs,"
                         "table buckets,table ledger,table ledger_slots,table seals,table plans,"
-                        "table places,table purges,"
+                        "table places,table moves,table purges,"
                         "table definitions,table changes,table nodes,table varve_schema,"
-                        "version 7,");
+                        "version 8,");
     for (size_t i = 1; i <= 22; i++) {
         walk = (struct walk){.stop_after = i};
         assert_int_equal(vv_schema_statements(&usual, note, &walk, NULL), VV_CANCELLED);

@@ -110,13 +110,14 @@ static void nothing_becomes_everything(void **state)
         "CREATE TABLE IF NOT EXISTS varve.seals (\n> table seals: created\n"
         "CREATE TABLE IF NOT EXISTS varve.plans (\n> table plans: created\n"
         "CREATE TABLE IF NOT EXISTS varve.places (\n> table places: created\n"
+        "CREATE TABLE IF NOT EXISTS varve.moves (\n> table moves: created\n"
         "CREATE TABLE IF NOT EXISTS varve.purges (\n> table purges: created\n"
         "CREATE TABLE IF NOT EXISTS varve.definitions (\n> table definitions: created\n"
         "CREATE TABLE IF NOT EXISTS varve.changes (\n> table changes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.nodes (\n> table nodes: created\n"
         "CREATE TABLE IF NOT EXISTS varve.varve_schema (\n> table varve_schema: created\n"
-        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 7);\n"
-        "> version 7: written\n");
+        "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 8);\n"
+        "> version 8: written\n");
     vv_schema_deinit(&wanted);
 }
 
@@ -143,8 +144,8 @@ static void only_what_is_missing_is_made(void **state)
     found.version = 0; /* it was cut off before its end */
     expect_run(&wanted, &found,
                "CREATE TABLE IF NOT EXISTS varve.blocks_7d (\n> table blocks_7d: created\n"
-               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 7);\n"
-               "> version 7: written\n");
+               "INSERT INTO varve.varve_schema (id, version) VALUES ('schema', 8);\n"
+               "> version 8: written\n");
     vv_schema_deinit(&wanted);
     vv_schema_deinit(&found);
 }
