@@ -324,6 +324,7 @@ static void who_has_not_heard_of_a_move_holds_back_what_it_is_about(void **state
     learn(&nodes.rigs[0]);
     hub.nodes[2].fail = UINT32_MAX; /* it can't hear, so it knows that it does not know */
     go_to(&nodes, NODES, DAY + VV_HOUR);
+    learn(&nodes.rigs[0]);
     write_at(&nodes.rigs[1], "m", DAY);
     assert_int_not_equal(vv_engine_step(nodes.rigs[1].engine, VV_TASK_FLUSH, &error), VV_OK);
     hub.nodes[2].fail = 0;
