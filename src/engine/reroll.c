@@ -76,8 +76,11 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
 {
     struct vv_delete_selection selection;
     *id_out = 0;
-    enum vv_status status =
-        vv_request_order(&engine->query_context, request, SOURCES_MAX, &selection, error);
+    enum vv_status status = engine->fleet ? vv_fleet_check_waits(engine->fleet, error) : VV_OK;
+    if (status != VV_OK) {
+        return status;
+    }
+    status = vv_request_order(&engine->query_context, request, SOURCES_MAX, &selection, error);
     if (status != VV_OK) {
         free(selection.order);
         return status;

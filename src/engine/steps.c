@@ -330,7 +330,10 @@ enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion
     size_t n = vv_registry_places(engine->registry, order->tenant, places);
     int64_t now = engine->clock->wall_ns(engine->clock);
     struct checking checking = {.engine = engine, .order = order, .error = error};
-    enum vv_status status = vv_reroll_make(engine, &engine->steps_looker);
+    enum vv_status status = engine->fleet ? vv_fleet_check_waits(engine->fleet, error) : VV_OK;
+    if (status == VV_OK) {
+        status = vv_reroll_make(engine, &engine->steps_looker);
+    }
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         checking.place = places[i];
         status = check_place(&checking, now, deleted);

@@ -158,6 +158,10 @@ int64_t vv_fleet_moves_known_until(int64_t known_until_ns);
 /* Readers of what should have been agreed on by now, and is not, are told to wait. At start; else
  * vv_fleet_step_moves does it. */
 void vv_fleet_note_waiting(struct vv_fleet *fleet, int64_t reach_ns);
+/* VV_OVERLOAD: there is any such one, so that it is not known here where all points lie. Any
+ * thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_check_waits(const struct vv_fleet *fleet,
+                                                  struct vv_error *error);
 
 /* Tells that this node knows the classes that it has learnt; VV_DONE: there is nothing to tell.
  * After a learning that succeeded, durable with the next confirm. Notes, too, which classes all

@@ -182,7 +182,7 @@ static enum vv_status decide_all(struct looking *looking)
 /* ---- who waits ---- */
 
 /* From then on others may have settled it, and stored something. */
-static void note_waiting(const struct looking *looking, uint32_t measurement)
+static bool note_waiting(const struct looking *looking, uint32_t measurement)
 {
     struct vv_registry *registry = looking->fleet->registry;
     struct vv_move moves[VV_STAYS_MAX];
@@ -193,6 +193,7 @@ static void note_waiting(const struct looking *looking, uint32_t measurement)
         from_ns = moves[i].state != VV_MOVE_SETTLED && is_near ? moves[i].from_ns : from_ns;
     }
     vv_registry_set_waits(registry, measurement, from_ns);
+    return from_ns != 0;
 }
 
 /* ---- asking ---- */
@@ -258,7 +259,7 @@ static enum vv_status take_agreed(struct asking *asking, const struct moved *mov
     asking->n_moved += settled.move.place != before;
     asking->n_stayed += settled.move.place == before;
     status = change(looking, &settled, VV_MOVE_SETTLED);
-    note_waiting(looking, moved->measurement);
+    (void)note_waiting(looking, moved->measurement);
     return status;
 }
 
@@ -336,10 +337,21 @@ void vv_fleet_note_waiting(struct vv_fleet *fleet, int64_t reach_ns)
 {
     const struct looking looking = {
         .fleet = fleet, .now = fleet->clock->wall_ns(fleet->clock), .reach_ns = reach_ns};
+    bool any = false;
     for (uint32_t i = vv_registry_next_agreeing(fleet->registry, 0); i != VV_REGISTRY_NONE;
          i = vv_registry_next_agreeing(fleet->registry, i + 1)) {
-        note_waiting(&looking, i);
+        any |= note_waiting(&looking, i);
     }
+    atomic_store_explicit(&fleet->waits_for_moves, any, memory_order_release);
+}
+
+enum vv_status vv_fleet_check_waits(const struct vv_fleet *fleet, struct vv_error *error)
+{
+    return atomic_load_explicit(&fleet->waits_for_moves, memory_order_acquire)
+               ? vv_error_set(error, VV_OVERLOAD,
+                              "it is not agreed on yet where the points of a measurement that "
+                              "changes its class lie: try again later")
+               : VV_OK;
 }
 
 /* ---- from outside ---- */
@@ -359,6 +371,7 @@ enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, int64_t reach_ns, str
 {
     struct looking looking = look(fleet, reach_ns, INT64_MIN, error);
     if (vv_registry_next_agreeing(fleet->registry, 0) == VV_REGISTRY_NONE) {
+        vv_fleet_note_waiting(fleet, reach_ns);
         return VV_DONE;
     }
     int64_t at = fleet->clock->monotonic_ns(fleet->clock);

@@ -17,6 +17,25 @@ struct vv_selector vv_request_selector(const struct vv_request *request)
     };
 }
 
+/* Other nodes may have stored something of the range where this one would not look. */
+static enum vv_status check_places(const struct vv_result *result, struct vv_error *error)
+{
+    const struct vv_selection *selection = &result->selection;
+    for (size_t i = 0; i < selection->n_metrics; i++) {
+        int64_t from =
+            vv_registry_waits_from(result->context.registry, selection->metrics[i].measurement);
+        if (from != 0 && from < result->to) {
+            char text[VV_TIME_TEXT_SIZE];
+            vv_time_format(from, text);
+            return vv_error_set(error, VV_OVERLOAD,
+                                "it is not agreed on yet where points of %.*s from %.10s on lie: "
+                                "ask for earlier ones (to=), or try again later",
+                                VV_STR_ARG(selection->metrics[i].name), text);
+        }
+    }
+    return VV_OK;
+}
+
 static enum vv_status find_metrics(struct vv_result *result, struct vv_error *error)
 {
     struct vv_selection *selection = &result->selection;
@@ -50,6 +69,9 @@ enum vv_status vv_result_select(struct vv_result *result, bool sources, struct v
 {
     struct vv_selection *selection = &result->selection;
     enum vv_status status = find_metrics(result, error);
+    if (status == VV_OK) {
+        status = check_places(result, error);
+    }
     if (status == VV_OK && result->request->kind == VV_REQUEST_QUERY) {
         status = vv_result_choose_routes(result, error);
     }

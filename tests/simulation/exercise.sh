@@ -127,7 +127,7 @@ try "read tiers of the last place only" src/query/result_route.c \
 try "ask a cohort for what it had in another place" src/query/group_walk.c \
   's.replace(".from = walk->legs[walk->leg].range.from,", ".from = result->from,")'
 try "forget a move at a restart" src/registry/records.c \
-  's.replace("n_moves > 0                    ? FORM_MOVED", "false                          ? FORM_MOVED")'
+  's.replace("n_moves > 0                    ? form_of_moves", "false                          ? form_of_moves")'
 
 # Cohorts.
 try "forget the cohort of what is stale" src/seal/stale.c \

@@ -60,6 +60,7 @@ struct fake_node {
     uint64_t parked_told;
     bool plans_away;  /* nobody can be asked for first plans */
     bool places_away; /* … or where measurements lie */
+    bool is_deaf;     /* it can't hear the others */
     uint32_t damaged; /* what is parked of this source, and one; 0: nothing */
     struct fake_tentative tentative;
     struct fake_tentative tentative_confirmed;
@@ -206,7 +207,7 @@ static inline enum vv_status fake_learn(struct vv_store *store, vv_told_visit vi
     uint32_t number = fake_number(store);
     struct fake_node *node = &hub.nodes[number];
     uint64_t at[FAKE_NODES + 1];
-    enum vv_status status = fake_fails(node) ? VV_IO : VV_OK;
+    enum vv_status status = fake_fails(node) || node->is_deaf ? VV_IO : VV_OK;
     for (uint32_t i = 1; i <= FAKE_NODES; i++) {
         at[i] = node->learnt;
     }

@@ -322,12 +322,13 @@ static void who_has_not_heard_of_a_move_holds_back_what_it_is_about(void **state
     assert_int_equal(effect.moved_from, DAY);
     go_to(&nodes, NODES, DAY - VV_DAY - VV_HOUR);
     learn(&nodes.rigs[0]);
-    hub.nodes[2].fail = UINT32_MAX; /* it can't hear, so it knows that it does not know */
+    hub.nodes[2].is_deaf = true; /* it can't hear, so it knows that it does not know */
     go_to(&nodes, NODES, DAY + VV_HOUR);
     learn(&nodes.rigs[0]);
     write_at(&nodes.rigs[1], "m", DAY);
     assert_int_not_equal(vv_engine_step(nodes.rigs[1].engine, VV_TASK_FLUSH, &error), VV_OK);
-    hub.nodes[2].fail = 0;
+    assert_non_null(strstr(error.message, "has not heard the others for a day"));
+    hub.nodes[2].is_deaf = false;
     hub.nodes[2].deaf_to = 0;
     vv_sim_clock_advance(&nodes.rigs[1].clock, VV_MINUTE);
     (void)!vv_engine_step(nodes.rigs[1].engine, VV_TASK_LEARN, &error);
