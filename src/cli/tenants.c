@@ -76,6 +76,36 @@ static enum vv_status print_class(struct vv_table *table, const char *name, json
     return vv_table_row(table, cells);
 }
 
+#define MOVES_SHOWN 20 /* of a tenant; the API has more */
+
+/* "  energy from 2026-11-29: class short, known"; likewise. */
+static enum vv_status print_move(struct vv_table *table, json_t *move)
+{
+    char words[256];
+    const char *measurement = json_string_value(json_object_get(move, "measurement"));
+    const char *from = json_string_value(json_object_get(move, "from"));
+    const char *class = json_string_value(json_object_get(move, "class"));
+    const char *state = json_string_value(json_object_get(move, "state"));
+    bool is_classed = class && class[0];
+    snprintf(words, sizeof words, "  %.150s from %.10s: %s%.64s, %s",
+             measurement ? measurement : "", from ? from : "",
+             is_classed ? "class " : "as its tenant", is_classed ? class : "", state ? state : "");
+    struct vv_str cells[8] = {vv_str_of(words)};
+    for (size_t i = 1; i < 8; i++) {
+        cells[i] = VV_STR_LITERAL("");
+    }
+    return vv_table_row(table, cells);
+}
+
+static enum vv_status print_moves(struct vv_table *table, json_t *moves)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < json_array_size(moves) && i < MOVES_SHOWN && status == VV_OK; i++) {
+        status = print_move(table, json_array_get(moves, i));
+    }
+    return status;
+}
+
 static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
 {
     char numbers[4][24];
@@ -105,7 +135,7 @@ static enum vv_status print_tenant(struct vv_table *table, json_t *tenant)
     {
         status = status == VV_OK ? print_class(table, key, class) : status;
     }
-    return status;
+    return status == VV_OK ? print_moves(table, json_object_get(tenant, "moves")) : status;
 }
 
 static const struct vv_str tenants_header[] = {{"tenant", 6},  {"retention", 9}, {"tiers", 5},

@@ -5,8 +5,11 @@
 #include "http/json_text.h"
 #include "http/retention_notes.h"
 #include "http/retentions.h"
+#include "registry/shared.h"
 
 #include <inttypes.h>
+
+#define MOVES_MAX 1000 /* of a tenant, that are listed */
 
 /* ---- writing ---- */
 
@@ -38,6 +41,41 @@ void vv_write_classes(struct vv_registry *registry, uint32_t tenant, struct vv_b
         }
         vv_buffer_text(body, i == 0 ? "}}" : "}");
     }
+}
+
+/* By enum vv_move_state. */
+static const char *const move_states[] = {"settled", "proposed", "told", "known", "withdrawn"};
+
+static void write_move(struct vv_registry *registry, uint32_t measurement,
+                       const struct vv_move *move, struct vv_buffer *body)
+{
+    char from[VV_TIME_TEXT_SIZE];
+    vv_time_format(move->from_ns, from);
+    vv_buffer_text(body, "{\"measurement\":");
+    vv_json_text(body, vv_registry_measurement_name(registry, measurement));
+    vv_buffer_format(body, ",\"from\":\"%s\",\"class\":", from);
+    vv_json_text(body, vv_space_class_name(vv_registry_tenant_name(registry, move->place)));
+    vv_buffer_format(body, ",\"state\":\"%s\"}", move_states[move->state]);
+}
+
+/* Of measurements that have changed their class, or will: the first ones. */
+void vv_write_moves(struct vv_registry *registry, uint32_t tenant, struct vv_buffer *body)
+{
+    uint32_t classes[VV_CLASSES_OF_TENANT_MAX];
+    bool may_have = vv_registry_classes(registry, tenant, classes) > 0;
+    uint32_t n = may_have ? vv_registry_measurement_count(registry) : 0;
+    size_t written = 0;
+    for (uint32_t i = 0; i < n && written < MOVES_MAX; i++) {
+        struct vv_move moves[VV_STAYS_MAX];
+        bool is_its = vv_registry_measurement_tenant(registry, i) == tenant;
+        size_t n_moves = is_its ? vv_registry_moves(registry, i, moves) : 0;
+        for (size_t k = 0; k < n_moves && written < MOVES_MAX; k++) {
+            vv_buffer_text(body, written == 0 ? ",\"moves\":[" : ",");
+            write_move(registry, i, &moves[k], body);
+            written++;
+        }
+    }
+    vv_buffer_text(body, written > 0 ? "]" : "");
 }
 
 /* ---- parsing ---- */
@@ -124,6 +162,13 @@ static void note_moved(struct vv_str class, const struct vv_class_effect *effect
                      "now, earlier ones stay, and are kept, as before: ",
                      VV_STR_ARG(class), effect->moved.n, from);
     add_examples(&effect->moved, &text);
+    if (effect->known_by > 0) {
+        vv_time_format(effect->known_by, from);
+        vv_buffer_format(&text,
+                         " (if all nodes know of it, and of the class, by %.16sZ; else they stay "
+                         "where they are. GET /api/v1/tenants shows it)",
+                         from);
+    }
     vv_changes_add_note(notes, &text);
     vv_buffer_deinit(&text);
 }

@@ -9,6 +9,9 @@
 
 /* `,"classes":{…}`; nothing where the tenant has none. */
 void vv_write_classes(struct vv_registry *registry, uint32_t tenant, struct vv_buffer *body);
+/* `,"moves":[…]`: which of its measurements lie, or are to lie, elsewhere from when on; nothing
+ * where there are none. */
+void vv_write_moves(struct vv_registry *registry, uint32_t tenant, struct vv_buffer *body);
 /* What is wrong with those of a JSON object whatever they are changed to meanwhile: VV_INVALID,
  * VV_TOO_LARGE where the tenant, which need not be there, would have too many. */
 VV_MUST_CHECK enum vv_status vv_check_classes(struct vv_registry *registry, struct vv_str tenant,

@@ -51,6 +51,7 @@ static void write_tenant(struct vv_engine *engine, uint32_t tenant, struct vv_bu
     vv_write_tiers(registry, tenant, body);
     write_late(vv_registry_late(registry, tenant), body);
     vv_write_classes(registry, tenant, body);
+    vv_write_moves(registry, tenant, body);
     struct vv_account account = {0};
     vv_engine_read_account(engine, tenant, &account);
     write_account(&account, body);

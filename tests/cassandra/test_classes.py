@@ -9,6 +9,7 @@ from varve_process import Threads, wait_until
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
 MEASUREMENTS = [f"debug{n}" for n in range(6)] + [f"energy{n}" for n in range(6)]
 POINTS = 10  # of each measurement by each node
 SETTINGS = {
@@ -82,6 +83,53 @@ class Classes(ClusterTest):
                                  for name in MEASUREMENTS})
         first.kill().start()
         self.wait_for_all(first)
+        for server in (first, second):
+            server.stop()
+
+    def moves(self, server):
+        tenants = server.get("/api/v1/tenants").json()["tenants"]
+        return {each["measurement"]: each["state"] for tenant in tenants
+                if tenant["tenant"] == "plant" for each in tenant.get("moves", [])}
+
+    def test_both_move_what_has_points_on_the_same_day(self):
+        """The one that proposed it is killed before they agree on it."""
+        faults = self.faults()
+        settings = {**self.store(), **SETTINGS}
+        first, second = [self.server(name, settings, faults).start() for name in ("first", "second")]
+        self.put(first, retention="30d")
+        self.write_and_flush(first, "a")
+        self.write_and_flush(second, "b")
+        debug = {"measurements": ["debug*"], "retention": "90d", "tiers": "off"}
+        self.put(first, classes={"debug": debug})
+        moved = [name for name in MEASUREMENTS if name.startswith("debug")]
+        for server in (first, second):
+            wait_until(lambda each=server: self.moves(each) == dict.fromkeys(moved, "known"),
+                       "both know of it, and of the class")
+        first.kill()
+        faults.rule("clock", "", value=51 * HOUR)  # by then the day has begun
+        settled = dict.fromkeys(moved, "settled")
+        wait_until(lambda: self.moves(second) == settled, "it is agreed on")
+        first.start()
+        wait_until(lambda: self.moves(first) == settled, "both have agreed on it")
+        ahead = 51 * HOUR
+        for server, host in ((first, "a"), (second, "b")):
+            now = (time.time_ns() + ahead) // MINUTE * MINUTE
+            self.assertStatus(server.write([f"{name},host={host} v=7 {now}" for name in MEASUREMENTS],
+                                           "plant"), 204)
+            wait_until(lambda each=server: each.flush().status == 204, "all of it is stored")
+        for server in (first, second):
+            for name in MEASUREMENTS:
+                wait_until(lambda each=server, of=name: self.points(each, of) == 2 * POINTS + 2,
+                           f"all points of {name}")
+        keyspace = first.settings["cassandra.keyspace"]
+        agreed, runs, shared = self.cluster.execute(
+            f"SELECT tenant, measurement, class FROM {keyspace}.moves",
+            f"SELECT tenant, measurement FROM {keyspace}.runs",
+            f"SELECT tenant, measurement FROM {keyspace}.shared_runs")
+        self.assertEqual({row["measurement"]: row["class"] for row in agreed},
+                         dict.fromkeys(moved, "debug"))
+        where = {row["measurement"] for row in [*runs, *shared] if row["tenant"] == "plant/@debug"}
+        self.assertEqual(where, set(moved))
         for server in (first, second):
             server.stop()
 

@@ -309,6 +309,7 @@ void fleet_settle(struct fleet_world *world)
         fleet_tell(world, NULL, "all units are over");
         fleet_advance(world, 29 * VV_DAY);
         come_to_rest(world);
+        fleet_check_places(world);
         check_all(world);
         for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
             fleet_check_units(&world->nodes[i]);

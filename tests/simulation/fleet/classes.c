@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RETENTIONS 4
+#define RETENTIONS   4
+#define FLEET_PLACES 1024
 
 void fleet_measurement(const struct fleet_world *world, size_t source, size_t field,
                        char name_out[8])
@@ -64,39 +65,59 @@ void fleet_set_class(struct fleet_node *node)
     fleet_leave(node);
 }
 
-/* "": it is not known there. */
-static struct vv_str place_at(struct fleet_node *node, size_t source)
+/* Where its points lie, by time: "sim59 sim59/@debug from day 2"; "": it is not known there, or not
+ * settled yet. */
+static void places_at(struct fleet_node *node, size_t source, char text[FLEET_PLACES])
 {
     struct vv_registry *registry = node->engine->registry;
+    struct vv_stay stays[VV_STAYS_MAX];
+    struct vv_move moves[VV_STAYS_MAX];
     char name[8];
     uint32_t tenant;
     uint32_t measurement;
+    text[0] = '\0';
     fleet_measurement(node->world, source, 1, name);
     if (vv_registry_tenant(registry, VV_STR_LITERAL(FLEET_TENANT), false, &tenant, NULL) != VV_OK ||
         vv_registry_measurement(registry, tenant, vv_str_of(name), false, &measurement, NULL) !=
             VV_OK) {
-        return VV_STR_LITERAL("");
+        return;
     }
     if (!vv_registry_is_placed(registry, measurement)) {
         fleet_fail(node->world, "node %u: %s has no place when all is at rest", node->number, name);
     }
-    return vv_registry_tenant_name(registry, vv_registry_first_place(registry, measurement));
+    size_t n_moves = vv_registry_moves(registry, measurement, moves);
+    for (size_t i = 0; i < n_moves; i++) {
+        if (moves[i].state != VV_MOVE_SETTLED) {
+            return;
+        }
+    }
+    size_t n = vv_registry_stays(registry, measurement, stays);
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct vv_str place = vv_registry_tenant_name(registry, stays[i].place);
+        int64_t day = i == 0 ? 0 : (stays[i].from - node->world->base_ns) / VV_DAY;
+        size += (size_t)snprintf(text + size, FLEET_PLACES - size, "%.*s from day %d, ",
+                                 VV_STR_ARG(place), (int)day);
+    }
 }
 
 void fleet_check_places(struct fleet_world *world)
 {
     for (size_t source = 0; source < TRUTH_SOURCES && world->has_classes; source++) {
-        struct vv_str first = VV_STR_LITERAL("");
+        char first[FLEET_PLACES] = "";
         for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
-            struct vv_str place = place_at(&world->nodes[i], source);
-            first = first.size > 0 ? first : place;
-            if (place.size > 0 && !vv_str_equal(place, first)) {
-                fleet_fail(world, "node %u: d%zu lies in %.*s, and elsewhere in %.*s",
-                           world->nodes[i].number, source, VV_STR_ARG(place), VV_STR_ARG(first));
+            char places[FLEET_PLACES];
+            places_at(&world->nodes[i], source, places);
+            if (!first[0]) {
+                memcpy(first, places, sizeof first);
+            }
+            if (places[0] && strcmp(places, first) != 0) {
+                fleet_fail(world, "node %u: d%zu lies in %s and elsewhere in %s",
+                           world->nodes[i].number, source, places, first);
             }
         }
-        if (first.size > 0) {
-            fleet_tell(world, NULL, "d%zu lies in %.*s", source, VV_STR_ARG(first));
+        if (first[0]) {
+            fleet_tell(world, NULL, "d%zu lies in %s", source, first);
         }
     }
 }

@@ -190,6 +190,24 @@ static void pass_long_time(struct fleet_world *world)
     }
 }
 
+/* Until points of a day come from which on measurements may lie elsewhere, and a day longer. */
+static void pass_days(struct fleet_world *world)
+{
+    fleet_tell(world, NULL, "days pass");
+    while (!world->failure[0] &&
+           world->time.clock.wall_ns(&world->time.clock) < world->base_ns + VV_DAY) {
+        vv_sim_cassandra_set_faults(world->cassandra, NULL); /* what can't be written must expire */
+        fleet_heal(world);
+        world->is_calm = true;
+        fleet_advance(world, FLEET_SLACK / 8 - LIVELY_ROUNDS * 10 * VV_SECOND);
+        live(world, LIVELY_ROUNDS);
+        world->is_calm = false;
+        for (size_t i = 0; i < 8 && !world->failure[0]; i++) {
+            work(world, &world->nodes[vv_random_below(&world->random, world->n_nodes)]);
+        }
+    }
+}
+
 /* What is deleted of rows makes all units stale again and again, at which late points are marked.
  */
 static bool can_pass_long_time(const struct fleet_world *world)
@@ -231,6 +249,9 @@ static bool run_seed(uint64_t seed, size_t nodes, bool story)
     world->deletes = vv_random_below(&world->random, 2) == 0;
     size_t actions = 30 + vv_random_below(&world->random, 150);
     for (size_t i = 0; i < actions && !world->failure[0]; i++) {
+        if (world->moves && i == actions / 2) {
+            pass_days(world);
+        }
         work(world, &world->nodes[vv_random_below(&world->random, nodes)]);
     }
     bool passes = vv_random_below(&world->random, 8) == 0;

@@ -72,15 +72,18 @@ static bool is_kept(const struct series *series, enum vv_space tier, int64_t tim
     return kept_ns == 0 || time >= now - kept_ns;
 }
 
-static void check_series(const struct series *series)
+static void check_series(struct series *series)
 {
     struct fleet_world *world = series->node->world;
+    struct vv_registry *registry = series->node->engine->registry;
     for (size_t i = 0; i < TRUTH_TIMES && !world->failure[0]; i++) {
         int64_t time = truth_time(i, world->base_ns);
         bool is_there = false;
         for (size_t field = series->first_field; field < series->end_field; field++) {
             is_there |= world->truth.points[truth_index(series->number, field, i)].seen != 0;
         }
+        series->tiers = vv_registry_tiers(
+            registry, vv_registry_stay(registry, series->measurement, time).place);
         for (int tier = 0; tier < VV_SPACES && is_there; tier++) {
             bool is_on = series->tiers.spaces[tier] != VV_REGISTRY_NONE;
             if (is_on && is_kept(series, (enum vv_space)tier, time)) {
@@ -114,8 +117,6 @@ void fleet_check_units(struct fleet_node *node)
         if (vv_registry_source_by_id(registry, tenant, vv_str_of(id), &series.source) == VV_OK &&
             vv_registry_measurement(registry, tenant, vv_str_of(name), false, &series.measurement,
                                     NULL) == VV_OK) {
-            uint32_t place = vv_registry_first_place(registry, series.measurement);
-            series.tiers = vv_registry_tiers(registry, place);
             fleet_enter(node);
             check_series(&series);
             fleet_leave(node);

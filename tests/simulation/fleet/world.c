@@ -148,16 +148,17 @@ static void between(void *context, uint32_t client)
 void fleet_init(struct fleet_world *world, uint64_t seed, size_t n_nodes, bool story)
 {
     *world = (struct fleet_world){.random = {seed}, .n_nodes = n_nodes, .story = story};
-    world->base_ns = START;
     world->next_value = 1;
     world->truth.forgets_nodes = vv_random_below(&world->random, 4) == 0;
     world->turns = vv_random_below(&world->random, 2) == 0;
-    world->truth.base_ns = START;
     world->has_tiers = seed / 4 % 2 == 1;
     world->has_classes = seed / 8 % 4 == 1;
     world->purges = seed % 3 == 0;
     world->begins_with_tiers = world->has_tiers && vv_random_below(&world->random, 2) == 0;
     world->replaces = world->begins_with_tiers && vv_random_below(&world->random, 2) == 0;
+    world->moves = world->has_classes && world->turns && seed / 32 % 2 == 0;
+    world->base_ns = START + (world->moves ? 2 * VV_DAY : 0); /* the first possible day */
+    world->truth.base_ns = world->base_ns;
     fleet_choose_late(world);
     vv_sim_clock_init(&world->time, START);
     world->cassandra = vv_sim_cassandra_create(NAME, seed, &world->time.clock);

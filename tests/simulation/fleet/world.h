@@ -89,6 +89,7 @@ struct fleet_world {
     bool deletes;           /* something is deleted now and then */
     bool has_classes;       /* a field is in measurements of its own: classes.c */
     bool replaces;          /* frozen days, of other sources */
+    bool moves;             /* two days pass, so that measurements get other classes then */
     struct fleet_day days[FLEET_REPLACED][FLEET_DAYS];
     uint64_t versions; /* that were sent */
     bool is_calm;      /* Cassandra has no faults any more */
