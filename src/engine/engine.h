@@ -154,10 +154,9 @@ struct vv_class_effect {
     struct vv_class_names moved; /* their points from a day on are … */
     int64_t moved_from;          /* … this one, … */
     int64_t known_by;            /* … if all nodes know of it by then; 0: it is settled */
-    /* They stay where they are: what has changed too often, or of which nothing is stored yet. */
+    /* They stay where they are: what has changed too often. */
     struct vv_class_names elsewhere;
-    uint64_t undecided; /* of these, those of which nothing is stored: another node may choose */
-    bool is_awaited;    /* it takes nothing before all nodes that share the store know it */
+    bool is_awaited; /* it takes nothing before all nodes that share the store know it */
 };
 static inline void vv_class_names_add(struct vv_class_names *names, struct vv_str name)
 {

@@ -136,10 +136,8 @@ static enum vv_status journal(struct moving *moving)
 
 static void leave(struct moving *moving, uint32_t measurement)
 {
-    struct vv_registry *registry = moving->engine->registry;
     vv_class_names_add(&moving->effect->elsewhere,
-                       vv_registry_measurement_name(registry, measurement));
-    moving->effect->undecided += !vv_registry_is_placed(registry, measurement);
+                       vv_registry_measurement_name(moving->engine->registry, measurement));
 }
 
 static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t place)
@@ -204,10 +202,6 @@ static enum vv_status agree_to_move(struct moving *moving, uint32_t measurement,
 {
     struct intended intended = intended_of(moving, measurement);
     enum vv_status status = VV_OK;
-    if (!vv_registry_is_placed(moving->engine->registry, measurement)) {
-        leave(moving, measurement);
-        return VV_OK;
-    }
     bool is_changed = intended.is_open;
     if (intended.is_open) {
         status = withdraw_all(moving, measurement, intended.from_ns);

@@ -181,12 +181,14 @@ static enum vv_status decide_all(struct looking *looking)
 
 /* ---- who waits ---- */
 
-/* From then on others may have settled it, and stored something. */
+/* From then on others may have settled it, and stored something; of what has no place nobody has.
+ */
 static bool note_waiting(const struct looking *looking, uint32_t measurement)
 {
     struct vv_registry *registry = looking->fleet->registry;
     struct vv_move moves[VV_STAYS_MAX];
-    size_t n = vv_registry_moves(registry, measurement, moves);
+    bool is_placed = vv_registry_is_placed(registry, measurement);
+    size_t n = is_placed ? vv_registry_moves(registry, measurement, moves) : 0;
     int64_t from_ns = 0;
     for (size_t i = n; i-- > 0;) {
         bool is_near = looking->now >= earlier(moves[i].from_ns, looking->reach_ns);

@@ -178,17 +178,11 @@ static void note_elsewhere(struct vv_str class, const struct vv_class_effect *ef
 {
     struct vv_buffer text = {0};
     vv_buffer_format(&text,
-                     "class %.*s: %" PRIu64 " of the tenant's measurements had their first point "
-                     "before and stay where they are: ",
+                     "class %.*s: %" PRIu64
+                     " of the tenant's measurements have changed their class "
+                     "as often as they can, and stay where they are: ",
                      VV_STR_ARG(class), effect->elsewhere.n);
     add_examples(&effect->elsewhere, &text);
-    if (effect->undecided > 0) {
-        vv_buffer_format(&text,
-                         " (nothing of %" PRIu64
-                         " of them is stored yet: one of which another node "
-                         "stores something first may come to lie in the class)",
-                         effect->undecided);
-    }
     vv_changes_add_note(notes, &text);
     vv_buffer_deinit(&text);
 }

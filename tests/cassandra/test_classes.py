@@ -99,7 +99,7 @@ class Classes(ClusterTest):
         self.put(first, retention="30d")
         self.write_and_flush(first, "a")
         self.write_and_flush(second, "b")
-        debug = {"measurements": ["debug*"], "retention": "90d", "tiers": "off"}
+        debug = {"measurements": ["debug*"], "retention": "10d", "tiers": "off"}
         self.put(first, classes={"debug": debug})
         moved = [name for name in MEASUREMENTS if name.startswith("debug")]
         for server in (first, second):

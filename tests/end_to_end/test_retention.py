@@ -223,7 +223,7 @@ class Retention(VarveTest):
         """From a day on its points are kept as that says, earlier ones as before; over a kill."""
         faults = self.faults()
         server = self.server(faults=faults).start()
-        self.assertStatus(server.set_tenant("plant", "30d", tiers={"hour": "90d"}), 200)
+        self.assertStatus(server.set_tenant("plant", "30d", tiers={"hour": "forever"}), 200)
         hour = time.time_ns() // HOUR * HOUR
         self.assertStatus(server.write([f"debug,source=a v=1 {hour}"], "plant"), 204)
         answer = server.set_tenant("plant", classes={

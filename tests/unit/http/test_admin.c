@@ -398,8 +398,8 @@ static void test_classes(void **state)
         json_t *root = parsed(&response);
         json_t *note = json_array_get(json_object_get(root, "notes"), 0);
         assert_string_equal(json_string_value(note),
-                            "class c: 1 of the tenant's measurements had their first point before "
-                            "and stay where they are: old");
+                            "class c: 1 of the tenant's measurements have changed their class as "
+                            "often as they can, and stay where they are: old");
         json_decref(root);
         response_free(&response);
         response = ask(door, "GET", "/api/v1/tenants", "", NULL, 200);
