@@ -135,27 +135,53 @@ static bool add_object(struct vv_engine *engine, struct round *round, vv_stamp s
            vv_buffer_status(&engine->round_bytes) == VV_OK;
 }
 
-/* With the class that it was found in, which may be known from others only. */
+/* The first place of a measurement, and those that it moves to, or may; returns how many. */
+static size_t places_of(struct vv_registry *registry, uint32_t measurement,
+                        uint32_t places_out[VV_MOVES_MAX])
+{
+    struct vv_move moves[VV_MOVES_MAX];
+    size_t n = vv_registry_moves(registry, measurement, moves);
+    places_out[0] = vv_registry_first_place(registry, measurement);
+    for (size_t i = 0; i < n; i++) {
+        places_out[1 + i] = moves[i].place;
+    }
+    return 1 + n;
+}
+
+static bool add_place(struct vv_engine *engine, struct round *round, vv_stamp stamp, uint32_t place)
+{
+    uint32_t numbers[VV_SPACES_ALL + 1];
+    size_t n = vv_registry_unsettled(engine->registry, place, numbers);
+    bool added = true;
+    for (size_t i = 0; i < n && added; i++) {
+        struct vv_definition one = {.kind = VV_REGISTRY_TENANT, .number = numbers[i]};
+        added = add_object(engine, round, stamp, one);
+    }
+    return added;
+}
+
+/* With the classes that it was found in, which may be known from others only. */
 static bool add_measurement(struct vv_engine *engine, struct round *round, vv_stamp stamp,
                             struct vv_definition definition)
 {
     struct vv_registry *registry = engine->registry;
     uint32_t tenant = vv_registry_measurement_tenant(registry, definition.number);
     for (;;) {
-        uint32_t numbers[VV_SPACES_ALL + 1];
-        uint32_t place = vv_registry_first_place(registry, definition.number);
-        size_t n = place != tenant ? vv_registry_unsettled(registry, place, numbers) : 0;
+        uint32_t places[VV_MOVES_MAX];
+        uint32_t now[VV_MOVES_MAX];
+        size_t n = places_of(registry, definition.number, places);
         bool added = true;
         for (size_t i = 0; i < n && added; i++) {
-            struct vv_definition one = {.kind = VV_REGISTRY_TENANT, .number = numbers[i]};
-            added = add_object(engine, round, stamp, one);
+            added = places[i] == tenant || add_place(engine, round, stamp, places[i]);
         }
         size_t records = round->n_records;
         added = added && add_object(engine, round, stamp, definition);
-        if (!added || vv_registry_first_place(registry, definition.number) == place) {
+        bool is_same = places_of(registry, definition.number, now) == n &&
+                       memcmp(places, now, n * sizeof *now) == 0;
+        if (!added || is_same) {
             return added;
         }
-        if (round->n_records > records) { /* it was found meanwhile: again, behind its class */
+        if (round->n_records > records) { /* it was found elsewhere meanwhile: behind that */
             round->n_records--;
             round->n_settling--;
             engine->round_bytes.size = round->offsets[round->n_records];

@@ -88,7 +88,7 @@ static enum vv_status store_place(struct vv_engine *engine, uint32_t measurement
                                   struct vv_error *error)
 {
     struct vv_registry *registry = engine->registry;
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
     size_t n = engine->fleet ? vv_registry_moves(registry, measurement, moves) : 0;
     enum vv_status status =
@@ -228,6 +228,7 @@ struct placing {
     struct vv_engine *engine;
     int64_t last_ns; /* of all its points */
     int64_t known_until_ns;
+    bool did; /* something was settled */
     struct vv_error *error;
 };
 
@@ -241,27 +242,35 @@ static enum vv_status want_place(void *context, uint32_t source, uint32_t measur
     return VV_OK;
 }
 
-static enum vv_status check_moves(void *context, uint32_t source, uint32_t measurement,
-                                  uint64_t rows, int64_t first, int64_t last)
+static enum vv_status settle_moves_of(void *context, uint32_t source, uint32_t measurement,
+                                      uint64_t rows, int64_t first, int64_t last)
 {
-    const struct placing *placing = context;
+    struct placing *placing = context;
+    struct vv_engine *engine = placing->engine;
     (void)source, (void)rows, (void)first;
-    return vv_fleet_check_moves(placing->engine->fleet, measurement, last, placing->known_until_ns,
-                                placing->error);
+    enum vv_status status = VV_OK;
+    if (vv_registry_waits_from(engine->registry, measurement, last) != 0) {
+        status = vv_fleet_settle_moves(engine->fleet, measurement, last, vv_plans_reach(engine),
+                                       &placing->did, placing->error);
+    }
+    return status == VV_OK ? vv_fleet_check_moves(engine->fleet, measurement, last,
+                                                  placing->known_until_ns, placing->error)
+                           : status;
 }
 
 /* Where there are classes the points of a later day may lie elsewhere. */
 static enum vv_status settle_moves(struct placing *placing, struct vv_generation *generation)
 {
     struct vv_engine *engine = placing->engine;
-    placing->known_until_ns = vv_plans_known_until(engine);
-    if (placing->last_ns >= vv_fleet_moves_known_until(placing->known_until_ns)) {
+    int64_t reach = vv_plans_reach(engine);
+    int64_t known_until = vv_plans_known_until(engine);
+    if (placing->last_ns >= vv_fleet_moves_known_until(engine->fleet, known_until, reach)) {
         (void)!vv_fleet_learn(engine->fleet, NULL);
-        placing->known_until_ns = vv_plans_known_until(engine);
+        known_until = vv_plans_known_until(engine);
     }
-    enum vv_status status = vv_fleet_settle_moves(engine->fleet, placing->last_ns,
-                                                  vv_plans_reach(engine), placing->error);
-    return status == VV_OK ? vv_generation_glance(generation, check_moves, placing) : status;
+    placing->known_until_ns = vv_fleet_moves_known_until(engine->fleet, known_until, reach);
+    enum vv_status status = vv_generation_glance(generation, settle_moves_of, placing);
+    return status == VV_OK && placing->did ? vv_engine_confirm(engine, placing->error) : status;
 }
 
 /* One that is only known of may stay unplaced for long: what each flush does for it needs no rows.

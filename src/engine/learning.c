@@ -76,7 +76,6 @@ enum vv_status vv_learn_at_start(struct vv_engine *engine, struct vv_error *erro
     }
     enum vv_status status = vv_fleet_learn(engine->fleet, &own);
     vv_outage_note(&engine->learn_failed, &learn_outage, status, &own);
-    vv_fleet_note_waiting(engine->fleet, vv_plans_reach(engine));
     return vv_engine_check_classes(engine, error);
 }
 

@@ -31,6 +31,8 @@ struct moving {
     struct { /* that are to be journaled */
         uint32_t measurement;
         const struct vv_moves *before;
+        int64_t from_ns; /* where nodes agree: of the one that was proposed; 0: none was */
+        bool stays;      /* it is said of it already */
     } moved[AT_ONCE];
     size_t n;
 };
@@ -67,22 +69,22 @@ static enum vv_status find_day(struct moving *moving)
     return VV_OK;
 }
 
-/* Those from then on, of which it is not known yet whether they will be. */
-static enum vv_status withdraw_all(struct moving *moving, uint32_t measurement, int64_t from_ns)
+/* The one of that time, if it is not known yet whether it will be. */
+static enum vv_status withdraw(struct moving *moving, uint32_t measurement, int64_t from_ns)
 {
     struct vv_registry *registry = moving->engine->registry;
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     size_t n = vv_registry_moves(registry, measurement, moves);
     enum vv_status status = VV_OK;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         enum vv_move_state before = moves[i].state;
-        if (moves[i].from_ns < from_ns || before == VV_MOVE_SETTLED ||
-            before == VV_MOVE_WITHDRAWN) {
-            continue;
+        if (moves[i].from_ns == from_ns && before != VV_MOVE_SETTLED &&
+            before != VV_MOVE_WITHDRAWN) {
+            moves[i].state = VV_MOVE_WITHDRAWN;
+            status =
+                vv_registry_change_move(registry, measurement, before, &moves[i], moving->error);
+            status = status == VV_DONE ? VV_OK : status; /* it is settled, or told, by now */
         }
-        moves[i].state = VV_MOVE_WITHDRAWN;
-        status = vv_registry_change_move(registry, measurement, before, &moves[i], moving->error);
-        status = status == VV_DONE ? VV_OK : status; /* it is settled, or told, by now */
     }
     return status;
 }
@@ -90,8 +92,9 @@ static enum vv_status withdraw_all(struct moving *moving, uint32_t measurement, 
 static void take_back(struct moving *moving)
 {
     for (size_t i = 0; i < moving->n; i++) {
+        int64_t from_ns = moving->moved[i].from_ns;
         if (moving->engine->fleet) { /* others may have heard of it by now */
-            (void)!withdraw_all(moving, moving->moved[i].measurement, INT64_MIN);
+            (void)!(from_ns > 0 ? withdraw(moving, moving->moved[i].measurement, from_ns) : VV_OK);
         } else {
             vv_registry_take_back(moving->engine->registry, moving->moved[i].measurement,
                                   moving->moved[i].before);
@@ -102,9 +105,11 @@ static void take_back(struct moving *moving)
 static void tell(struct moving *moving)
 {
     for (size_t i = 0; i < moving->n; i++) {
-        vv_class_names_add(
-            &moving->effect->moved,
-            vv_registry_measurement_name(moving->engine->registry, moving->moved[i].measurement));
+        struct vv_str name =
+            vv_registry_measurement_name(moving->engine->registry, moving->moved[i].measurement);
+        if (!moving->moved[i].stays) {
+            vv_class_names_add(&moving->effect->moved, name);
+        }
     }
     int64_t from = moving->moved_from > moving->day ? moving->moved_from : moving->day;
     moving->effect->moved_from = from;
@@ -158,18 +163,29 @@ static enum vv_status move(struct moving *moving, uint32_t measurement, uint32_t
 
 /* ---- where nodes share the store ---- */
 
+/* Behind whatever is known of it, also what went nowhere. */
 static enum vv_status propose(struct moving *moving, uint32_t measurement, uint32_t place,
-                              int64_t from_ns)
+                              int64_t *from_out)
 {
-    struct vv_move move = {from_ns > moving->day ? from_ns : moving->day, place, VV_MOVE_PROPOSED};
-    enum vv_status status = VV_DONE;
-    while (status == VV_DONE) { /* what was withdrawn is of that day, too */
-        status = vv_registry_add_move(moving->engine->registry, measurement, &move, SPARE,
-                                      moving->error);
+    struct vv_registry *registry = moving->engine->registry;
+    struct vv_move moves[VV_MOVES_MAX];
+    size_t n = vv_registry_moves(registry, measurement, moves);
+    int64_t next = n > 0 ? moves[n - 1].from_ns + VV_DAY : moving->day;
+    int64_t now = moving->engine->clock->wall_ns(moving->engine->clock);
+    struct vv_move move = {.from_ns = next > moving->day ? next : moving->day,
+                           .place = place,
+                           .state = VV_MOVE_PROPOSED,
+                           .is_own = true};
+    enum vv_status status = vv_registry_add_move(registry, measurement, &move, SPARE,
+                                                 now - VV_FLEET_IDLE_NS, moving->error);
+    if (status == VV_OK) {
+        *from_out = move.from_ns;
         moving->moved_from = move.from_ns > moving->moved_from ? move.from_ns : moving->moved_from;
-        move.from_ns += VV_DAY;
     }
-    return status;
+    return status == VV_DONE /* another node's came this moment */
+               ? vv_error_set(moving->error, VV_OVERLOAD,
+                              "another node changes this class: try again later")
+               : status;
 }
 
 /* Where its points will lie at last, as this node would have it, from when on, and whether that can
@@ -183,7 +199,7 @@ struct intended {
 static struct intended intended_of(const struct moving *moving, uint32_t measurement)
 {
     struct vv_registry *registry = moving->engine->registry;
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     struct intended intended = {vv_registry_first_place(registry, measurement), VV_TIME_MIN, false};
     size_t n = vv_registry_moves(registry, measurement, moves);
     int64_t now = moving->engine->clock->wall_ns(moving->engine->clock);
@@ -197,28 +213,30 @@ static struct intended intended_of(const struct moving *moving, uint32_t measure
     return intended;
 }
 
-/* What is proposed for later than that day is proposed for it, too, if nothing else is. */
 static enum vv_status agree_to_move(struct moving *moving, uint32_t measurement, uint32_t wanted)
 {
     struct intended intended = intended_of(moving, measurement);
     enum vv_status status = VV_OK;
+    int64_t proposed_ns = 0;
     bool is_changed = intended.is_open;
     if (intended.is_open) {
-        status = withdraw_all(moving, measurement, intended.from_ns);
+        status = withdraw(moving, measurement, intended.from_ns);
         intended = intended_of(moving, measurement);
     }
     if (status == VV_OK && intended.place != wanted) {
-        status = propose(moving, measurement, wanted, intended.from_ns + VV_DAY);
+        status = propose(moving, measurement, wanted, &proposed_ns);
         is_changed |= status == VV_OK;
     }
-    if (status == VV_EXISTS) { /* the others are moved all the same */
+    bool stays = status == VV_EXISTS; /* the others are moved all the same */
+    if (stays) {
         leave(moving, measurement);
-        status = VV_OK;
     }
-    if (status != VV_OK || !is_changed) {
-        return status;
+    if ((status != VV_OK && !stays) || !is_changed) {
+        return stays ? VV_OK : status;
     }
-    moving->moved[moving->n++].measurement = measurement;
+    moving->moved[moving->n].measurement = measurement;
+    moving->moved[moving->n].from_ns = proposed_ns;
+    moving->moved[moving->n++].stays = stays;
     return moving->n == AT_ONCE ? journal(moving) : VV_OK;
 }
 

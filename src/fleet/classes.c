@@ -369,12 +369,12 @@ void vv_fleet_note_passed_over(struct vv_fleet *fleet, uint32_t class, uint32_t 
         char text[600];
         struct vv_str name = vv_registry_measurement_name(fleet->registry, measurement);
         passed->is_passed_over = true;
-        vv_log(
-            VV_LOG_WARN, "class_passed_over",
-            "class=%.*s measurement=%s message=\"it is in its tenant: another node put it there, or "
-            "not all nodes had said that they know the class; set the class again to move it\"",
-            VV_STR_ARG(vv_registry_tenant_name(fleet->registry, class)),
-            vv_log_quote(name.data, name.size, text, sizeof text));
+        vv_log(VV_LOG_WARN, "class_passed_over",
+               "class=%.*s measurement=%s message=\"it is in its tenant: another node put it "
+               "there, or "
+               "not all nodes had said that they know the class; set the class again to move it\"",
+               VV_STR_ARG(vv_registry_tenant_name(fleet->registry, class)),
+               vv_log_quote(name.data, name.size, text, sizeof text));
     }
     pthread_mutex_unlock(&fleet->learning);
 }

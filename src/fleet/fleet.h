@@ -136,6 +136,7 @@ VV_MUST_CHECK enum vv_status vv_fleet_check_place(struct vv_fleet *fleet, uint32
  * within the notice knows of it.
  */
 #define VV_FLEET_NOTICE_NS VV_DAY
+#define VV_FLEET_IDLE_NS   (3 * VV_DAY) /* so old, what went nowhere may be forgotten */
 /* By when all have to know of one that begins at that time, by the clock of each. reach_ns: how far
  * ahead of the clock points may lie, and what it takes until all know something. */
 int64_t vv_fleet_move_known_by(int64_t from_ns, int64_t reach_ns);
@@ -144,23 +145,24 @@ int64_t vv_fleet_move_known_by(int64_t from_ns, int64_t reach_ns);
  * Failures are the store's: it is tried again. Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, int64_t reach_ns,
                                                  struct vv_error *error);
-/* Before points up to that time are stored: the same of what they need, confirmed. */
-VV_MUST_CHECK enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, int64_t until_ns,
-                                                   int64_t reach_ns, struct vv_error *error);
+/* Before points of the measurement up to that time are stored: asks for what they need. *did: a
+ * confirm is to follow. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, uint32_t measurement,
+                                                   int64_t until_ns, int64_t reach_ns, bool *did,
+                                                   struct vv_error *error);
 /* Whether it is known where points of the measurement up to `last_ns` lie: VV_IO as long as that is
- * not agreed on, or may have been agreed on without this node. known_until_ns: what others told of
- * that and earlier times has been heard (vv_plans_known_until). Any thread. */
+ * not agreed on, or may have been agreed on without this node: as vv_fleet_moves_known_until says.
+ * Any thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_check_moves(struct vv_fleet *fleet, uint32_t measurement,
                                                   int64_t last_ns, int64_t known_until_ns,
                                                   struct vv_error *error);
-/* Up to when points may be stored by what was heard so. */
-int64_t vv_fleet_moves_known_until(int64_t known_until_ns);
-/* Readers of what should have been agreed on by now, and is not, are told to wait. At start; else
- * vv_fleet_step_moves does it. */
-void vv_fleet_note_waiting(struct vv_fleet *fleet, int64_t reach_ns);
-/* VV_OVERLOAD: there is any such one, so that it is not known here where all points lie. Any
- * thread. */
-VV_MUST_CHECK enum vv_status vv_fleet_check_waits(const struct vv_fleet *fleet,
+/* Up to when points may be stored by what was heard. known_until_ns: what others told of that and
+ * earlier times has been heard (vv_plans_known_until). */
+int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns,
+                                   int64_t reach_ns);
+/* VV_OVERLOAD: a move that begins within the reach is not settled, so that it is not known here
+ * where all points lie. Any thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_check_waits(struct vv_fleet *fleet, int64_t reach_ns,
                                                   struct vv_error *error);
 
 /* Tells that this node knows the classes that it has learnt; VV_DONE: there is nothing to tell.

@@ -151,7 +151,6 @@ struct vv_fleet {
     uint32_t linked;               /* classes, when they were looked for last */
     _Atomic bool lacks;            /* something told of classes or places was left out … */
     _Atomic bool lacked;           /* … or was, before this process */
-    _Atomic bool waits_for_moves;  /* that should have been settled */
     _Atomic bool lacks_moves;      /* some of it was of moves */
     struct vv_fleet_lacks lacks_kept;
     char lack[256];               /* why; "": there is nothing */

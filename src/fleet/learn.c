@@ -143,30 +143,62 @@ static enum vv_status take_place(struct taking *taking, uint32_t tenant)
     return first_of(note_learnt(taking, VV_REGISTRY_MEASUREMENT, measurement), status);
 }
 
-/* Where the points of a later time may lie. What this node has proposed itself others know, if the
- * store gives it back. */
+/* The one of that time, in whatever state that is not settled; VV_DONE: there is none. */
+static enum vv_status withdraw(struct taking *taking, uint32_t measurement, struct vv_move *move)
+{
+    static const enum vv_move_state before[] = {VV_MOVE_PROPOSED, VV_MOVE_TOLD, VV_MOVE_SURE};
+    enum vv_status status = VV_DONE;
+    move->state = VV_MOVE_WITHDRAWN;
+    for (size_t i = 0; i < 3 && status == VV_DONE; i++) {
+        status = vv_registry_change_move(taking->fleet->registry, measurement, before[i], move,
+                                         taking->error);
+    }
+    return status;
+}
+
+static enum vv_status take_move_to(struct taking *taking, uint32_t measurement, uint32_t place)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    bool is_withdrawn = taking->content.is_withdrawn;
+    int64_t now = fleet->clock->wall_ns(fleet->clock);
+    struct vv_move move = {.from_ns = taking->told->item,
+                           .place = place,
+                           .state = is_withdrawn ? VV_MOVE_WITHDRAWN : VV_MOVE_TOLD,
+                           .is_own = taking->told->node == vv_fleet_ops(fleet)->node(fleet->store)};
+    enum vv_status status = vv_registry_add_move(fleet->registry, measurement, &move, 0,
+                                                 now - VV_FLEET_IDLE_NS, taking->error);
+    if (status == VV_DONE && is_withdrawn) {
+        status = withdraw(taking, measurement, &move);
+    } else if (status == VV_DONE) { /* what this node proposed itself others know, as it is here */
+        move.is_own = true;
+        status = vv_registry_change_move(fleet->registry, measurement, VV_MOVE_PROPOSED, &move,
+                                         taking->error);
+    }
+    bool is_missed = status == VV_DONE || (status == VV_EXISTS && is_withdrawn);
+    return is_missed ? VV_OK : status; /* of what goes nowhere nothing need be known */
+}
+
+/* Where the points of a later time may lie, or that they will not. */
 static enum vv_status take_move(struct taking *taking, uint32_t tenant)
 {
     struct vv_fleet *fleet = taking->fleet;
     struct vv_str class_name = taking->content.class_name;
-    struct vv_move move = {taking->told->item, tenant, VV_MOVE_TOLD};
+    uint32_t place = tenant;
     uint32_t measurement;
     enum vv_status status = take_measurement(taking, tenant, taking->told->name, &measurement);
-    if (status == VV_OK && class_name.size > 0) {
-        status = vv_registry_learn_class(fleet->registry, tenant, class_name, &move.place,
-                                         taking->error);
+    if (status != VV_OK) {
+        return status;
     }
-    if (status == VV_OK && move.place != tenant) {
-        status = note_learnt(taking, VV_REGISTRY_TENANT, move.place);
+    if (class_name.size > 0) {
+        status =
+            vv_registry_learn_class(fleet->registry, tenant, class_name, &place, taking->error);
+    }
+    if (status == VV_OK && place != tenant) {
+        status = note_learnt(taking, VV_REGISTRY_TENANT, place);
     }
     if (status == VV_OK) {
-        status = vv_registry_add_move(fleet->registry, measurement, &move, 0, taking->error);
+        status = take_move_to(taking, measurement, place);
     }
-    if (status == VV_DONE) {
-        status = vv_registry_change_move(fleet->registry, measurement, VV_MOVE_PROPOSED, &move,
-                                         taking->error);
-    }
-    status = status == VV_DONE ? VV_OK : status;
     return first_of(note_learnt(taking, VV_REGISTRY_MEASUREMENT, measurement), status);
 }
 

@@ -12,13 +12,15 @@
  * class. So whoever has been heard by others, and heard them, within the notice before it stores a
  * point of then knows of every move that anybody may be for, and has asked for it before
  * (vv_fleet_check_moves); what it does not know of nobody is for. Who learns of one later is
- * against it, as is who has points of then already: it asks for where they were before.
+ * against it, as is who has points of then already (by a wrong clock, or a farther future that was
+ * accepted once): it asks at once, for where they were before. Who is away with such points can't.
  */
 #include "fleet/fleet_private.h"
 
 #include "base/log.h"
 
 #define AGAIN_NS         (30 * VV_SECOND) /* after a failure; there is a day for it */
+#define STEP_NS          (2 * VV_SECOND)  /* a step ends when it has taken so long */
 #define AT_ONCE          64
 #define CLOCKS_DIFFER_NS (5 * VV_MINUTE)
 
@@ -33,12 +35,17 @@ int64_t vv_fleet_move_known_by(int64_t from_ns, int64_t reach_ns)
     return earlier(earlier(from_ns, reach_ns), VV_FLEET_NOTICE_NS);
 }
 
-int64_t vv_fleet_moves_known_until(int64_t known_until_ns)
+static int64_t later(int64_t time_ns, int64_t by_ns)
 {
-    int64_t until;
-    bool is_never =
-        __builtin_add_overflow(known_until_ns, VV_FLEET_NOTICE_NS - CLOCKS_DIFFER_NS, &until);
-    return is_never ? INT64_MAX : until;
+    int64_t sum;
+    return __builtin_add_overflow(time_ns, by_ns, &sum) ? INT64_MAX : sum;
+}
+
+int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns, int64_t reach_ns)
+{
+    int64_t until = later(known_until_ns, VV_FLEET_NOTICE_NS - CLOCKS_DIFFER_NS);
+    int64_t ordinary = later(fleet->clock->wall_ns(fleet->clock), reach_ns);
+    return until > ordinary ? INT64_MAX : until; /* against what begins later it has points */
 }
 
 /* One of a measurement. */
@@ -52,7 +59,9 @@ struct looking {
     struct vv_fleet *fleet;
     int64_t now;
     int64_t reach_ns;
-    int64_t until; /* what begins by then is due */
+    int64_t until;    /* what begins by then is due */
+    int64_t stop_ns;  /* monotonic: what is left then is left for the next time */
+    bool has_refused; /* something can't be taken here yet */
     bool did;
     uint32_t tenant; /* whose last point was looked for */
     int64_t last;
@@ -80,6 +89,12 @@ static enum vv_status change(struct looking *looking, const struct moved *moved,
     return status == VV_DONE ? VV_OK : status; /* changed meanwhile: the next time */
 }
 
+static bool is_over(const struct looking *looking)
+{
+    struct vv_clock *clock = looking->fleet->clock;
+    return clock->monotonic_ns(clock) >= looking->stop_ns;
+}
+
 /* ---- telling ---- */
 
 static size_t find_proposed(struct vv_fleet *fleet, struct moved found_out[AT_ONCE])
@@ -88,7 +103,7 @@ static size_t find_proposed(struct vv_fleet *fleet, struct moved found_out[AT_ON
     for (uint32_t i = vv_registry_next_agreeing(fleet->registry, 0);
          i != VV_REGISTRY_NONE && n < AT_ONCE;
          i = vv_registry_next_agreeing(fleet->registry, i + 1)) {
-        struct vv_move moves[VV_STAYS_MAX];
+        struct vv_move moves[VV_MOVES_MAX];
         size_t n_moves = vv_registry_moves(fleet->registry, i, moves);
         for (size_t k = 0; k < n_moves && n < AT_ONCE; k++) {
             if (moves[k].state == VV_MOVE_PROPOSED) {
@@ -107,12 +122,13 @@ static bool is_all_told(struct vv_fleet *fleet)
     return parked.n_told == 0 && fleet->n_unconfirmed == 0;
 }
 
-static enum vv_status tell_proposed(struct looking *looking)
+static enum vv_status tell_some(struct looking *looking, bool *more_out)
 {
     struct vv_fleet *fleet = looking->fleet;
     struct moved proposed[AT_ONCE];
     size_t n = find_proposed(fleet, proposed);
     enum vv_status status = VV_OK;
+    *more_out = n == AT_ONCE;
     for (size_t i = 0; i < n && status == VV_OK; i++) {
         status =
             vv_fleet_tell_move(fleet, proposed[i].measurement, &proposed[i].move, looking->error);
@@ -121,8 +137,19 @@ static enum vv_status tell_proposed(struct looking *looking)
         status = vv_fleet_confirm(fleet, looking->error);
     }
     bool are_told = status == VV_OK && is_all_told(fleet);
+    *more_out = *more_out && are_told;
     for (size_t i = 0; i < n && are_told && status == VV_OK; i++) {
         status = change(looking, &proposed[i], VV_MOVE_TOLD);
+    }
+    return status;
+}
+
+static enum vv_status tell_proposed(struct looking *looking)
+{
+    bool more = true;
+    enum vv_status status = VV_OK;
+    while (more && status == VV_OK && !is_over(looking)) {
+        status = tell_some(looking, &more);
     }
     return status;
 }
@@ -170,32 +197,13 @@ static enum vv_status decide_all(struct looking *looking)
     enum vv_status status = VV_OK;
     for (uint32_t i = vv_registry_next_agreeing(registry, 0);
          i != VV_REGISTRY_NONE && status == VV_OK; i = vv_registry_next_agreeing(registry, i + 1)) {
-        struct vv_move moves[VV_STAYS_MAX];
+        struct vv_move moves[VV_MOVES_MAX];
         size_t n = vv_registry_moves(registry, i, moves);
         for (size_t k = 0; k < n && status == VV_OK; k++) {
             status = decide(looking, &(struct moved){i, moves[k]});
         }
     }
     return status;
-}
-
-/* ---- who waits ---- */
-
-/* From then on others may have settled it, and stored something; of what has no place nobody has.
- */
-static bool note_waiting(const struct looking *looking, uint32_t measurement)
-{
-    struct vv_registry *registry = looking->fleet->registry;
-    struct vv_move moves[VV_STAYS_MAX];
-    bool is_placed = vv_registry_is_placed(registry, measurement);
-    size_t n = is_placed ? vv_registry_moves(registry, measurement, moves) : 0;
-    int64_t from_ns = 0;
-    for (size_t i = n; i-- > 0;) {
-        bool is_near = looking->now >= earlier(moves[i].from_ns, looking->reach_ns);
-        from_ns = moves[i].state != VV_MOVE_SETTLED && is_near ? moves[i].from_ns : from_ns;
-    }
-    vv_registry_set_waits(registry, measurement, from_ns);
-    return from_ns != 0;
 }
 
 /* ---- asking ---- */
@@ -255,13 +263,20 @@ static enum vv_status take_agreed(struct asking *asking, const struct moved *mov
         vv_fleet_find_agreed(looking->fleet, moved->measurement, vv_str_of(agreed->class_name),
                              &settled.move.place, &why);
     if (status != VV_OK) {
+        looking->has_refused = true;
         log_waits(looking->fleet, &why);
         return VV_OK;
     }
     asking->n_moved += settled.move.place != before;
     asking->n_stayed += settled.move.place == before;
+    bool is_idle = settled.move.place == before;
+    bool tells = is_idle && (moved->move.is_own || moved->move.state == VV_MOVE_WITHDRAWN);
     status = change(looking, &settled, VV_MOVE_SETTLED);
-    (void)note_waiting(looking, moved->measurement);
+    if (status == VV_OK && tells) { /* else others would go on to be for it, or to learn it */
+        settled.move.state = VV_MOVE_SETTLED;
+        status =
+            vv_fleet_tell_move(looking->fleet, moved->measurement, &settled.move, looking->error);
+    }
     return status;
 }
 
@@ -299,26 +314,36 @@ static enum vv_status ask(struct asking *asking)
     return status;
 }
 
-/* The first one of each that is due: where its points were before is known then. */
+/* The first one that is not settled, if it is due: where the points were before is known then. Of
+ * what has no place yet nothing is stored. */
+static enum vv_status add_first(struct asking *asking, uint32_t measurement)
+{
+    struct looking *looking = asking->looking;
+    struct vv_registry *registry = looking->fleet->registry;
+    struct vv_move moves[VV_MOVES_MAX];
+    bool is_placed = vv_registry_is_placed(registry, measurement);
+    size_t n = is_placed ? vv_registry_moves(registry, measurement, moves) : 0;
+    size_t first = 0;
+    while (first < n && moves[first].state == VV_MOVE_SETTLED) {
+        first++;
+    }
+    if (first < n && is_due(looking, &moves[first])) {
+        asking->moved[asking->n] = (struct moved){measurement, moves[first]};
+        asking->wishes[asking->n] = wish_of(looking, &asking->moved[asking->n]);
+        asking->n++;
+    }
+    return asking->n == AT_ONCE ? ask(asking) : VV_OK;
+}
+
 static enum vv_status ask_first(struct asking *asking)
 {
     struct looking *looking = asking->looking;
     struct vv_registry *registry = looking->fleet->registry;
     enum vv_status status = VV_OK;
     for (uint32_t i = vv_registry_next_agreeing(registry, 0);
-         i != VV_REGISTRY_NONE && status == VV_OK; i = vv_registry_next_agreeing(registry, i + 1)) {
-        struct vv_move moves[VV_STAYS_MAX];
-        size_t n = vv_registry_is_placed(registry, i) ? vv_registry_moves(registry, i, moves) : 0;
-        size_t first = 0;
-        while (first < n && moves[first].state == VV_MOVE_SETTLED) {
-            first++;
-        }
-        if (first < n && is_due(looking, &moves[first])) {
-            asking->moved[asking->n] = (struct moved){i, moves[first]};
-            asking->wishes[asking->n] = wish_of(looking, &asking->moved[asking->n]);
-            asking->n++;
-        }
-        status = asking->n == AT_ONCE ? ask(asking) : VV_OK;
+         i != VV_REGISTRY_NONE && status == VV_OK && !is_over(looking);
+         i = vv_registry_next_agreeing(registry, i + 1)) {
+        status = add_first(asking, i);
     }
     return status == VV_OK ? ask(asking) : status;
 }
@@ -328,75 +353,74 @@ static enum vv_status ask_due(struct looking *looking)
     struct asking asking = {.looking = looking};
     enum vv_status status = VV_OK;
     for (uint64_t before = UINT64_MAX;
-         status == VV_OK && before != asking.n_moved + asking.n_stayed;) {
+         status == VV_OK && !is_over(looking) && before != asking.n_moved + asking.n_stayed;) {
         before = asking.n_moved + asking.n_stayed;
         status = ask_first(&asking);
     }
     return status;
 }
 
-void vv_fleet_note_waiting(struct vv_fleet *fleet, int64_t reach_ns)
-{
-    const struct looking looking = {
-        .fleet = fleet, .now = fleet->clock->wall_ns(fleet->clock), .reach_ns = reach_ns};
-    bool any = false;
-    for (uint32_t i = vv_registry_next_agreeing(fleet->registry, 0); i != VV_REGISTRY_NONE;
-         i = vv_registry_next_agreeing(fleet->registry, i + 1)) {
-        any |= note_waiting(&looking, i);
-    }
-    atomic_store_explicit(&fleet->waits_for_moves, any, memory_order_release);
-}
-
-enum vv_status vv_fleet_check_waits(const struct vv_fleet *fleet, struct vv_error *error)
-{
-    return atomic_load_explicit(&fleet->waits_for_moves, memory_order_acquire)
-               ? vv_error_set(error, VV_OVERLOAD,
-                              "it is not agreed on yet where the points of a measurement that "
-                              "changes its class lie: try again later")
-               : VV_OK;
-}
-
 /* ---- from outside ---- */
 
-static struct looking look(struct vv_fleet *fleet, int64_t reach_ns, int64_t until,
+static struct looking look(struct vv_fleet *fleet, int64_t reach_ns, int64_t until, int64_t stop_ns,
                            struct vv_error *error)
 {
     return (struct looking){.fleet = fleet,
                             .now = fleet->clock->wall_ns(fleet->clock),
                             .reach_ns = reach_ns,
                             .until = until,
+                            .stop_ns = stop_ns,
                             .tenant = VV_REGISTRY_NONE,
                             .error = error};
 }
 
 enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, int64_t reach_ns, struct vv_error *error)
 {
-    struct looking looking = look(fleet, reach_ns, INT64_MIN, error);
-    if (vv_registry_next_agreeing(fleet->registry, 0) == VV_REGISTRY_NONE) {
-        vv_fleet_note_waiting(fleet, reach_ns);
+    int64_t at = fleet->clock->monotonic_ns(fleet->clock);
+    struct looking looking = look(fleet, reach_ns, INT64_MIN, at + STEP_NS, error);
+    bool any = vv_registry_next_agreeing(fleet->registry, 0) != VV_REGISTRY_NONE;
+    if (!any || at < fleet->moves_again_ns) {
         return VV_DONE;
     }
-    int64_t at = fleet->clock->monotonic_ns(fleet->clock);
-    enum vv_status status = VV_OK;
-    if (at >= fleet->moves_again_ns) {
-        status = tell_proposed(&looking);
-        status = status == VV_OK ? decide_all(&looking) : status;
-        status = status == VV_OK ? ask_due(&looking) : status;
-        fleet->moves_again_ns = status == VV_OK ? 0 : at + AGAIN_NS;
-    }
-    vv_fleet_note_waiting(fleet, reach_ns);
+    enum vv_status status = tell_proposed(&looking);
+    status = status == VV_OK ? decide_all(&looking) : status;
+    status = status == VV_OK ? ask_due(&looking) : status;
+    bool waits = status != VV_OK || looking.has_refused;
+    fleet->moves_again_ns = waits ? at + AGAIN_NS : 0;
     return status == VV_OK && !looking.did ? VV_DONE : status;
 }
 
-enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, int64_t until_ns, int64_t reach_ns,
-                                     struct vv_error *error)
+enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, uint32_t measurement, int64_t until_ns,
+                                     int64_t reach_ns, bool *did, struct vv_error *error)
 {
-    struct looking looking = look(fleet, reach_ns, until_ns, error);
-    if (vv_registry_next_agreeing(fleet->registry, 0) == VV_REGISTRY_NONE) {
-        return VV_OK;
+    struct looking looking = look(fleet, reach_ns, until_ns, INT64_MAX, error);
+    struct asking asking = {.looking = &looking};
+    enum vv_status status = VV_OK;
+    for (bool more = true; more && status == VV_OK;) {
+        uint64_t before = asking.n_moved + asking.n_stayed;
+        status = add_first(&asking, measurement);
+        status = status == VV_OK ? ask(&asking) : status;
+        more = asking.n_moved + asking.n_stayed > before;
     }
-    enum vv_status status = ask_due(&looking);
-    return status == VV_OK && looking.did ? vv_fleet_confirm(fleet, error) : status;
+    *did |= looking.did;
+    return status;
+}
+
+/* Of any measurement; so far ahead as points may lie. */
+enum vv_status vv_fleet_check_waits(struct vv_fleet *fleet, int64_t reach_ns,
+                                    struct vv_error *error)
+{
+    struct vv_registry *registry = fleet->registry;
+    int64_t until = later(fleet->clock->wall_ns(fleet->clock), reach_ns);
+    for (uint32_t i = vv_registry_next_agreeing(registry, 0); i != VV_REGISTRY_NONE;
+         i = vv_registry_next_agreeing(registry, i + 1)) {
+        if (vv_registry_waits_from(registry, i, until) != 0) {
+            return vv_error_set(error, VV_OVERLOAD,
+                                "it is not agreed on yet where the points of a measurement that "
+                                "changes its class lie: try again later");
+        }
+    }
+    return VV_OK;
 }
 
 enum vv_status vv_fleet_check_moves(struct vv_fleet *fleet, uint32_t measurement, int64_t last_ns,
@@ -404,7 +428,7 @@ enum vv_status vv_fleet_check_moves(struct vv_fleet *fleet, uint32_t measurement
 {
     struct vv_registry *registry = fleet->registry;
     uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     size_t n = vv_registry_moves(registry, measurement, moves);
     for (size_t i = 0; i < n; i++) {
         if (moves[i].state != VV_MOVE_SETTLED && moves[i].from_ns <= last_ns) {
@@ -420,7 +444,7 @@ enum vv_status vv_fleet_check_moves(struct vv_fleet *fleet, uint32_t measurement
                             "this node could not take all that others told of measurements that "
                             "change their class: raise the limits that its log names");
     }
-    return last_ns < vv_fleet_moves_known_until(known_until_ns)
+    return last_ns < known_until_ns
                ? VV_OK
                : vv_error_set(error, VV_IO,
                               "this node has not heard the others for a day, and can't know where "

@@ -177,6 +177,7 @@ enum vv_status vv_fleet_tell_move(struct vv_fleet *fleet, uint32_t measurement,
                               .error = error};
     telling.content.class_name =
         vv_space_class_name(vv_registry_tenant_name(registry, move->place));
+    telling.content.is_withdrawn = move->state != VV_MOVE_PROPOSED;
     enum vv_status status = vv_fleet_tell(fleet, VV_REGISTRY_TENANT, move->place, error);
     if (status == VV_OK) {
         status = vv_fleet_tell(fleet, VV_REGISTRY_MEASUREMENT, measurement, error);

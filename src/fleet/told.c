@@ -25,7 +25,7 @@
  *                measurement's name, of a metric its field and u8 type
  *
  *   heard        nothing
- *   move         name of the class, empty: none
+ *   move         u8 1: it is withdrawn; name of the class, empty: none
  *
  * Nothing may follow. `item` is 0 but for tags, plans, markers and moves.
  */
@@ -141,6 +141,7 @@ void vv_told_encode(const struct vv_told_content *content, struct vv_buffer *buf
     case VV_TOLD_HEARD:
         break;
     case VV_TOLD_MOVE:
+        vv_buffer_u8(buffer, content->is_withdrawn);
         vv_buffer_sized(buffer, content->class_name);
         break;
     case VV_TOLD_METRIC:
@@ -205,9 +206,12 @@ static bool read_measurement(struct vv_reader *reader, uint8_t form, struct vv_t
 
 static bool read_move(struct vv_reader *reader, int64_t item, struct vv_told_content *out)
 {
+    uint8_t withdrawn = vv_reader_u8(reader);
+    out->is_withdrawn = withdrawn;
     out->class_name = vv_reader_sized(reader);
     bool is_day = item > VV_TIME_MIN && item <= VV_TIME_MAX && item % VV_DAY == 0;
-    return is_day && (out->class_name.size == 0 || vv_space_is_class_name(out->class_name));
+    return is_day && withdrawn <= 1 &&
+           (out->class_name.size == 0 || vv_space_is_class_name(out->class_name));
 }
 
 static bool read_metric(struct vv_reader *reader, struct vv_str name, struct vv_told_content *out)

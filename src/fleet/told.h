@@ -49,6 +49,7 @@ struct vv_told_content {
     struct vv_whole whole;
     struct vv_str patterns; /* likewise, of a class */
     vv_stamp patterns_stamp;
+    bool is_withdrawn;        /* move: the node is against it, or it went nowhere */
     struct vv_str class_name; /* measurement, move; size 0: it is in its tenant */
     enum vv_value_type type;  /* metric */
     size_t measurement_size;  /* how much of the name is the measurement's */

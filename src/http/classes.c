@@ -66,7 +66,7 @@ void vv_write_moves(struct vv_registry *registry, uint32_t tenant, struct vv_buf
     uint32_t n = may_have ? vv_registry_measurement_count(registry) : 0;
     size_t written = 0;
     for (uint32_t i = 0; i < n && written < MOVES_MAX; i++) {
-        struct vv_move moves[VV_STAYS_MAX];
+        struct vv_move moves[VV_MOVES_MAX];
         bool is_its = vv_registry_measurement_tenant(registry, i) == tenant;
         size_t n_moves = is_its ? vv_registry_moves(registry, i, moves) : 0;
         for (size_t k = 0; k < n_moves && written < MOVES_MAX; k++) {

@@ -17,13 +17,17 @@ struct vv_selector vv_request_selector(const struct vv_request *request)
     };
 }
 
+#define SOON_NS VV_HOUR /* before points of a time may come it is long settled where they lie */
+
 /* Other nodes may have stored something of the range where this one would not look. */
 static enum vv_status check_places(const struct vv_result *result, struct vv_error *error)
 {
     const struct vv_selection *selection = &result->selection;
+    __int128 until = (__int128)result->request->now_ns + result->limits.future_ns_max + SOON_NS;
+    until = until < VV_TIME_MAX ? until : VV_TIME_MAX;
     for (size_t i = 0; i < selection->n_metrics; i++) {
-        int64_t from =
-            vv_registry_waits_from(result->context.registry, selection->metrics[i].measurement);
+        int64_t from = vv_registry_waits_from(result->context.registry,
+                                              selection->metrics[i].measurement, (int64_t)until);
         if (from != 0 && from < result->to) {
             char text[VV_TIME_TEXT_SIZE];
             vv_time_format(from, text);

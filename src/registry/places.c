@@ -89,7 +89,8 @@ static size_t stays_of(struct vv_measurement *measurement, const struct vv_moves
                                     INT64_MIN, INT64_MAX};
     for (size_t i = 0; i < moves->n; i++) {
         const struct vv_move *move = &moves->items[i];
-        if (move->state == VV_MOVE_SETTLED && move->place != stays_out[n - 1].place) {
+        if (move->state == VV_MOVE_SETTLED && move->place != stays_out[n - 1].place &&
+            n < VV_STAYS_MAX) {
             stays_out[n - 1].to = move->from_ns;
             stays_out[n++] = (struct vv_stay){move->place, move->from_ns, INT64_MAX};
         }
@@ -172,7 +173,7 @@ enum vv_status vv_measurement_set_moves(struct vv_registry *registry,
 }
 
 size_t vv_measurement_moves(struct vv_measurement *measurement,
-                            struct vv_move moves_out[VV_STAYS_MAX - 1])
+                            struct vv_move moves_out[VV_MOVES_MAX])
 {
     const struct vv_moves *moves = moves_of(measurement);
     for (size_t i = 0; i < moves->n; i++) {
@@ -183,7 +184,7 @@ size_t vv_measurement_moves(struct vv_measurement *measurement,
 
 bool vv_moves_are_good(const struct vv_move *moves, size_t n)
 {
-    bool are_good = n < VV_STAYS_MAX;
+    bool are_good = n < VV_MOVES_MAX;
     for (size_t i = 0; i < n && are_good; i++) {
         are_good = moves[i].from_ns > VV_TIME_MIN && moves[i].from_ns <= VV_TIME_MAX &&
                    moves[i].from_ns % VV_DAY == 0 && moves[i].state <= VV_MOVE_WITHDRAWN &&
@@ -218,7 +219,7 @@ enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, u
                                 struct vv_error *error)
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     if (!measurement) {
         return vv_error_set(error, VV_NOT_FOUND, "there is no such measurement");
     }
@@ -229,7 +230,7 @@ enum vv_status vv_registry_move(struct vv_registry *registry, uint32_t number, u
     pthread_mutex_lock(&registry->metrics.lock);
     *before_out = atomic_load_explicit(&measurement->moves, memory_order_relaxed);
     size_t n = vv_measurement_moves(measurement, moves);
-    n = add_move(measurement, moves, n, (struct vv_move){from_ns, place, VV_MOVE_SETTLED});
+    n = add_move(measurement, moves, n, (struct vv_move){from_ns, place, VV_MOVE_SETTLED, false});
     bool is_too_often = n == VV_STAYS_MAX;
     status = is_too_often ? VV_EXISTS : vv_measurement_set_moves(registry, measurement, moves, n);
     if (status == VV_OK) {
@@ -257,25 +258,41 @@ void vv_registry_take_back(struct vv_registry *registry, uint32_t number,
 /* ---- moves that nodes agree on ---- */
 
 size_t vv_registry_moves(struct vv_registry *registry, uint32_t number,
-                         struct vv_move moves_out[VV_STAYS_MAX])
+                         struct vv_move moves_out[VV_MOVES_MAX])
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
     return measurement ? vv_measurement_moves(measurement, moves_out) : 0;
 }
 
-/* The oldest one that is settled and goes nowhere. */
-static size_t drop_idle(struct vv_measurement *measurement, struct vv_move *moves, size_t n)
+/* The oldest one that is settled and goes nowhere, from before then: whether others do is not known
+ * behind one that is not settled. */
+static size_t drop_idle(struct vv_measurement *measurement, struct vv_move *moves, size_t n,
+                        int64_t idle_ns)
 {
     uint32_t place = atomic_load_explicit(&measurement->place, memory_order_relaxed);
-    for (size_t i = 0; i < n; i++) {
-        bool is_settled = moves[i].state == VV_MOVE_SETTLED;
-        if (is_settled && moves[i].place == place) {
+    for (size_t i = 0; i < n && moves[i].state == VV_MOVE_SETTLED && moves[i].from_ns < idle_ns;
+         i++) {
+        if (moves[i].place == place) {
             memmove(&moves[i], &moves[i + 1], (n - i - 1) * sizeof *moves);
             return n - 1;
         }
-        place = is_settled ? moves[i].place : place;
+        place = moves[i].place;
     }
     return n;
+}
+
+/* Those that go anywhere else, or may. */
+static size_t count_changes(struct vv_measurement *measurement, const struct vv_move *moves,
+                            size_t n)
+{
+    uint32_t place = atomic_load_explicit(&measurement->place, memory_order_relaxed);
+    size_t changes = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_settled = moves[i].state == VV_MOVE_SETTLED;
+        changes += is_settled ? moves[i].place != place : moves[i].state != VV_MOVE_WITHDRAWN;
+        place = is_settled ? moves[i].place : place;
+    }
+    return changes;
 }
 
 /* Among the others by its time; n + 1 of them, n where there is one of that time already. */
@@ -305,11 +322,11 @@ static enum vv_status change_moves(struct vv_registry *registry, struct vv_measu
 }
 
 enum vv_status vv_registry_add_move(struct vv_registry *registry, uint32_t number,
-                                    const struct vv_move *move, size_t spare,
+                                    const struct vv_move *move, size_t spare, int64_t idle_ns,
                                     struct vv_error *error)
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     if (!measurement || !vv_moves_are_good(move, 1)) {
         return vv_error_set(error, VV_INVALID, "no measurement can be moved to that time");
     }
@@ -322,9 +339,10 @@ enum vv_status vv_registry_add_move(struct vv_registry *registry, uint32_t numbe
     size_t n = insert_move(moves, before, move);
     if (n == before) {
         status = VV_DONE;
-    } else if (n + spare >= VV_STAYS_MAX) {
-        n = drop_idle(measurement, moves, n);
-        status = n + spare >= VV_STAYS_MAX ? too_often(error) : VV_OK;
+    } else {
+        n = n == VV_MOVES_MAX ? drop_idle(measurement, moves, n, idle_ns) : n;
+        bool is_full = count_changes(measurement, moves, n) + spare >= VV_STAYS_MAX;
+        status = n == VV_MOVES_MAX || is_full ? too_often(error) : VV_OK;
     }
     if (status == VV_OK) {
         status = change_moves(registry, measurement, moves, n, error);
@@ -338,7 +356,7 @@ enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t nu
                                        struct vv_error *error)
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     if (!measurement) {
         return VV_DONE;
     }
@@ -347,7 +365,9 @@ enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t nu
     size_t n = vv_measurement_moves(measurement, moves);
     for (size_t i = 0; i < n && status == VV_DONE; i++) {
         if (moves[i].from_ns == move->from_ns && moves[i].state == before) {
+            bool is_own = moves[i].is_own || move->is_own;
             moves[i] = *move;
+            moves[i].is_own = is_own;
             status = change_moves(registry, measurement, moves, n, error);
         }
     }
@@ -369,18 +389,18 @@ uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from)
     return VV_REGISTRY_NONE;
 }
 
-void vv_registry_set_waits(struct vv_registry *registry, uint32_t number, int64_t from_ns)
+int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t number, int64_t until_ns)
 {
-    struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    if (measurement) {
-        atomic_store_explicit(&measurement->waits_from, from_ns, memory_order_release);
+    bool has_any = atomic_load_explicit(&registry->n_agreeing, memory_order_relaxed) > 0;
+    struct vv_measurement *measurement = has_any ? vv_measurement_at(registry, number) : NULL;
+    bool is_placed = measurement && vv_registry_is_placed(registry, number);
+    const struct vv_moves *moves = is_placed ? moves_of(measurement) : &no_moves;
+    for (size_t i = 0; i < moves->n && moves->items[i].from_ns <= until_ns; i++) {
+        if (moves->items[i].state != VV_MOVE_SETTLED) {
+            return moves->items[i].from_ns;
+        }
     }
-}
-
-int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t number)
-{
-    struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    return measurement ? atomic_load_explicit(&measurement->waits_from, memory_order_acquire) : 0;
+    return 0;
 }
 
 /* ---- retentions of all ---- */

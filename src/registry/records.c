@@ -16,8 +16,8 @@
  *                lives in ns (signed); form 6: these, u64 stamp of the patterns; form 7: these,
  *                until when the retention before counts in ns (signed), and that one (signed)
  *   measurement  tenant, name; from form 2 on: first place; form 4: number of moves, of each: the
- *                time in ns (signed), place; form 5: the same, of each move u8 state behind it, and
- *                then u8 1: its place is agreed on
+ *                time in ns (signed), place; form 5: the same, of each move u8 state (128 more: it
+ *                was proposed here) behind it, and then u8 1: its place is agreed on
  *   metric       measurement, u8 type, field, unit, description; form 2: u64 stamp of the unit,
  *                u64 stamp of the description
  *   source       see source_record.c
@@ -41,6 +41,7 @@
 #define FORM_WHOLE   5 /* tenants only */
 #define FORM_SHARED  6 /* tenants only */
 #define FORM_SHORTER 7 /* tenants only */
+#define OWN          128u
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
 
@@ -104,7 +105,7 @@ static uint8_t form_of_moves(const struct vv_move *moves, size_t n, bool is_plac
 {
     bool are_settled = is_placed;
     for (size_t i = 0; i < n; i++) {
-        are_settled &= moves[i].state == VV_MOVE_SETTLED;
+        are_settled &= moves[i].state == VV_MOVE_SETTLED && !moves[i].is_own;
     }
     return are_settled ? FORM_MOVED : FORM_AGREED;
 }
@@ -119,7 +120,7 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
     pthread_mutex_lock(&registry->metrics.lock);
     uint32_t place = atomic_load_explicit(&measurement->place, memory_order_relaxed);
     bool is_placed = atomic_load_explicit(&measurement->is_placed, memory_order_relaxed);
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     size_t n_moves = vv_measurement_moves(measurement, moves);
     uint8_t form = n_moves > 0                    ? form_of_moves(moves, n_moves, is_placed)
                    : !is_placed                   ? FORM_GUESSED
@@ -138,7 +139,7 @@ static uint64_t encode_measurement(struct vv_registry *registry, uint32_t number
         vv_buffer_zigzag(buffer, moves[i].from_ns);
         vv_buffer_varint(buffer, moves[i].place);
         if (form == FORM_AGREED) {
-            vv_buffer_u8(buffer, (uint8_t)moves[i].state);
+            vv_buffer_u8(buffer, (uint8_t)(moves[i].state | (moves[i].is_own ? OWN : 0)));
         }
     }
     if (form == FORM_AGREED) {
@@ -364,16 +365,17 @@ static bool is_place_of(struct vv_registry *registry, uint32_t place, uint32_t t
 
 /* False: damaged. */
 static bool read_moves(struct vv_registry *registry, uint32_t tenant, uint8_t form,
-                       struct vv_reader *reader, struct vv_move moves_out[VV_STAYS_MAX],
+                       struct vv_reader *reader, struct vv_move moves_out[VV_MOVES_MAX],
                        size_t *n_out)
 {
     uint64_t n = vv_reader_varint(reader);
-    bool is_good = n > 0 && n < VV_STAYS_MAX;
+    bool is_good = n > 0 && n < VV_MOVES_MAX;
     for (size_t i = 0; i < n && is_good; i++) {
         moves_out[i].from_ns = vv_reader_zigzag(reader);
         moves_out[i].place = read_number(reader);
-        moves_out[i].state =
-            form == FORM_AGREED ? (enum vv_move_state)vv_reader_u8(reader) : VV_MOVE_SETTLED;
+        uint8_t state = form == FORM_AGREED ? vv_reader_u8(reader) : VV_MOVE_SETTLED;
+        moves_out[i].state = (enum vv_move_state)(state & ~OWN);
+        moves_out[i].is_own = state & OWN;
         is_good = !reader->failed && is_place_of(registry, moves_out[i].place, tenant);
     }
     *n_out = is_good ? (size_t)n : 0;
@@ -384,7 +386,7 @@ static enum vv_status apply_measurement(struct vv_registry *registry, const stru
                                         struct vv_reader *reader, struct vv_error *error)
 {
     uint32_t number = head->number;
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     size_t n_moves = 0;
     uint32_t tenant = read_number(reader);
     struct vv_str name = vv_reader_sized(reader);

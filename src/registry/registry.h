@@ -185,9 +185,10 @@ struct vv_stay vv_registry_stay(struct vv_registry *registry, uint32_t measureme
 /* All of them, ascending; returns how many, 0 for a hole. */
 size_t vv_registry_stays(struct vv_registry *registry, uint32_t measurement,
                          struct vv_stay stays_out[VV_STAYS_MAX]);
-/* From when on it is not known here where its points lie, though other nodes may have some; 0: all
- * is known. */
-int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t measurement);
+/* From when on, until_ns at most, it is not known here where its points lie: nodes have not agreed
+ * on that yet; 0: it is known. */
+int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t measurement,
+                               int64_t until_ns);
 /* Whether points of [from, to) may lie in the place. */
 bool vv_registry_stays_in(struct vv_registry *registry, uint32_t measurement, uint32_t place,
                           int64_t from, int64_t to);

@@ -99,7 +99,7 @@ struct vv_tenant {
 
 /* Never changed once it is seen; kept for the registry's life. */
 struct vv_moves {
-    size_t n; /* < VV_STAYS_MAX; ascending */
+    size_t n; /* < VV_MOVES_MAX; ascending */
     struct vv_move items[];
 };
 
@@ -112,7 +112,6 @@ struct vv_measurement {
     _Atomic bool wants_place; /* something of it is about to be stored */
     _Atomic(uint32_t) n_metrics;
     _Atomic(const struct vv_moves *) moves; /* NULL: none */
-    _Atomic int64_t waits_from;             /* others may know where points of then lie; 0: no */
 };
 
 struct vv_metric {
@@ -274,12 +273,12 @@ VV_MUST_CHECK enum vv_status vv_measurement_add(struct vv_registry *registry, ui
 /* Takes a place, under the kind's lock; the version stays: that is the caller's. */
 void vv_measurement_place(struct vv_registry *registry, struct vv_measurement *measurement,
                           uint32_t place, bool is_placed);
-/* places.c: under the kind's lock; the version stays. n < VV_STAYS_MAX; VV_NO_MEMORY. */
+/* places.c: under the kind's lock; the version stays. n < VV_MOVES_MAX; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_measurement_set_moves(struct vv_registry *registry,
                                                       struct vv_measurement *measurement,
                                                       const struct vv_move *moves, size_t n);
 size_t vv_measurement_moves(struct vv_measurement *measurement,
-                            struct vv_move moves_out[VV_STAYS_MAX - 1]);
+                            struct vv_move moves_out[VV_MOVES_MAX]);
 /* Not too many, from beginnings of days, ascending. */
 bool vv_moves_are_good(const struct vv_move *moves, size_t n);
 VV_MUST_CHECK enum vv_status vv_metric_add(struct vv_registry *registry, uint32_t number,

@@ -88,27 +88,31 @@ uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from);
  * counts for nothing here, and points of then have no place. src/fleet/moves.c says what the states
  * are for.
  */
-enum vv_move_state { /* part of the format */
+enum vv_move_state { /* part of the format, below 128 */
                      VV_MOVE_SETTLED = 0,
                      VV_MOVE_PROPOSED = 1,  /* here; others may not know of it */
                      VV_MOVE_TOLD = 2,      /* all can know of it */
                      VV_MOVE_SURE = 3,      /* … and could early enough: this node is for it */
-                     VV_MOVE_WITHDRAWN = 4, /* this node is against it */
+                     VV_MOVE_WITHDRAWN = 4, /* somebody is against it, and asks */
 };
 struct vv_move {
     int64_t from_ns;
     uint32_t place;
     enum vv_move_state state;
+    bool is_own; /* it was proposed here: what becomes of it is told instead */
 };
+#define VV_MOVES_MAX 64 /* there are fewer */
 /* All of a measurement, ascending; returns how many. A settled one may go where the points were
- * before. Lock-free. */
+ * before (idle). Lock-free. */
 size_t vv_registry_moves(struct vv_registry *registry, uint32_t measurement,
-                         struct vv_move moves_out[VV_STAYS_MAX]);
+                         struct vv_move moves_out[VV_MOVES_MAX]);
 /* Adds one where nothing is said of that time, else changes nothing: VV_DONE. Leaves room for
- * `spare` more; what went nowhere makes room. VV_EXISTS: there is none. */
+ * `spare` more changes; the oldest idle one from before idle_ns makes room. VV_EXISTS: there is
+ * none. */
 VV_MUST_CHECK enum vv_status vv_registry_add_move(struct vv_registry *registry,
                                                   uint32_t measurement, const struct vv_move *move,
-                                                  size_t spare, struct vv_error *error);
+                                                  size_t spare, int64_t idle_ns,
+                                                  struct vv_error *error);
 /* Gives the one of that time this place and state, if it is in the state `before`; VV_DONE: it is
  * not. */
 VV_MUST_CHECK enum vv_status vv_registry_change_move(struct vv_registry *registry,
@@ -119,9 +123,6 @@ VV_MUST_CHECK enum vv_status vv_registry_change_move(struct vv_registry *registr
 /* The first measurement from this number on that has one that is not settled; VV_REGISTRY_NONE:
  * there is none. Cheap then. */
 uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from);
-/* Others may store, and may have settled, what lies behind that time, and this node has not; 0:
- * that is not so (vv_registry_waits_from). */
-void vv_registry_set_waits(struct vv_registry *registry, uint32_t measurement, int64_t from_ns);
 
 /* From when on all that was written lives as long as the retention says: what is older may have
  * been put when that was a shorter one, or the tier was off. And until when it lives as long as a

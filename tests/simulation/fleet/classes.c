@@ -71,7 +71,7 @@ static void places_at(struct fleet_node *node, size_t source, char text[FLEET_PL
 {
     struct vv_registry *registry = node->engine->registry;
     struct vv_stay stays[VV_STAYS_MAX];
-    struct vv_move moves[VV_STAYS_MAX];
+    struct vv_move moves[VV_MOVES_MAX];
     char name[8];
     uint32_t tenant;
     uint32_t measurement;
