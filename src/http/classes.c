@@ -5,7 +5,6 @@
 #include "http/json_text.h"
 #include "http/retention_notes.h"
 #include "http/retentions.h"
-#include "registry/shared.h"
 
 #include <inttypes.h>
 

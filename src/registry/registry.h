@@ -185,6 +185,30 @@ struct vv_stay vv_registry_stay(struct vv_registry *registry, uint32_t measureme
 /* All of them, ascending; returns how many, 0 for a hole. */
 size_t vv_registry_stays(struct vv_registry *registry, uint32_t measurement,
                          struct vv_stay stays_out[VV_STAYS_MAX]);
+/*
+ * Moves (places.c): points from a time on, the beginning of a day, lie in another place. Where
+ * nodes share a store they agree on each, by the measurement and the day: until it is settled it
+ * counts for nothing here, and points of then have no place. src/fleet/moves.c says what the states
+ * are for.
+ */
+enum vv_move_state { /* part of the format, below 128 */
+                     VV_MOVE_SETTLED = 0,
+                     VV_MOVE_PROPOSED = 1,  /* here; others may not know of it */
+                     VV_MOVE_TOLD = 2,      /* all can know of it */
+                     VV_MOVE_SURE = 3,      /* … and could early enough: this node is for it */
+                     VV_MOVE_WITHDRAWN = 4, /* somebody is against it, and asks */
+};
+struct vv_move {
+    int64_t from_ns;
+    uint32_t place;
+    enum vv_move_state state;
+    bool is_own; /* it was proposed here: what becomes of it is told instead */
+};
+#define VV_MOVES_MAX 64 /* there are fewer */
+/* All of a measurement, ascending; returns how many. A settled one may go where the points were
+ * before (idle). Lock-free. */
+size_t vv_registry_moves(struct vv_registry *registry, uint32_t measurement,
+                         struct vv_move moves_out[VV_MOVES_MAX]);
 /* From when on, until_ns at most, it is not known here where its points lie: nodes have not agreed
  * on that yet; 0: it is known. */
 int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t measurement,
@@ -204,6 +228,10 @@ VV_MUST_CHECK enum vv_status vv_registry_move(struct vv_registry *registry, uint
 /* Makes it as it was, which is a new version, too; nobody has moved it since. */
 void vv_registry_take_back(struct vv_registry *registry, uint32_t measurement,
                            const struct vv_moves *before);
+/* Measurements have numbers below this; there may be holes. */
+uint32_t vv_registry_measurement_count(struct vv_registry *registry);
+/* Whose measurement it is; VV_REGISTRY_NONE for a hole. */
+uint32_t vv_registry_measurement_tenant(struct vv_registry *registry, uint32_t measurement);
 /* The place of points of a time by the measurement's name; also of one that is still to be made. */
 uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, struct vv_str name,
                                  int64_t time);

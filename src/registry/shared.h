@@ -82,30 +82,7 @@ bool vv_registry_wants_place(struct vv_registry *registry, uint32_t measurement)
  */
 uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from);
 
-/*
- * Moves (places.c): points from a time on, the beginning of a day, lie in another place. Where
- * nodes share a store they agree on each, by the measurement and the day: until it is settled it
- * counts for nothing here, and points of then have no place. src/fleet/moves.c says what the states
- * are for.
- */
-enum vv_move_state { /* part of the format, below 128 */
-                     VV_MOVE_SETTLED = 0,
-                     VV_MOVE_PROPOSED = 1,  /* here; others may not know of it */
-                     VV_MOVE_TOLD = 2,      /* all can know of it */
-                     VV_MOVE_SURE = 3,      /* … and could early enough: this node is for it */
-                     VV_MOVE_WITHDRAWN = 4, /* somebody is against it, and asks */
-};
-struct vv_move {
-    int64_t from_ns;
-    uint32_t place;
-    enum vv_move_state state;
-    bool is_own; /* it was proposed here: what becomes of it is told instead */
-};
-#define VV_MOVES_MAX 64 /* there are fewer */
-/* All of a measurement, ascending; returns how many. A settled one may go where the points were
- * before (idle). Lock-free. */
-size_t vv_registry_moves(struct vv_registry *registry, uint32_t measurement,
-                         struct vv_move moves_out[VV_MOVES_MAX]);
+/* Moves that nodes agree on (registry.h). */
 /* Adds one where nothing is said of that time, else changes nothing: VV_DONE. Leaves room for
  * `spare` more changes; the oldest idle one from before idle_ns makes room. VV_EXISTS: there is
  * none. */
@@ -145,11 +122,6 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struc
 /* How long is kept what others are built of: as the retention says, or, while one that was
  * shortened still counts, as that did. 0: for ever. */
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
-
-/* Measurements have numbers below this; there may be holes. */
-uint32_t vv_registry_measurement_count(struct vv_registry *registry);
-/* Whose measurement it is; VV_REGISTRY_NONE for a hole. */
-uint32_t vv_registry_measurement_tenant(struct vv_registry *registry, uint32_t measurement);
 /* Makes a metric of integers one of floats, for ever; nothing for one of floats. Values that were
  * taken as integers before stay integers where they are, and are converted when they are read:
  * those beyond 2^53 lose precision. */

@@ -326,5 +326,8 @@ void fleet_settle(struct fleet_world *world)
     }
     fleet_tell(world, NULL, "all runs expire");
     fleet_advance(world, 3 * FLEET_SLACK);
+    for (size_t i = 0; i < world->n_nodes && !world->failure[0]; i++) {
+        (void)fleet_step(&world->nodes[i], VV_TASK_LEARN); /* what is to be agreed on by now */
+    }
     check_all(world);
 }

@@ -149,7 +149,7 @@ static void a_keyspace_or_table_can_be_missing(void **state)
     table_of(&pair.found, "blocks_7d")->name = vv_str_of("blocks_8d");
     pair.found.version = 0;
     expect_differences(&pair, "blocks_7d|table|missing|there|apply!|\n"
-                              "varve_schema|version|none|7|apply!|\n");
+                              "varve_schema|version|none|8|apply!|\n");
 }
 
 static void a_missing_column_breaks(void **state)
