@@ -371,8 +371,8 @@ void vv_fleet_note_passed_over(struct vv_fleet *fleet, uint32_t class, uint32_t 
         passed->is_passed_over = true;
         vv_log(VV_LOG_WARN, "class_passed_over",
                "class=%.*s measurement=%s message=\"it is in its tenant: another node put it "
-               "there, or "
-               "not all nodes had said that they know the class; set the class again to move it\"",
+               "there, or not all nodes had said that they know the class; set the class again to "
+               "move it\"",
                VV_STR_ARG(vv_registry_tenant_name(fleet->registry, class)),
                vv_log_quote(name.data, name.size, text, sizeof text));
     }
