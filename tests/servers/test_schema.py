@@ -321,7 +321,7 @@ class TestSchema(Program, CassandraTest):
         self.set_version(0)
         difference, = self.schema("--check", "--json").differences()
         self.assertEqual((difference["what"], difference["found"], difference["wanted"],
-                          difference["mend"]), ("version", "none", "7", "apply"))
+                          difference["mend"]), ("version", "none", "8", "apply"))
         self.expect(self.serve(), FAILED, "run `varve schema --apply`")
         self.assertIn("version 8: written\n", self.apply().out)
         self.assert_same()
