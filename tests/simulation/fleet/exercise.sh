@@ -117,10 +117,4 @@ try "what replaces a day is left out where a unit keeps its record" 2 src/seal/p
   's.replace("        if (status == VV_OK && !is_expired) {\n            const struct vv_built", "        if (status == VV_OK && !is_expired && !build.keeps) {\n            const struct vv_built")'
 try "a move is settled as each node would have it" 3 $cassandra/places.c \
   's.replace("is_move(wish) ? store->shared.read_move : store->shared.read_place);", "store->shared.read_place);").replace("bool is_ours = asked && statuses[i] == VV_OK && is_applied(results[i]);", "bool is_ours = is_move(&wishes[i]) || (asked && statuses[i] == VV_OK && is_applied(results[i]));")'
-try "points are stored where a move that is not settled does not take them" 3 src/engine/job.c \
-  's.replace("return may_move ? settle_moves(&placing, generation) : status == VV_DONE ? VV_OK : status;", "(void)settle_moves; return status == VV_DONE ? VV_OK : status;")'
-try "a move is for all that know of it, whenever they heard" 3 src/fleet/moves.c \
-  's.replace("bool is_early = looking->now < vv_fleet_move_known_by(move->from_ns, looking->reach_ns);", "bool is_early = true;")'
-try "a move is forgotten at a restart" 3 src/registry/records.c \
-  's.replace("    uint8_t form = n_moves > 0 ", "    n_moves = 0;\n    uint8_t form = n_moves > 0 ")'
 exit $survived
