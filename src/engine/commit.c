@@ -135,19 +135,6 @@ static bool add_object(struct vv_engine *engine, struct round *round, vv_stamp s
            vv_buffer_status(&engine->round_bytes) == VV_OK;
 }
 
-/* The first place of a measurement, and those that it moves to, or may; returns how many. */
-static size_t places_of(struct vv_registry *registry, uint32_t measurement,
-                        uint32_t places_out[VV_MOVES_MAX])
-{
-    struct vv_move moves[VV_MOVES_MAX];
-    size_t n = vv_registry_moves(registry, measurement, moves);
-    places_out[0] = vv_registry_first_place(registry, measurement);
-    for (size_t i = 0; i < n; i++) {
-        places_out[1 + i] = moves[i].place;
-    }
-    return 1 + n;
-}
-
 static bool add_place(struct vv_engine *engine, struct round *round, vv_stamp stamp, uint32_t place)
 {
     uint32_t numbers[VV_SPACES_ALL + 1];
@@ -169,14 +156,14 @@ static bool add_measurement(struct vv_engine *engine, struct round *round, vv_st
     for (;;) {
         uint32_t places[VV_MOVES_MAX];
         uint32_t now[VV_MOVES_MAX];
-        size_t n = places_of(registry, definition.number, places);
+        size_t n = vv_registry_places_of(registry, definition.number, places);
         bool added = true;
         for (size_t i = 0; i < n && added; i++) {
             added = places[i] == tenant || add_place(engine, round, stamp, places[i]);
         }
         size_t records = round->n_records;
         added = added && add_object(engine, round, stamp, definition);
-        bool is_same = places_of(registry, definition.number, now) == n &&
+        bool is_same = vv_registry_places_of(registry, definition.number, now) == n &&
                        memcmp(places, now, n * sizeof *now) == 0;
         if (!added || is_same) {
             return added;

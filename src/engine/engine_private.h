@@ -376,6 +376,11 @@ VV_MUST_CHECK enum vv_status vv_engine_move_measurements(struct vv_engine *engin
                                                          struct vv_class_effect *effect,
                                                          struct vv_error *error);
 
+/* VV_OVERLOAD: nodes have not agreed yet on where all points lie that there may be (learning.c).
+ * Any thread. */
+VV_MUST_CHECK enum vv_status vv_engine_check_waits(struct vv_engine *engine,
+                                                   struct vv_error *error);
+
 /* ---- retentions.c: under retentions_lock ---- */
 /* As vv_engine_set_retentions, of a place that there is. */
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,

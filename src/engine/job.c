@@ -88,13 +88,12 @@ static enum vv_status store_place(struct vv_engine *engine, uint32_t measurement
                                   struct vv_error *error)
 {
     struct vv_registry *registry = engine->registry;
-    struct vv_move moves[VV_MOVES_MAX];
+    uint32_t places[VV_MOVES_MAX];
     uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
-    size_t n = engine->fleet ? vv_registry_moves(registry, measurement, moves) : 0;
-    enum vv_status status =
-        store_unsettled(engine, tenant, vv_registry_first_place(registry, measurement), error);
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
-        status = store_unsettled(engine, tenant, moves[i].place, error);
+    size_t n = vv_registry_places_of(registry, measurement, places);
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < (engine->fleet ? n : 1) && status == VV_OK; i++) {
+        status = store_unsettled(engine, tenant, places[i], error);
     }
     return status;
 }

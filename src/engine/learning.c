@@ -56,6 +56,12 @@ enum vv_status vv_learn_sources(void *context, uint32_t tenant, bool *all_out,
     return status;
 }
 
+enum vv_status vv_engine_check_waits(struct vv_engine *engine, struct vv_error *error)
+{
+    return engine->fleet ? vv_fleet_check_waits(engine->fleet, vv_plans_reach(engine), error)
+                         : VV_OK;
+}
+
 bool vv_learning_is_due(const struct vv_engine *engine)
 {
     return engine->fleet && engine->clock->monotonic_ns(engine->clock) >= engine->learn_at_ns;

@@ -69,32 +69,12 @@ static enum vv_status find_day(struct moving *moving)
     return VV_OK;
 }
 
-/* The one of that time, if it is not known yet whether it will be. */
-static enum vv_status withdraw(struct moving *moving, uint32_t measurement, int64_t from_ns)
-{
-    struct vv_registry *registry = moving->engine->registry;
-    struct vv_move moves[VV_MOVES_MAX];
-    size_t n = vv_registry_moves(registry, measurement, moves);
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < n && status == VV_OK; i++) {
-        enum vv_move_state before = moves[i].state;
-        if (moves[i].from_ns == from_ns && before != VV_MOVE_SETTLED &&
-            before != VV_MOVE_WITHDRAWN) {
-            moves[i].state = VV_MOVE_WITHDRAWN;
-            status =
-                vv_registry_change_move(registry, measurement, before, &moves[i], moving->error);
-            status = status == VV_DONE ? VV_OK : status; /* it is settled, or told, by now */
-        }
-    }
-    return status;
-}
-
 static void take_back(struct moving *moving)
 {
     for (size_t i = 0; i < moving->n; i++) {
-        int64_t from_ns = moving->moved[i].from_ns;
         if (moving->engine->fleet) { /* others may have heard of it by now */
-            (void)!(from_ns > 0 ? withdraw(moving, moving->moved[i].measurement, from_ns) : VV_OK);
+            (void)!vv_registry_withdraw_move(moving->engine->registry, moving->moved[i].measurement,
+                                             moving->moved[i].from_ns, moving->error);
         } else {
             vv_registry_take_back(moving->engine->registry, moving->moved[i].measurement,
                                   moving->moved[i].before);
@@ -220,7 +200,9 @@ static enum vv_status agree_to_move(struct moving *moving, uint32_t measurement,
     int64_t proposed_ns = 0;
     bool is_changed = intended.is_open;
     if (intended.is_open) {
-        status = withdraw(moving, measurement, intended.from_ns);
+        status = vv_registry_withdraw_move(moving->engine->registry, measurement, intended.from_ns,
+                                           moving->error);
+        status = status == VV_DONE ? VV_OK : status; /* it is settled by now */
         intended = intended_of(moving, measurement);
     }
     if (status == VV_OK && intended.place != wanted) {

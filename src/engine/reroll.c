@@ -76,8 +76,7 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
 {
     struct vv_delete_selection selection;
     *id_out = 0;
-    enum vv_status status =
-        engine->fleet ? vv_fleet_check_waits(engine->fleet, vv_plans_reach(engine), error) : VV_OK;
+    enum vv_status status = vv_engine_check_waits(engine, error);
     if (status != VV_OK) {
         return status;
     }

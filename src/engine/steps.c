@@ -330,8 +330,7 @@ enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion
     size_t n = vv_registry_places(engine->registry, order->tenant, places);
     int64_t now = engine->clock->wall_ns(engine->clock);
     struct checking checking = {.engine = engine, .order = order, .error = error};
-    enum vv_status status =
-        engine->fleet ? vv_fleet_check_waits(engine->fleet, vv_plans_reach(engine), error) : VV_OK;
+    enum vv_status status = vv_engine_check_waits(engine, error);
     if (status == VV_OK) {
         status = vv_reroll_make(engine, &engine->steps_looker);
     }

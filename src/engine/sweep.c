@@ -617,7 +617,7 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
 static enum vv_status begin_beside_others(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
-    enum vv_status status = vv_fleet_check_waits(engine->fleet, vv_plans_reach(engine), error);
+    enum vv_status status = vv_engine_check_waits(engine, error);
     if (status == VV_OK) {
         status = vv_fleet_learn(engine->fleet, error);
     }

@@ -527,12 +527,11 @@ static uint32_t owner_of_class(struct vv_fleet *fleet, uint32_t number)
 /* Of a measurement: where its points lie, or may. */
 static bool add_places(struct vv_fleet *fleet, const struct vv_fleet_object *object)
 {
-    struct vv_move moves[VV_MOVES_MAX];
-    uint32_t first = vv_registry_first_place(fleet->registry, object->number);
-    size_t n = vv_registry_moves(fleet->registry, object->number, moves);
-    bool added = note_owner(fleet, VV_REGISTRY_TENANT, first, object->is_far);
+    uint32_t places[VV_MOVES_MAX];
+    size_t n = vv_registry_places_of(fleet->registry, object->number, places);
+    bool added = true;
     for (size_t i = 0; i < n && added; i++) {
-        added = note_owner(fleet, VV_REGISTRY_TENANT, moves[i].place, object->is_far);
+        added = note_owner(fleet, VV_REGISTRY_TENANT, places[i], object->is_far);
     }
     return added;
 }

@@ -113,24 +113,30 @@ static enum vv_status note_measurement(struct vv_fleet *fleet, uint32_t measurem
     return known ? VV_OK : VV_NO_MEMORY;
 }
 
+/* The class that was told of a measurement, or the tenant. */
+static enum vv_status take_class(struct taking *taking, uint32_t tenant, uint32_t *place_out)
+{
+    struct vv_str name = taking->content.class_name;
+    *place_out = tenant;
+    if (name.size == 0) { /* where there are several regions there are none */
+        return VV_OK;
+    }
+    enum vv_status status =
+        vv_registry_learn_class(taking->fleet->registry, tenant, name, place_out, taking->error);
+    return status == VV_OK ? note_learnt(taking, VV_REGISTRY_TENANT, *place_out) : status;
+}
+
 /* Where its points lie was agreed on by who told it. */
 static enum vv_status take_place(struct taking *taking, uint32_t tenant)
 {
     struct vv_fleet *fleet = taking->fleet;
-    struct vv_str class_name = taking->content.class_name;
     uint32_t measurement;
-    uint32_t place = tenant;
+    uint32_t place;
     enum vv_status status = take_measurement(taking, tenant, taking->told->name, &measurement);
     if (status != VV_OK) {
         return status;
     }
-    if (class_name.size > 0) { /* where there are several regions there are none */
-        status =
-            vv_registry_learn_class(fleet->registry, tenant, class_name, &place, taking->error);
-    }
-    if (status == VV_OK && place != tenant) {
-        status = note_learnt(taking, VV_REGISTRY_TENANT, place);
-    }
+    status = take_class(taking, tenant, &place);
     if (status == VV_OK && !vv_registry_set_place(fleet->registry, measurement, place)) {
         char text[600];
         vv_log(VV_LOG_ERROR, "places_contradict", "measurement=%s node=%u",
@@ -141,19 +147,6 @@ static enum vv_status take_place(struct taking *taking, uint32_t tenant)
         status = note_measurement(fleet, measurement);
     }
     return first_of(note_learnt(taking, VV_REGISTRY_MEASUREMENT, measurement), status);
-}
-
-/* The one of that time, in whatever state that is not settled; VV_DONE: there is none. */
-static enum vv_status withdraw(struct taking *taking, uint32_t measurement, struct vv_move *move)
-{
-    static const enum vv_move_state before[] = {VV_MOVE_PROPOSED, VV_MOVE_TOLD, VV_MOVE_SURE};
-    enum vv_status status = VV_DONE;
-    move->state = VV_MOVE_WITHDRAWN;
-    for (size_t i = 0; i < 3 && status == VV_DONE; i++) {
-        status = vv_registry_change_move(taking->fleet->registry, measurement, before[i], move,
-                                         taking->error);
-    }
-    return status;
 }
 
 static enum vv_status take_move_to(struct taking *taking, uint32_t measurement, uint32_t place)
@@ -168,7 +161,8 @@ static enum vv_status take_move_to(struct taking *taking, uint32_t measurement, 
     enum vv_status status = vv_registry_add_move(fleet->registry, measurement, &move, 0,
                                                  now - VV_FLEET_IDLE_NS, taking->error);
     if (status == VV_DONE && is_withdrawn) {
-        status = withdraw(taking, measurement, &move);
+        status =
+            vv_registry_withdraw_move(fleet->registry, measurement, move.from_ns, taking->error);
     } else if (status == VV_DONE) { /* what this node proposed itself others know, as it is here */
         move.is_own = true;
         status = vv_registry_change_move(fleet->registry, measurement, VV_MOVE_PROPOSED, &move,
@@ -181,21 +175,13 @@ static enum vv_status take_move_to(struct taking *taking, uint32_t measurement, 
 /* Where the points of a later time may lie, or that they will not. */
 static enum vv_status take_move(struct taking *taking, uint32_t tenant)
 {
-    struct vv_fleet *fleet = taking->fleet;
-    struct vv_str class_name = taking->content.class_name;
-    uint32_t place = tenant;
     uint32_t measurement;
+    uint32_t place;
     enum vv_status status = take_measurement(taking, tenant, taking->told->name, &measurement);
     if (status != VV_OK) {
         return status;
     }
-    if (class_name.size > 0) {
-        status =
-            vv_registry_learn_class(fleet->registry, tenant, class_name, &place, taking->error);
-    }
-    if (status == VV_OK && place != tenant) {
-        status = note_learnt(taking, VV_REGISTRY_TENANT, place);
-    }
+    status = take_class(taking, tenant, &place);
     if (status == VV_OK) {
         status = take_move_to(taking, measurement, place);
     }

@@ -264,6 +264,18 @@ size_t vv_registry_moves(struct vv_registry *registry, uint32_t number,
     return measurement ? vv_measurement_moves(measurement, moves_out) : 0;
 }
 
+size_t vv_registry_places_of(struct vv_registry *registry, uint32_t number,
+                             uint32_t places_out[VV_MOVES_MAX])
+{
+    struct vv_move moves[VV_MOVES_MAX];
+    size_t n = vv_registry_moves(registry, number, moves);
+    places_out[0] = vv_registry_first_place(registry, number);
+    for (size_t i = 0; i < n; i++) {
+        places_out[1 + i] = moves[i].place;
+    }
+    return 1 + n;
+}
+
 /* The oldest one that is settled and goes nowhere, from before then: whether others do is not known
  * behind one that is not settled. */
 static size_t drop_idle(struct vv_measurement *measurement, struct vv_move *moves, size_t n,
@@ -368,6 +380,28 @@ enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t nu
             bool is_own = moves[i].is_own || move->is_own;
             moves[i] = *move;
             moves[i].is_own = is_own;
+            status = change_moves(registry, measurement, moves, n, error);
+        }
+    }
+    pthread_mutex_unlock(&registry->metrics.lock);
+    return status;
+}
+
+enum vv_status vv_registry_withdraw_move(struct vv_registry *registry, uint32_t number,
+                                         int64_t from_ns, struct vv_error *error)
+{
+    struct vv_measurement *measurement = vv_measurement_at(registry, number);
+    struct vv_move moves[VV_MOVES_MAX];
+    if (!measurement) {
+        return VV_DONE;
+    }
+    pthread_mutex_lock(&registry->metrics.lock);
+    enum vv_status status = VV_DONE;
+    size_t n = vv_measurement_moves(measurement, moves);
+    for (size_t i = 0; i < n && status == VV_DONE; i++) {
+        bool is_open = moves[i].state != VV_MOVE_SETTLED && moves[i].state != VV_MOVE_WITHDRAWN;
+        if (moves[i].from_ns == from_ns && is_open) {
+            moves[i].state = VV_MOVE_WITHDRAWN;
             status = change_moves(registry, measurement, moves, n, error);
         }
     }

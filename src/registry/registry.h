@@ -191,12 +191,13 @@ size_t vv_registry_stays(struct vv_registry *registry, uint32_t measurement,
  * counts for nothing here, and points of then have no place. src/fleet/moves.c says what the states
  * are for.
  */
-enum vv_move_state { /* part of the format, below 128 */
-                     VV_MOVE_SETTLED = 0,
-                     VV_MOVE_PROPOSED = 1,  /* here; others may not know of it */
-                     VV_MOVE_TOLD = 2,      /* all can know of it */
-                     VV_MOVE_SURE = 3,      /* … and could early enough: this node is for it */
-                     VV_MOVE_WITHDRAWN = 4, /* somebody is against it, and asks */
+/* Part of the format, below 128. */
+enum vv_move_state {
+    VV_MOVE_SETTLED = 0,
+    VV_MOVE_PROPOSED = 1,  /* here; others may not know of it */
+    VV_MOVE_TOLD = 2,      /* all can know of it */
+    VV_MOVE_SURE = 3,      /* … and could early enough: this node is for it */
+    VV_MOVE_WITHDRAWN = 4, /* somebody is against it, and asks */
 };
 struct vv_move {
     int64_t from_ns;

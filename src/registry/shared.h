@@ -82,6 +82,11 @@ bool vv_registry_wants_place(struct vv_registry *registry, uint32_t measurement)
  */
 uint32_t vv_registry_next_unplaced(struct vv_registry *registry, uint32_t from);
 
+/* Where its points lie, or may: the first place, and those of its moves, settled or not; returns
+ * how many, 1 at least. Lock-free. */
+size_t vv_registry_places_of(struct vv_registry *registry, uint32_t measurement,
+                             uint32_t places_out[VV_MOVES_MAX]);
+
 /* Moves that nodes agree on (registry.h). */
 /* Adds one where nothing is said of that time, else changes nothing: VV_DONE. Leaves room for
  * `spare` more changes; the oldest idle one from before idle_ns makes room. VV_EXISTS: there is
@@ -97,6 +102,11 @@ VV_MUST_CHECK enum vv_status vv_registry_change_move(struct vv_registry *registr
                                                      enum vv_move_state before,
                                                      const struct vv_move *move,
                                                      struct vv_error *error);
+/* The one of that time is withdrawn, unless it is settled, or is so; VV_DONE then, and where there
+ * is none. */
+VV_MUST_CHECK enum vv_status vv_registry_withdraw_move(struct vv_registry *registry,
+                                                       uint32_t measurement, int64_t from_ns,
+                                                       struct vv_error *error);
 /* The first measurement from this number on that has one that is not settled; VV_REGISTRY_NONE:
  * there is none. Cheap then. */
 uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from);
