@@ -48,17 +48,10 @@ static enum vv_status find_day(struct moving *moving)
     }
     int64_t at = engine->clock->wall_ns(engine->clock);
     int64_t ahead = vv_plans_reach(engine);
-    uint32_t n = vv_registry_source_count(registry);
+    int64_t last = vv_registry_last_time(registry, moving->tenant);
     at = at < VV_TIME_MAX - ahead ? at + ahead : VV_TIME_MAX;
     at = engine->fleet && at < VV_TIME_MAX ? at + VV_FLEET_NOTICE_NS : at;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t first;
-        int64_t last;
-        if (vv_registry_source_tenant(registry, i) == moving->tenant &&
-            vv_registry_source_times(registry, i, &first, &last)) {
-            at = last > at ? last : at;
-        }
-    }
+    at = last > at ? last : at;
     if (at > VV_TIME_MAX - DISTANCE_NS - VV_DAY) {
         return vv_error_set(moving->error, VV_INVALID,
                             "a source has points of the year 2255: measurements that have points "

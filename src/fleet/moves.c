@@ -159,19 +159,9 @@ static enum vv_status tell_proposed(struct looking *looking)
 /* Of any source of the tenant, of which this node has points. */
 static int64_t last_point(struct looking *looking, uint32_t tenant)
 {
-    struct vv_registry *registry = looking->fleet->registry;
-    uint32_t n = tenant == looking->tenant ? 0 : vv_registry_source_count(registry);
-    if (n > 0) {
+    if (tenant != looking->tenant) {
         looking->tenant = tenant;
-        looking->last = INT64_MIN;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t first;
-        int64_t last;
-        if (vv_registry_source_tenant(registry, i) == tenant &&
-            vv_registry_source_times(registry, i, &first, &last)) {
-            looking->last = last > looking->last ? last : looking->last;
-        }
+        looking->last = vv_registry_last_time(looking->fleet->registry, tenant);
     }
     return looking->last;
 }

@@ -365,6 +365,9 @@ VV_MUST_CHECK enum vv_status vv_registry_source_history(
 /* First and last time of a source's points; false when it has none. Lock-free. */
 bool vv_registry_source_times(struct vv_registry *registry, uint32_t source, int64_t *first_out,
                               int64_t *last_out);
+/* The latest of all sources of the tenant, as this node knows them; INT64_MIN: there is none. Looks
+ * at each source that there is. */
+int64_t vv_registry_last_time(struct vv_registry *registry, uint32_t tenant);
 /* Widens them; nothing for a hole. One thread (who applies to the head). */
 void vv_registry_source_observe(struct vv_registry *registry, uint32_t source, int64_t first,
                                 int64_t last);

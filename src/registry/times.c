@@ -53,3 +53,18 @@ uint64_t vv_times_version(const struct vv_source *source)
     int64_t first = first_of(source);
     return first == INT64_MAX ? 0 : (uint64_t)last_of(source) - (uint64_t)first + 1;
 }
+
+int64_t vv_registry_last_time(struct vv_registry *registry, uint32_t tenant)
+{
+    uint32_t n = vv_registry_source_count(registry);
+    int64_t latest = INT64_MIN;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t first;
+        int64_t last;
+        if (vv_registry_source_tenant(registry, i) == tenant &&
+            vv_registry_source_times(registry, i, &first, &last)) {
+            latest = last > latest ? last : latest;
+        }
+    }
+    return latest;
+}

@@ -100,23 +100,9 @@ static inline void go_to(struct nodes *nodes, uint32_t which, int64_t time)
 
 static inline void write_at(struct rig *rig, const char *measurement, int64_t time)
 {
-    struct vv_staging staging;
-    struct vv_line_parser *parser;
     char line[96];
-    struct rig_outcome outcome = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
-                                  VV_UNKNOWN};
-    assert_int_equal(vv_engine_stage(rig->engine, TEXT("t"), &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     snprintf(line, sizeof line, "%s,id=x v=1 %lld\n", measurement, (long long)time);
-    assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
-    struct vv_batch *batch = vv_staging_take_batch(&staging);
-    assert_int_equal(staging.n_refusals, 0);
-    vv_staging_deinit(&staging);
-    vv_engine_submit(rig->engine, batch, rig_set_outcome, &outcome);
-    assert_int_equal(rig_step(rig, VV_TASK_COMMIT), VV_OK);
-    assert_int_equal(outcome.status, VV_OK);
+    rig_write_line(rig, line); /* there is no batch of a line that is refused */
 }
 
 /* Of all times that there may be points of. */
