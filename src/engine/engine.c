@@ -36,7 +36,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     }
     if (status == VV_OK && engine->store->ops->shared) {
         status = vv_fleet_create(engine->registry, engine->deletions, engine->store, engine->clock,
-                                 &engine->fleet);
+                                 vv_plans_reach(engine), &engine->fleet);
         if (engine->names) {
             vv_names_set_fleet(engine->names, engine->fleet);
             vv_names_set_deletions(engine->names, engine->deletions);

@@ -112,11 +112,6 @@ static inline bool vv_retentions_have(const struct vv_retentions *retentions, en
 {
     return retentions->tiers_ns[tier] != VV_SPACE_OFF_NS;
 }
-/* Whether a keeps more than b; 0 is for ever. */
-static inline bool vv_retention_is_longer(int64_t a_ns, int64_t b_ns)
-{
-    return b_ns != 0 && (a_ns == 0 || a_ns > b_ns);
-}
 /* What is asked for must be so long, or for ever. */
 #define VV_RETENTION_NS_MIN VV_SECOND
 /* Changes those that are not VV_RETENTION_AS_IS of a tenant, which is made if it is new: all of

@@ -204,7 +204,6 @@ static enum vv_status store_generation(struct vv_engine *engine, const struct vv
         .span_ns = engine->settings.span_ns,
         .splits = (uint16_t)engine->settings.splits,
         .plans_known_until_ns = vv_plans_known_until(engine),
-        .plans_reach_ns = vv_plans_reach(engine),
         .clock = engine->clock,
         .over_at_ns = vv_sealer_latest_ns(engine->sealer),
         .load = engine->load,
@@ -249,8 +248,8 @@ static enum vv_status settle_moves_of(void *context, uint32_t source, uint32_t m
     (void)source, (void)rows, (void)first;
     enum vv_status status = VV_OK;
     if (vv_registry_waits_from(engine->registry, measurement, last) != 0) {
-        status = vv_fleet_settle_moves(engine->fleet, measurement, last, vv_plans_reach(engine),
-                                       &placing->did, placing->error);
+        status =
+            vv_fleet_settle_moves(engine->fleet, measurement, last, &placing->did, placing->error);
     }
     return status == VV_OK ? vv_fleet_check_moves(engine->fleet, measurement, last,
                                                   placing->known_until_ns, placing->error)
@@ -261,13 +260,12 @@ static enum vv_status settle_moves_of(void *context, uint32_t source, uint32_t m
 static enum vv_status settle_moves(struct placing *placing, struct vv_generation *generation)
 {
     struct vv_engine *engine = placing->engine;
-    int64_t reach = vv_plans_reach(engine);
     int64_t known_until = vv_plans_known_until(engine);
-    if (placing->last_ns >= vv_fleet_moves_known_until(engine->fleet, known_until, reach)) {
+    if (placing->last_ns >= vv_fleet_moves_known_until(engine->fleet, known_until)) {
         (void)!vv_fleet_learn(engine->fleet, NULL);
         known_until = vv_plans_known_until(engine);
     }
-    placing->known_until_ns = vv_fleet_moves_known_until(engine->fleet, known_until, reach);
+    placing->known_until_ns = vv_fleet_moves_known_until(engine->fleet, known_until);
     enum vv_status status = vv_generation_glance(generation, settle_moves_of, placing);
     return status == VV_OK && placing->did ? vv_engine_confirm(engine, placing->error) : status;
 }

@@ -58,8 +58,7 @@ enum vv_status vv_learn_sources(void *context, uint32_t tenant, bool *all_out,
 
 enum vv_status vv_engine_check_waits(struct vv_engine *engine, struct vv_error *error)
 {
-    return engine->fleet ? vv_fleet_check_waits(engine->fleet, vv_plans_reach(engine), error)
-                         : VV_OK;
+    return engine->fleet ? vv_fleet_check_waits(engine->fleet, error) : VV_OK;
 }
 
 bool vv_learning_is_due(const struct vv_engine *engine)
@@ -112,7 +111,7 @@ enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, stru
         status = status == VV_DONE ? VV_OK : status;
     }
     if (status == VV_OK && learnt == VV_OK) {
-        told = vv_fleet_step_moves(engine->fleet, vv_plans_reach(engine), error);
+        told = vv_fleet_step_moves(engine->fleet, error);
         status = told == VV_OK ? vv_engine_confirm(engine, error) : told;
         status = status == VV_DONE ? VV_OK : status;
     }

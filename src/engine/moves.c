@@ -87,7 +87,7 @@ static void tell(struct moving *moving)
     int64_t from = moving->moved_from > moving->day ? moving->moved_from : moving->day;
     moving->effect->moved_from = from;
     if (moving->engine->fleet) {
-        moving->effect->known_by = vv_fleet_move_known_by(from, vv_plans_reach(moving->engine));
+        moving->effect->known_by = vv_fleet_move_known_by(moving->engine->fleet, from);
     }
 }
 
@@ -178,7 +178,7 @@ static struct intended intended_of(const struct moving *moving, uint32_t measure
     int64_t now = moving->engine->clock->wall_ns(moving->engine->clock);
     for (size_t i = 0; i < n; i++) {
         if (moves[i].state != VV_MOVE_WITHDRAWN && moves[i].place != intended.place) {
-            int64_t by = vv_fleet_move_known_by(moves[i].from_ns, vv_plans_reach(moving->engine));
+            int64_t by = vv_fleet_move_known_by(moving->engine->fleet, moves[i].from_ns);
             bool is_open = moves[i].state != VV_MOVE_SETTLED && now < by - DISTANCE_NS;
             intended = (struct intended){moves[i].place, moves[i].from_ns, is_open};
         }

@@ -33,7 +33,7 @@ static int64_t later(int64_t time_ns, int64_t by_ns)
 
 int64_t vv_plans_reach(const struct vv_engine *engine)
 {
-    int64_t lead = engine->fleet ? vv_settings_lead_ns(&engine->settings) : 0;
+    int64_t lead = engine->store->ops->shared ? vv_settings_lead_ns(&engine->settings) : 0;
     return later(engine->settings.future_ns_max, lead);
 }
 

@@ -517,7 +517,7 @@ static bool is_mine(const struct vv_engine *engine, const struct vv_marker *mark
 {
     int64_t takeover = engine->settings.deletion_takeover_ns;
     uint32_t own = vv_engine_node(engine);
-    uint32_t node = (uint32_t)(marker->stamp & VV_STAMP_NODE_MAX);
+    uint32_t node = vv_stamp_node(marker->stamp);
     int64_t age = engine->clock->wall_ns(engine->clock) -
                   (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
     return !engine->fleet || node == own || node == 0 ||

@@ -20,8 +20,7 @@ static int64_t wall_of(const struct vv_fleet *fleet, uint32_t asked)
     return fleet->clock->wall_ns(fleet->clock) - age;
 }
 
-bool vv_fleet_trusts_plans(struct vv_fleet *fleet, uint32_t source, int64_t until_ns,
-                           int64_t reach_ns)
+bool vv_fleet_trusts_plans(struct vv_fleet *fleet, uint32_t source, int64_t until_ns)
 {
     pthread_mutex_lock(&fleet->lock);
     bool is_tentative = vv_fleet_is_tentative(fleet, source);
@@ -30,8 +29,8 @@ bool vv_fleet_trusts_plans(struct vv_fleet *fleet, uint32_t source, int64_t unti
     pthread_mutex_unlock(&fleet->lock);
     int64_t end;
     return is_tentative ||
-           (asked > 0 &&
-            (__builtin_add_overflow(wall_of(fleet, asked), reach_ns, &end) || until_ns < end));
+           (asked > 0 && (__builtin_add_overflow(wall_of(fleet, asked), fleet->reach_ns, &end) ||
+                          until_ns < end));
 }
 
 static enum vv_status take(struct vv_fleet *fleet, const struct vv_plan_doubt *doubt,

@@ -33,7 +33,7 @@ static vv_stamp stamp_now(void *context)
 }
 
 enum vv_status vv_fleet_create(struct vv_registry *registry, struct vv_deletions *deletions,
-                               struct vv_store *store, struct vv_clock *clock,
+                               struct vv_store *store, struct vv_clock *clock, int64_t reach_ns,
                                struct vv_fleet **fleet_out)
 {
     struct vv_fleet *fleet = calloc(1, sizeof *fleet);
@@ -44,6 +44,7 @@ enum vv_status vv_fleet_create(struct vv_registry *registry, struct vv_deletions
     fleet->deletions = deletions;
     fleet->store = store;
     fleet->clock = clock;
+    fleet->reach_ns = reach_ns;
     atomic_init(&fleet->heard_wall_ns, INT64_MIN);
     atomic_init(&fleet->heard_kept_ns, INT64_MIN);
     vv_invariant(pthread_mutex_init(&fleet->lock, NULL) == 0);

@@ -18,11 +18,13 @@ struct vv_fleet;
  * region has told (far.c). Part of the format. */
 #define VV_META_FLEET 72
 
-/* All borrowed; store->ops->shared is not NULL. The registry is shared from now on: before other
+/* All borrowed; store->ops->shared is not NULL. reach_ns: how far ahead of the clock points may
+ * lie, and what it takes until all know something. The registry is shared from now on: before other
  * threads use it. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_fleet_create(struct vv_registry *registry,
                                              struct vv_deletions *deletions, struct vv_store *store,
-                                             struct vv_clock *clock, struct vv_fleet **fleet_out);
+                                             struct vv_clock *clock, int64_t reach_ns,
+                                             struct vv_fleet **fleet_out);
 void vv_fleet_destroy(struct vv_fleet *fleet); /* NULL is allowed */
 
 /* At start, when the metadata has been applied and the journal has not: others know these objects,
@@ -55,10 +57,9 @@ VV_MUST_CHECK enum vv_status vv_fleet_agree(struct vv_fleet *fleet, struct vv_fi
                                             size_t n, struct vv_error *error);
 
 /* Whether the source's plans need not be doubted for points until then: they were asked for no
- * longer ago than points may lie ahead (reach_ns) of what is known of them, or what is put of the
+ * longer ago than points may lie ahead (the reach) of what is known of them, or what is put of the
  * source is parked anyway. Storage thread. */
-bool vv_fleet_trusts_plans(struct vv_fleet *fleet, uint32_t source, int64_t until_ns,
-                           int64_t reach_ns);
+bool vv_fleet_trusts_plans(struct vv_fleet *fleet, uint32_t source, int64_t until_ns);
 /* Asks the store for the plans of sources that have some, of which this node has not heard for too
  * long: `source` and `until_ns` of each are given. As vv_fleet_agree: some may be tentative with
  * the next confirm. Storage thread. */
@@ -137,18 +138,16 @@ VV_MUST_CHECK enum vv_status vv_fleet_check_place(struct vv_fleet *fleet, uint32
  */
 #define VV_FLEET_NOTICE_NS VV_DAY
 #define VV_FLEET_IDLE_NS   (3 * VV_DAY) /* so old, what went nowhere may be forgotten */
-/* By when all have to know of one that begins at that time, by the clock of each. reach_ns: how far
- * ahead of the clock points may lie, and what it takes until all know something. */
-int64_t vv_fleet_move_known_by(int64_t from_ns, int64_t reach_ns);
+/* By when all have to know of one that begins at that time, by the clock of each. */
+int64_t vv_fleet_move_known_by(const struct vv_fleet *fleet, int64_t from_ns);
 /* Brings on what is to be agreed on: tells what was proposed here, is for what it knows of early
  * enough, and asks for what is due. VV_DONE: there was nothing; else durable with the next confirm.
  * Failures are the store's: it is tried again. Storage thread. */
-VV_MUST_CHECK enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, int64_t reach_ns,
-                                                 struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, struct vv_error *error);
 /* Before points of the measurement up to that time are stored: asks for what they need. *did: a
  * confirm is to follow. Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, uint32_t measurement,
-                                                   int64_t until_ns, int64_t reach_ns, bool *did,
+                                                   int64_t until_ns, bool *did,
                                                    struct vv_error *error);
 /* Whether it is known where points of the measurement up to `last_ns` lie: VV_IO as long as that is
  * not agreed on, or may have been agreed on without this node: as vv_fleet_moves_known_until says.
@@ -158,12 +157,10 @@ VV_MUST_CHECK enum vv_status vv_fleet_check_moves(struct vv_fleet *fleet, uint32
                                                   struct vv_error *error);
 /* Up to when points may be stored by what was heard. known_until_ns: what others told of that and
  * earlier times has been heard (vv_plans_known_until). */
-int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns,
-                                   int64_t reach_ns);
+int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns);
 /* VV_OVERLOAD: a move that begins within the reach is not settled, so that it is not known here
  * where all points lie. Any thread. */
-VV_MUST_CHECK enum vv_status vv_fleet_check_waits(struct vv_fleet *fleet, int64_t reach_ns,
-                                                  struct vv_error *error);
+VV_MUST_CHECK enum vv_status vv_fleet_check_waits(struct vv_fleet *fleet, struct vv_error *error);
 
 /* Tells that this node knows the classes that it has learnt; VV_DONE: there is nothing to tell.
  * After a learning that succeeded, durable with the next confirm. Notes, too, which classes all

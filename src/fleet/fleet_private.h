@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define VV_FLEET_CLOCKS_DIFFER_NS (5 * VV_MINUTE) /* of two nodes, at most */
+
 /* ---- known.c: what others know of this node's objects, by number ---- */
 
 /* Hashes of what they know; 0: not known. */
@@ -125,6 +127,7 @@ struct vv_fleet {
     struct vv_deletions *deletions;
     struct vv_store *store;
     struct vv_clock *clock;
+    int64_t reach_ns;
 
     pthread_mutex_t lock; /* known */
     struct vv_known known;

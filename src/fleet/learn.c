@@ -7,6 +7,7 @@
 #include "fleet/fleet_private.h"
 
 #include "base/log.h"
+#include "model/space.h"
 
 /* What is being taken. Large: one at a time. */
 struct taking {
@@ -50,10 +51,36 @@ static enum vv_status first_of(enum vv_status a, enum vv_status b)
 
 /* ---- tenants ---- */
 
+/* Two nodes may begin a tenant at the same time, each as if it were new. Who then gives it a longer
+ * life can't say that what the other put had a shorter one: who has begun it with that, or heard of
+ * it by then, does. A default has no stamp. */
+static void note_shorter_life(const struct taking *taking, uint32_t number)
+{
+    struct vv_fleet *fleet = taking->fleet;
+    const struct vv_told_content *content = &taking->content;
+    uint32_t node = vv_fleet_ops(fleet)->node(fleet->store);
+    int64_t own_ns;
+    vv_stamp own;
+    vv_registry_stamped_retention(fleet->registry, number, &own_ns, &own);
+    bool is_begun = own == 0 || vv_stamp_node(own) == node;
+    bool is_later = content->retention_stamp > own;
+    bool is_said = content->whole.from > 0 && content->whole.kept_ns <= own_ns;
+    if (is_begun && is_later && !is_said && vv_retention_is_longer(content->retention_ns, own_ns)) {
+        int64_t now = fleet->clock->wall_ns(fleet->clock);
+        int64_t ahead = VV_FLEET_CLOCKS_DIFFER_NS + fleet->reach_ns;
+        int64_t from = now < VV_TIME_MAX - ahead ? now + ahead : VV_TIME_MAX;
+        vv_registry_note_whole(fleet->registry, number,
+                               (struct vv_whole){.from = from, .kept_ns = own_ns});
+    }
+}
+
 static enum vv_status take_tenant(struct taking *taking, uint32_t number)
 {
     struct vv_fleet *fleet = taking->fleet;
     const struct vv_told_content *content = &taking->content;
+    if (!is_far(taking)) {
+        note_shorter_life(taking, number);
+    }
     enum vv_status status = vv_registry_learn_retention(
         fleet->registry, number, content->retention_ns, content->retention_stamp, taking->error);
     if (status == VV_OK) {

@@ -19,10 +19,9 @@
 
 #include "base/log.h"
 
-#define AGAIN_NS         (30 * VV_SECOND) /* after a failure; there is a day for it */
-#define STEP_NS          (2 * VV_SECOND)  /* a step ends when it has taken so long */
-#define AT_ONCE          64
-#define CLOCKS_DIFFER_NS (5 * VV_MINUTE)
+#define AGAIN_NS (30 * VV_SECOND) /* after a failure; there is a day for it */
+#define STEP_NS  (2 * VV_SECOND)  /* a step ends when it has taken so long */
+#define AT_ONCE  64
 
 static int64_t earlier(int64_t time_ns, int64_t by_ns)
 {
@@ -30,9 +29,9 @@ static int64_t earlier(int64_t time_ns, int64_t by_ns)
     return __builtin_sub_overflow(time_ns, by_ns, &difference) ? INT64_MIN : difference;
 }
 
-int64_t vv_fleet_move_known_by(int64_t from_ns, int64_t reach_ns)
+int64_t vv_fleet_move_known_by(const struct vv_fleet *fleet, int64_t from_ns)
 {
-    return earlier(earlier(from_ns, reach_ns), VV_FLEET_NOTICE_NS);
+    return earlier(earlier(from_ns, fleet->reach_ns), VV_FLEET_NOTICE_NS);
 }
 
 static int64_t later(int64_t time_ns, int64_t by_ns)
@@ -41,10 +40,10 @@ static int64_t later(int64_t time_ns, int64_t by_ns)
     return __builtin_add_overflow(time_ns, by_ns, &sum) ? INT64_MAX : sum;
 }
 
-int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns, int64_t reach_ns)
+int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns)
 {
-    int64_t until = later(known_until_ns, VV_FLEET_NOTICE_NS - CLOCKS_DIFFER_NS);
-    int64_t ordinary = later(fleet->clock->wall_ns(fleet->clock), reach_ns);
+    int64_t until = later(known_until_ns, VV_FLEET_NOTICE_NS - VV_FLEET_CLOCKS_DIFFER_NS);
+    int64_t ordinary = later(fleet->clock->wall_ns(fleet->clock), fleet->reach_ns);
     return until > ordinary ? INT64_MAX : until; /* against what begins later it has points */
 }
 
@@ -58,7 +57,6 @@ struct moved {
 struct looking {
     struct vv_fleet *fleet;
     int64_t now;
-    int64_t reach_ns;
     int64_t until;    /* what begins by then is due */
     int64_t stop_ns;  /* monotonic: what is left then is left for the next time */
     bool has_refused; /* something can't be taken here yet */
@@ -173,7 +171,7 @@ static enum vv_status decide(struct looking *looking, const struct moved *moved)
     uint32_t tenant = vv_registry_measurement_tenant(registry, moved->measurement);
     bool is_known = move->place == tenant || (vv_registry_class_is_told(registry, move->place) &&
                                               vv_registry_class_is_ready(registry, move->place));
-    bool is_early = looking->now < vv_fleet_move_known_by(move->from_ns, looking->reach_ns);
+    bool is_early = looking->now < vv_fleet_move_known_by(looking->fleet, move->from_ns);
     if (move->state != VV_MOVE_TOLD || !is_early || !is_known) {
         return VV_OK;
     }
@@ -210,7 +208,7 @@ struct asking {
 static bool is_due(const struct looking *looking, const struct vv_move *move)
 {
     return move->state == VV_MOVE_WITHDRAWN || move->from_ns <= looking->until ||
-           looking->now >= vv_fleet_move_known_by(move->from_ns, looking->reach_ns);
+           looking->now >= vv_fleet_move_known_by(looking->fleet, move->from_ns);
 }
 
 static struct vv_place_wish wish_of(const struct looking *looking, const struct moved *moved)
@@ -352,22 +350,21 @@ static enum vv_status ask_due(struct looking *looking)
 
 /* ---- from outside ---- */
 
-static struct looking look(struct vv_fleet *fleet, int64_t reach_ns, int64_t until, int64_t stop_ns,
+static struct looking look(struct vv_fleet *fleet, int64_t until, int64_t stop_ns,
                            struct vv_error *error)
 {
     return (struct looking){.fleet = fleet,
                             .now = fleet->clock->wall_ns(fleet->clock),
-                            .reach_ns = reach_ns,
                             .until = until,
                             .stop_ns = stop_ns,
                             .tenant = VV_REGISTRY_NONE,
                             .error = error};
 }
 
-enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, int64_t reach_ns, struct vv_error *error)
+enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, struct vv_error *error)
 {
     int64_t at = fleet->clock->monotonic_ns(fleet->clock);
-    struct looking looking = look(fleet, reach_ns, INT64_MIN, at + STEP_NS, error);
+    struct looking looking = look(fleet, INT64_MIN, at + STEP_NS, error);
     bool any = vv_registry_next_agreeing(fleet->registry, 0) != VV_REGISTRY_NONE;
     if (!any || at < fleet->moves_again_ns) {
         return VV_DONE;
@@ -381,9 +378,9 @@ enum vv_status vv_fleet_step_moves(struct vv_fleet *fleet, int64_t reach_ns, str
 }
 
 enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, uint32_t measurement, int64_t until_ns,
-                                     int64_t reach_ns, bool *did, struct vv_error *error)
+                                     bool *did, struct vv_error *error)
 {
-    struct looking looking = look(fleet, reach_ns, until_ns, INT64_MAX, error);
+    struct looking looking = look(fleet, until_ns, INT64_MAX, error);
     struct asking asking = {.looking = &looking};
     enum vv_status status = VV_OK;
     for (bool more = true; more && status == VV_OK;) {
@@ -397,11 +394,10 @@ enum vv_status vv_fleet_settle_moves(struct vv_fleet *fleet, uint32_t measuremen
 }
 
 /* Of any measurement; so far ahead as points may lie. */
-enum vv_status vv_fleet_check_waits(struct vv_fleet *fleet, int64_t reach_ns,
-                                    struct vv_error *error)
+enum vv_status vv_fleet_check_waits(struct vv_fleet *fleet, struct vv_error *error)
 {
     struct vv_registry *registry = fleet->registry;
-    int64_t until = later(fleet->clock->wall_ns(fleet->clock), reach_ns);
+    int64_t until = later(fleet->clock->wall_ns(fleet->clock), fleet->reach_ns);
     for (uint32_t i = vv_registry_next_agreeing(registry, 0); i != VV_REGISTRY_NONE;
          i = vv_registry_next_agreeing(registry, i + 1)) {
         if (vv_registry_waits_from(registry, i, until) != 0) {

@@ -175,7 +175,7 @@ static enum vv_status doubt_series(void *context, uint32_t source, uint32_t meas
     struct doubting *doubting = context;
     const struct vv_flush_options *options = doubting->flush->options;
     if (last < options->plans_known_until_ns ||
-        vv_fleet_trusts_plans(options->fleet, source, last, options->plans_reach_ns)) {
+        vv_fleet_trusts_plans(options->fleet, source, last)) {
         return VV_OK;
     }
     struct vv_plan_doubt *before = doubting->n > 0 ? &doubting->doubts[doubting->n - 1] : NULL;

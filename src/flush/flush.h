@@ -29,10 +29,9 @@ struct vv_flush_options {
     int64_t span_ns;   /* 0: chosen */
     uint16_t splits;   /* 0: 1 */
     /* With a fleet: points before it are placed by plans that this node knows of. For others the
-     * store is asked for plans, and what it said holds for points that lie less than the reach
+     * store is asked for plans, and what it said holds for points that lie less than its reach
      * ahead of when it was asked. */
     int64_t plans_known_until_ns;
-    int64_t plans_reach_ns;
     struct vv_clock *clock; /* by its wall time, what is over is stale in the tiers above … */
     int64_t over_at_ns;     /* … and by this one: what has been built by then */
     struct vv_load *load;   /* counts what is written; NULL: nothing does */

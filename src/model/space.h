@@ -31,6 +31,11 @@ enum vv_space {
 #define VV_CLASS_SUFFIX_MAX (2 + VV_CLASS_NAME_MAX) /* "/@" and the name */
 /* A space with this retention is off: nothing is written into it, and what it had goes. */
 #define VV_SPACE_OFF_NS 1
+/* Whether a retention keeps more than another; 0 is for ever. */
+static inline bool vv_retention_is_longer(int64_t a_ns, int64_t b_ns)
+{
+    return b_ns != 0 && (a_ns == 0 || a_ns > b_ns);
+}
 
 /* What it is called: "hour". A NUL follows. */
 struct vv_str vv_space_word(enum vv_space space);

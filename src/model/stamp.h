@@ -24,6 +24,11 @@ static inline uint64_t vv_stamp_clock_us(vv_stamp stamp)
     return stamp >> VV_STAMP_NODE_BITS;
 }
 
+static inline uint32_t vv_stamp_node(vv_stamp stamp)
+{
+    return (uint32_t)(stamp & VV_STAMP_NODE_MAX);
+}
+
 /* The next stamp of this node: max(previous + 1 µs, now). The wall clock may have gone back. */
 static inline vv_stamp vv_stamp_next(vv_stamp previous, int64_t wall_ns, uint32_t node)
 {

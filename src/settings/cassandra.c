@@ -9,9 +9,10 @@
 
 #include <errno.h>
 
-#define REPLICAS_MAX   100
-#define CLASS_LEAST_NS VV_MINUTE
-#define CLASS_MOST_NS  (20 * 365 * VV_DAY) /* Cassandra takes no longer TTL */
+#define REPLICAS_MAX     100
+#define REFRESH_ATTEMPTS 16 /* in the slack: four in its last quarter */
+#define CLASS_LEAST_NS   VV_MINUTE
+#define CLASS_MOST_NS    (20 * 365 * VV_DAY) /* Cassandra takes no longer TTL */
 
 /* ---- classes ---- */
 
@@ -223,6 +224,21 @@ static enum vv_status check_slack(const struct vv_settings *settings, struct vv_
                         "cassandra.slack, or lower them");
 }
 
+/* Runs that wait are written again after three quarters of the slack at the latest, if all goes
+ * well when it is tried; which it is so often. */
+static enum vv_status check_interval(const struct vv_settings *settings, struct vv_error *error)
+{
+    if (strcmp(settings->store_kind, "cassandra") != 0 ||
+        settings->expire_interval_ns <= settings->cassandra_slack_ns / REFRESH_ATTEMPTS) {
+        return VV_OK;
+    }
+    return vv_error_set(error, VV_INVALID,
+                        "retention.interval is longer than a %dth of cassandra.slack, so runs that "
+                        "wait to be sealed could expire before they are written again: lower it, "
+                        "or raise cassandra.slack",
+                        REFRESH_ATTEMPTS);
+}
+
 /* What only one copy has may not be seen by who copies, and be gone with the table. */
 static enum vv_status check_purge(const struct vv_settings *settings,
                                   const struct vv_settings_regions *regions, struct vv_error *error)
@@ -267,6 +283,9 @@ enum vv_status vv_settings_check_cassandra(const struct vv_settings *settings,
     }
     if (status == VV_OK) {
         status = check_slack(settings, error);
+    }
+    if (status == VV_OK) {
+        status = check_interval(settings, error);
     }
     if (status == VV_OK) {
         status = check_purge(settings, &regions, error);

@@ -210,8 +210,10 @@ const struct vv_setting vv_setting_table[] = {
 
     DURATION("retention.raw", retention_raw_ns, "0s", VV_HOUR, YEARS_100, "for ever",
              "How long points of new tenants are kept. `varve tenants set` changes one tenant's"),
-    DURATION("retention.interval", expire_interval_ns, "1m", VV_SECOND, VV_DAY, NULL,
-             "How often expired data is looked for"),
+    DURATION(
+        "retention.interval", expire_interval_ns, "1m", VV_SECOND, VV_DAY, NULL,
+        "How often expired data is looked for, and on Cassandra what is still to be sealed and "
+        "would expire; there at most a 16th of cassandra.slack"),
 
     BOOL(
         "tiers.default", tiers_default, "false",

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #define LIVELY_ROUNDS 40 /* the ledger is read in parts */
+#define EXPIRE_ROUNDS 6  /* a minute, as a node does by itself */
 
 /* ---- what happens ---- */
 
@@ -149,7 +150,7 @@ static void work(struct fleet_world *world, struct fleet_node *node)
 }
 
 /* For a while nodes do what they always do, but for sealing: they hear of each other, look at the
- * ledger and flush. */
+ * ledger, flush, and write again what must not expire. */
 static void live(struct fleet_world *world, int rounds)
 {
     for (int i = 0; i < rounds; i++) {
@@ -164,6 +165,9 @@ static void live(struct fleet_world *world, int rounds)
             (void)fleet_step(node, VV_TASK_FLUSH);
             (void)fleet_step(node, VV_TASK_DELIVER);
             (void)fleet_step(node, VV_TASK_SWEEP);
+            if (i % EXPIRE_ROUNDS == 0) { /* again and again: it is put off by what takes long */
+                (void)fleet_step(node, VV_TASK_EXPIRE);
+            }
             fleet_look(node);
         }
     }
@@ -183,7 +187,6 @@ static void pass_long_time(struct fleet_world *world)
         fleet_advance(world, FLEET_SLACK / 8 - rounds * 10 * VV_SECOND);
         live(world, rounds);
         for (size_t n = 0; n < world->n_nodes; n++) {
-            (void)fleet_step(&world->nodes[n], VV_TASK_EXPIRE);
             fleet_check(&world->nodes[n], false);
             fleet_check_tiers(&world->nodes[n], false);
         }

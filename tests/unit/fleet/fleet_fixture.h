@@ -40,7 +40,7 @@ __attribute__((unused)) static void node_open_fleet(struct node *node)
     hub.nodes[node->number].registry = node->registry;
     assert_int_equal(vv_deletions_create(1000, &node->deletions), VV_OK);
     assert_int_equal(vv_fleet_create(node->registry, node->deletions, node->store,
-                                     &node->clock.clock, &node->fleet),
+                                     &node->clock.clock, VV_HOUR, &node->fleet),
                      VV_OK);
 }
 

@@ -259,6 +259,8 @@ static void the_latest_setting_counts(void **state)
     node_keep(pair.b);
     vv_sim_clock_jump(&pair.b->clock, 1600000000 * VV_SECOND); /* b's clock is behind */
     vv_registry_set_retention(pair.b->registry, 0, 3 * VV_DAY);
+    vv_registry_note_whole(pair.b->registry, 0,
+                           (struct vv_whole){.from = VV_HOUR, .kept_ns = VV_DAY});
     node_describe(pair.b, 0, "C", NULL);
     node_flush(pair.b);
     node_keep(pair.b);
@@ -273,6 +275,68 @@ static void the_latest_setting_counts(void **state)
     vv_registry_metric_info(pair.a->registry, 0, &info);
     assert_true(vv_str_equal(info.unit, TEXT("C")));
     assert_true(vv_str_equal(info.description, TEXT("how warm")));
+    assert_int_equal(vv_registry_whole(pair.a->registry, 0).from, VV_HOUR); /* no more is said */
+    close_pair(&pair);
+}
+
+/* The tenant is new on each: b gives it the longer life, and does not know of a's. */
+static void expect_shorter_life_said(struct pair pair)
+{
+    vv_sim_clock_advance(&pair.b->clock, VV_SECOND);
+    uint32_t tenant = node_tenant(pair.b, "t");
+    vv_registry_set_retention(pair.b->registry, tenant, 3 * VV_DAY);
+    node_flush(pair.b);
+    int64_t now = pair.a->clock.clock.wall_ns(&pair.a->clock.clock);
+    node_learn(pair.a);
+    assert_int_equal(vv_registry_retention(pair.a->registry, 0), 3 * VV_DAY);
+    node_keep(pair.a);
+    node_learn(pair.b);
+    node_keep(pair.b);
+    struct vv_whole whole = vv_registry_whole(pair.b->registry, tenant);
+    assert_true(whole.from >= now + VV_HOUR); /* behind all that may have been taken */
+    assert_int_equal(whole.kept_ns, VV_DAY);
+    assert_same_nodes(pair.a, pair.b);
+    node_restart(pair.a, true);
+    node_learn(pair.a); /* once */
+    assert_int_equal(vv_registry_whole(pair.a->registry, 0).from, whole.from);
+}
+
+static void who_began_a_tenant_with_a_shorter_life_says_so(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    make_some(pair.a);
+    expect_shorter_life_said(pair);
+    close_pair(&pair);
+}
+
+static void so_does_who_began_it_with_the_default(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    pair.a->options.retention_ns = VV_DAY;
+    node_restart(pair.a, true);
+    node_tenant(pair.a, "t");
+    node_flush(pair.a);
+    expect_shorter_life_said(pair);
+    close_pair(&pair);
+}
+
+/* The later one is the shorter: then nothing is taken for whole that is not. */
+static void who_began_a_tenant_with_a_longer_life_says_nothing(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    uint32_t tenant = node_tenant(pair.b, "t");
+    vv_registry_set_retention(pair.b->registry, tenant, 3 * VV_DAY);
+    vv_sim_clock_advance(&pair.a->clock, VV_SECOND);
+    make_some(pair.a);
+    node_flush(pair.b);
+    node_learn(pair.a);
+    node_learn(pair.b);
+    assert_int_equal(vv_registry_retention(pair.b->registry, tenant), VV_DAY);
+    assert_int_equal(vv_registry_whole(pair.a->registry, 0).from, 0);
+    assert_int_equal(vv_registry_whole(pair.b->registry, tenant).from, 0);
     close_pair(&pair);
 }
 
@@ -734,6 +798,9 @@ int main(void)
         cmocka_unit_test(a_failing_flush_is_done_again),
         cmocka_unit_test(a_store_that_was_not_shared_is_told_of),
         cmocka_unit_test(the_latest_setting_counts),
+        cmocka_unit_test(who_began_a_tenant_with_a_shorter_life_says_so),
+        cmocka_unit_test(so_does_who_began_it_with_the_default),
+        cmocka_unit_test(who_began_a_tenant_with_a_longer_life_says_nothing),
         cmocka_unit_test(float_wins_over_int),
         cmocka_unit_test(of_versions_from_one_time_the_greater_counts),
         cmocka_unit_test(who_asked_first_has_chosen_the_plan),

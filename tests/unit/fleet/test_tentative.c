@@ -267,7 +267,7 @@ static void plans_that_follow_a_tentative_one_are_taken_at_once(void **state)
     for (int ends = 0; ends < 2; ends++) {
         begin(10);
         uint32_t source = park_agreed("id=x");
-        assert_true(vv_fleet_trusts_plans(a->fleet, source, 0, VV_HOUR));
+        assert_true(vv_fleet_trusts_plans(a->fleet, source, 0));
         const struct vv_plans held = plans_of(a, "x"); /* by a reader */
         const struct vv_plan both[] = {own, later};
         tell_two("id=x", both);
@@ -467,12 +467,12 @@ static void what_the_store_said_of_plans_is_remembered(void **state)
     node_agree(a, source, own);
     int64_t now = a->clock.clock.wall_ns(&a->clock.clock);
     struct vv_plan_doubt doubt = {.source = source, .until_ns = now};
-    assert_false(vv_fleet_trusts_plans(a->fleet, source, now, VV_HOUR));
+    assert_false(vv_fleet_trusts_plans(a->fleet, source, now));
     assert_int_equal(vv_fleet_doubt(a->fleet, &doubt, 1, NULL), VV_OK);
-    assert_true(vv_fleet_trusts_plans(a->fleet, source, now, VV_HOUR));
-    assert_true(vv_fleet_trusts_plans(a->fleet, source, now + 59 * VV_MINUTE, VV_HOUR));
-    assert_false(vv_fleet_trusts_plans(a->fleet, source, now + VV_HOUR, VV_HOUR));
-    assert_false(vv_fleet_trusts_plans(a->fleet, source + 1, now, VV_HOUR));
+    assert_true(vv_fleet_trusts_plans(a->fleet, source, now));
+    assert_true(vv_fleet_trusts_plans(a->fleet, source, now + 59 * VV_MINUTE));
+    assert_false(vv_fleet_trusts_plans(a->fleet, source, now + VV_HOUR));
+    assert_false(vv_fleet_trusts_plans(a->fleet, source + 1, now));
     end();
 }
 

@@ -118,9 +118,9 @@ static void all_nodes_come_to_the_same(void **state)
         for (uint32_t i = 1; i <= NODES; i++) {
             node_flush(world.nodes[i]);
         }
-        for (uint32_t i = 1; i <= NODES; i++) {
-            node_learn(world.nodes[i]);
-            node_keep(world.nodes[i]);
+        for (uint32_t i = 1; i <= 2 * NODES; i++) { /* what one has to add to it, too */
+            node_learn(world.nodes[1 + i % NODES]);
+            node_keep(world.nodes[1 + i % NODES]);
         }
         print_message("seed %llu: %zu told\n", (unsigned long long)seed, hub.n);
         for (uint32_t i = 2; i <= NODES; i++) {

@@ -210,6 +210,19 @@ static void runs_that_expire_before_they_are_due_are_refused(void **state)
     assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
 }
 
+static void runs_that_are_written_again_too_seldom_are_refused(void **state)
+{
+    (void)state;
+    struct vv_settings settings = with("store.kind", "cassandra");
+    set(&settings, "cassandra.slack", "32h");
+    set(&settings, "retention.interval", "2h");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+    set(&settings, "retention.interval", "7201s");
+    expect_refused(&settings, "retention.interval is longer than a 16th of cassandra.slack");
+    set(&settings, "store.kind", "rocksdb");
+    assert_int_equal(vv_settings_check(&settings, NULL), VV_OK);
+}
+
 static void many_data_centres_are_refused(void **state)
 {
     (void)state;
@@ -308,6 +321,7 @@ int main(void)
         cmocka_unit_test(each_region_has_a_keyspace),
         cmocka_unit_test(late_points_are_kept_apart_in_any_layout),
         cmocka_unit_test(runs_that_expire_before_they_are_due_are_refused),
+        cmocka_unit_test(runs_that_are_written_again_too_seldom_are_refused),
         cmocka_unit_test(many_data_centres_are_refused),
         cmocka_unit_test(what_fits_together_is_taken),
         cmocka_unit_test(the_password_comes_from_its_file),
