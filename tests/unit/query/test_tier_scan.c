@@ -125,6 +125,57 @@ static void a_unit_that_is_to_be_built_again_is_read_from_what_is_finer(void **s
     place_deinit(&p);
 }
 
+/* Puts a run that replaces what a unit has of a day, as yet unbuilt. */
+static void replace_later(struct place *p, enum vv_space tier, int64_t day)
+{
+    for (int64_t at = day; at < day + VV_DAY;) {
+        struct vv_buffer bytes = {0};
+        struct vv_unit unit = tiers_unit(&p->t, p->sources[0], tier, at);
+        vv_unit_write(&bytes, VV_UNIT_STALE, &unit);
+        vv_buffer_text(&bytes, "points");
+        tiers_put(&p->t, p->sources[0], p->press, tier, &unit, 16, true, &bytes);
+        vv_buffer_deinit(&bytes);
+        at = unit.to;
+    }
+}
+
+/* Where nodes share the store, by whoever owns it. What is finer may have the new day in part. */
+static void a_day_that_is_to_be_replaced_is_as_it_was_until_it_is_built(void **state)
+{
+    (void)state;
+    const char *const *week = ASK("from=2024-09-15", "to=2024-09-20", "step=1h", ALL_AGG);
+    struct place p;
+    place_init(&p);
+    build_all(&p);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        replace_later(&p, (enum vv_space)tier, START + 3 * VV_DAY);
+    }
+    check_same(&p, week);
+    assert_int_equal(steps_of(&p, VV_SPACE_HOUR), 5 * 24 * SOURCES * METRICS);
+    tiers_soil(&p.t, p.sources[0], p.press, START + 3 * VV_DAY); /* for another reason, too */
+    check_same(&p, week);
+    assert_int_equal(steps_of(&p, VV_SPACE_HOUR), 5 * 24 * SOURCES * METRICS - 2 * 24);
+    place_deinit(&p);
+}
+
+static void a_day_that_is_to_be_new_is_not_there_until_it_is_built(void **state)
+{
+    (void)state;
+    struct place p;
+    place_init(&p);
+    build(&p, VV_SPACE_MINUTE, START, START + 12 * VV_DAY);
+    replace_later(&p, VV_SPACE_HOUR, START + 3 * VV_DAY);
+    json_t *answer = ask_json(&p.f, VV_REQUEST_QUERY,
+                              ASK("from=2024-09-16", "to=2024-09-18", "step=1h", "agg=count",
+                                  "source=a", "metric=press.temp"));
+    json_t *points =
+        json_object_get(json_array_get(json_object_get(answer, "series"), 0), "points");
+    assert_int_equal(json_array_size(points), 24); /* of the day before */
+    json_decref(answer);
+    assert_false(p.f.facts.tiers[VV_SPACE_HOUR].is_sealed);
+    place_deinit(&p);
+}
+
 /* Until the store has been told, by markers alone. */
 static void what_is_deleted_is_in_no_answer(void **state)
 {
@@ -341,6 +392,8 @@ int main(void)
         cmocka_unit_test(gaps_and_the_open_tail_come_from_what_is_finer),
         cmocka_unit_test(what_the_head_has_counts),
         cmocka_unit_test(a_unit_that_is_to_be_built_again_is_read_from_what_is_finer),
+        cmocka_unit_test(a_day_that_is_to_be_replaced_is_as_it_was_until_it_is_built),
+        cmocka_unit_test(a_day_that_is_to_be_new_is_not_there_until_it_is_built),
         cmocka_unit_test(what_is_deleted_is_in_no_answer),
         cmocka_unit_test(what_the_sealer_builds_is_read),
         cmocka_unit_test(a_record_of_rows_gives_its_points),
