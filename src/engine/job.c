@@ -58,8 +58,7 @@ static enum vv_status store_classes(struct vv_engine *engine, uint32_t measureme
     struct vv_registry *registry = engine->registry;
     uint32_t classes[VV_CLASSES_OF_TENANT_MAX];
     uint32_t tenant = vv_registry_measurement_tenant(registry, measurement);
-    bool may_move = !engine->fleet && tenant != VV_REGISTRY_NONE;
-    size_t n = may_move ? vv_registry_classes(registry, tenant, classes) : 0;
+    size_t n = tenant != VV_REGISTRY_NONE ? vv_registry_classes(registry, tenant, classes) : 0;
     enum vv_status status = VV_OK;
     bool are_done = done->tenant == tenant && done->n == n;
     for (size_t i = 0; i < n && status == VV_OK && !are_done; i++) {

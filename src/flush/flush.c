@@ -411,7 +411,6 @@ static enum vv_status begin_stay(struct flush *flush, uint32_t source, uint32_t 
         return VV_OK;
     }
     flush->stale.later = &flush->later;
-    flush->has_values = flush->has_values || has_values(flush, place);
     return vv_tiers_seen_note(&flush->seen, place, &flush->stale.tiers);
 }
 
@@ -451,7 +450,6 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         bool late = is_late(flush, rows, first);
         key.partition.tenant = late ? flush->late_space : place;
         vv_stale_not_before(&flush->stale, late ? fold_of(flush) : INT64_MIN);
-        flush->stale.marks_open = marks_open(flush, place, late);
         size_t end = first + 1;
         while (
             end < rows->n_rows && rows->times[end] < span_end &&
@@ -462,6 +460,9 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         uint64_t bytes = flush->figures->bytes;
         status = flush->is_again ? mark_values(flush, key, place, bucket.span_ns)
                                  : write_run(flush, &key, bucket.span_ns, rows, first, end);
+        /* With the first run of a tenant the store chooses how it keeps that. */
+        flush->stale.marks_open = marks_open(flush, place, late);
+        flush->has_values = flush->has_values || has_values(flush, place);
         flush->figures->late += late ? end - first : 0;
         if (!late && !flush->is_again) { /* late ones say nothing of what is to come */
             count(flush, &bucket, &key, rows, first, end, flush->figures->bytes - bytes);

@@ -77,11 +77,67 @@ static void different_layouts(void **state)
     in_any_order(&(struct difference){{20 * VV_DAY, 200 * VV_DAY}, {"", "t"}});
 }
 
+struct counting {
+    uint32_t tenant; /* or space */
+    int64_t time;
+    size_t n; /* marks of what holds that */
+};
+
+static enum vv_status count_mark(void *context, const struct vv_mark *mark)
+{
+    struct counting *counting = context;
+    int64_t start = mark->key.span_start;
+    counting->n += mark->key.partition.tenant == counting->tenant && start <= counting->time &&
+                   start + mark->span_ns > counting->time;
+    return VV_OK;
+}
+
+/* Who wishes for blocks begins with values where another one has values: these have no marks. */
+static void a_unit_of_its_first_values_is_marked(void **state)
+{
+    (void)state;
+    has_tiers = true;
+    make_cluster(1);
+    rows_tenants[0] = "t";
+    rows_tenants[1] = "";
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)make_node(i);
+    }
+    write_at(&nodes[0], RIG_START - 5 * VV_DAY);
+    for (size_t i = 0; i < 4; i++) {
+        work(&nodes[0]);
+        (void)rig_step(&nodes[1].rig, VV_TASK_BEAT);
+        (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
+        advance(VV_SECOND);
+    }
+    write_at(&nodes[1], now_ns());
+    work(&nodes[1]);
+    struct vv_store *store = nodes[1].rig.engine->store;
+    struct vv_registry *registry = nodes[1].rig.engine->registry;
+    struct counting counting = {.time = now_ns()};
+    uint32_t tenant;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    assert_int_equal(store->ops->values_max(store, tenant) > 0, true); /* or it is no test */
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        uint32_t part = 0;
+        counting.n = 0;
+        counting.tenant = vv_registry_tiers(registry, tenant).spaces[tier];
+        assert_int_equal(store->ops->shared->look_at_marks(store, INT64_MIN, &part, UINT64_MAX,
+                                                           count_mark, &counting, NULL),
+                         VV_OK);
+        assert_int_equal(counting.n, 1);
+    }
+    drop_cluster();
+    has_tiers = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(different_classes),
         cmocka_unit_test(different_layouts),
+        cmocka_unit_test(a_unit_of_its_first_values_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
