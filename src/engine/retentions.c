@@ -284,12 +284,17 @@ static struct order order_of(const struct change *change)
     return order;
 }
 
+/* A new tenant comes with its retentions: with the default first, others would take it for
+ * shortened, or lengthened. */
 static enum vv_status journal(struct vv_engine *engine, const struct change *change,
                               struct vv_error *error)
 {
     struct vv_batch *batch = NULL;
     enum vv_status status =
         vv_batch_create(vv_registry_owner(engine->registry, change->place), &batch);
+    if (status == VV_OK && change->is_new) {
+        status = vv_registry_define_tenant(engine->registry, change->place, batch);
+    }
     struct order order = order_of(change);
     for (size_t i = 0; i < order.n && status == VV_OK; i++) {
         status = vv_batch_define(batch, VV_REGISTRY_TENANT, order.numbers[i]);
@@ -370,9 +375,9 @@ enum vv_status vv_engine_set_retentions(struct vv_engine *engine, struct vv_str 
         engine->fleet && vv_fleet_is_current(engine->fleet, vv_settings_lead_ns(&engine->settings));
     bool is_new = is_current && vv_registry_tenant(engine->registry, tenant, false, &number,
                                                    NULL) == VV_NOT_FOUND;
-    enum vv_status status = vv_engine_create_tenant(engine, tenant, error);
+    enum vv_status status = is_new ? VV_OK : vv_engine_create_tenant(engine, tenant, error);
     if (status == VV_OK) {
-        status = vv_registry_tenant(engine->registry, tenant, false, &number, error);
+        status = vv_registry_tenant(engine->registry, tenant, is_new, &number, error);
     }
     if (status == VV_OK) {
         status = change_retentions(engine, number, is_new, retentions, error);

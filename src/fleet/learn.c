@@ -51,27 +51,33 @@ static enum vv_status first_of(enum vv_status a, enum vv_status b)
 
 /* ---- tenants ---- */
 
-/* Two nodes may begin a tenant at the same time, each as if it were new. Who then gives it a longer
- * life can't say that what the other put had a shorter one: who has begun it with that, or heard of
- * it by then, does. A default has no stamp. */
+static bool is_said(struct vv_whole whole, int64_t shorter_ns)
+{
+    return whole.from > 0 && whole.kept_ns <= shorter_ns;
+}
+
+/* Two nodes may begin a tenant at the same time, each as if it were new. Who gives it the longer
+ * life can't say then that what the other one put had a shorter one: whoever hears of both does.
+ * All say the same, whenever they hear of it. */
 static void note_shorter_life(const struct taking *taking, uint32_t number)
 {
     struct vv_fleet *fleet = taking->fleet;
     const struct vv_told_content *content = &taking->content;
-    uint32_t node = vv_fleet_ops(fleet)->node(fleet->store);
-    int64_t own_ns;
-    vv_stamp own;
-    vv_registry_stamped_retention(fleet->registry, number, &own_ns, &own);
-    bool is_begun = own == 0 || vv_stamp_node(own) == node;
-    bool is_later = content->retention_stamp > own;
-    bool is_said = content->whole.from > 0 && content->whole.kept_ns <= own_ns;
-    if (is_begun && is_later && !is_said && vv_retention_is_longer(content->retention_ns, own_ns)) {
-        int64_t now = fleet->clock->wall_ns(fleet->clock);
-        int64_t ahead = VV_FLEET_CLOCKS_DIFFER_NS + fleet->reach_ns;
-        int64_t from = now < VV_TIME_MAX - ahead ? now + ahead : VV_TIME_MAX;
-        vv_registry_note_whole(fleet->registry, number,
-                               (struct vv_whole){.from = from, .kept_ns = own_ns});
+    struct vv_terms own = vv_terms_of(fleet->registry, number);
+    bool is_theirs = content->retention_stamp > own.retention_stamp;
+    vv_stamp stamp = is_theirs ? content->retention_stamp : own.retention_stamp;
+    int64_t lasting_ns = is_theirs ? content->retention_ns : own.retention_ns;
+    int64_t other_ns = is_theirs ? own.retention_ns : content->retention_ns;
+    if (content->retention_stamp == own.retention_stamp ||
+        !vv_retention_is_longer(lasting_ns, other_ns) || is_said(content->whole, other_ns) ||
+        is_said(own.whole, other_ns)) {
+        return;
     }
+    int64_t set_at = (int64_t)vv_stamp_clock_us(stamp) * VV_MICROSECOND;
+    int64_t ahead = VV_FLEET_CLOCKS_DIFFER_NS + fleet->reach_ns; /* by then all know of it */
+    struct vv_whole whole = {.from = set_at < VV_TIME_MAX - ahead ? set_at + ahead : VV_TIME_MAX,
+                             .kept_ns = other_ns};
+    vv_registry_note_whole(fleet->registry, number, whole);
 }
 
 static enum vv_status take_tenant(struct taking *taking, uint32_t number)

@@ -360,9 +360,6 @@ static bool narrow(struct vv_tier_level *level)
 static void note_sealed(struct vv_tier_level *level)
 {
     size_t n = level->cover.n_records;
-    while (n > 0 && level->cover.records[n - 1].tag == VV_COVER_NOTHING) {
-        n--;
-    }
     if (n > 0) {
         int64_t end = level->cover.records[n - 1].unit.to;
         level->sealed_until =

@@ -366,14 +366,12 @@ static enum vv_status advance(struct vv_tier_scan *scan, size_t index, struct vv
     }
     struct vv_stretch stretch =
         near_stretch(scan, level, vv_window_intersect(whole, level->window));
-    if (stretch.is_covered && stretch.tag != VV_COVER_NOTHING) {
+    if (stretch.is_covered) {
         return read_stretch(scan, level, &stretch, error);
     }
     range = (struct vv_window){stretch.from, stretch.to};
     pass(scan, level, range);
-    if (!stretch.is_covered) {
-        push(scan, index, range);
-    }
+    push(scan, index, range);
     return VV_OK;
 }
 

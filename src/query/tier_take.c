@@ -187,11 +187,10 @@ enum vv_status vv_tier_take_piece(void *context, const struct vv_piece *piece)
     if (given.kind != VV_UNIT_STALE) {
         return misplaced(taking);
     }
-    /* What replaces a day of it, which is frozen: until that is built in, the unit is as it was. It
-     * would get the day by and by from what is finer. */
-    return given.content.size > 0
-               ? vv_cover_add(&taking->level->cover, &given.unit, VV_COVER_NOTHING)
-               : vv_cover_add_stale(&taking->level->cover, &given.unit);
+    /* What replaces a day of it, which is frozen: until that is built in, the record is as it was,
+     * while finer ones get the day one after the other. */
+    bool replaces = given.content.size > 0;
+    return replaces ? VV_OK : vv_cover_add_stale(&taking->level->cover, &given.unit);
 }
 
 /* ---- volumes ---- */

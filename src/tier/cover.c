@@ -67,19 +67,13 @@ static int compare_stale(const void *a, const void *b)
     return compare_units(a, b);
 }
 
-/* VV_COVER_NOTHING is below all. */
-static uint32_t rank(uint32_t tag)
-{
-    return tag + 1;
-}
-
 /* Of the same unit the last added one, which has the highest tag where tags go up, comes first. */
 static int compare_records(const void *a, const void *b)
 {
     const struct vv_covering *x = a;
     const struct vv_covering *y = b;
     int order = compare_units(&x->unit, &y->unit);
-    return order != 0 ? order : (rank(y->tag) > rank(x->tag)) - (rank(y->tag) < rank(x->tag));
+    return order != 0 ? order : (y->tag > x->tag) - (y->tag < x->tag);
 }
 
 /* Makes the stale stretches ascend without overlaps. */

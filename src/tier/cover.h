@@ -15,10 +15,6 @@ struct vv_covering {
     uint32_t tag; /* the caller's, of the record's first part */
 };
 
-/* The tag of a unit of which nothing finer is to be read, though it may have no record: one that
- * has it counts. */
-#define VV_COVER_NOTHING UINT32_MAX
-
 /* Zero-initialised is empty. */
 struct vv_cover {
     struct vv_covering *records;

@@ -115,7 +115,8 @@ void fleet_replace(struct fleet_node *node)
 struct asking {
     struct fleet_node *node;
     enum vv_space tier;
-    bool all; /* it is at rest: the last version is there, and no other one */
+    bool all;           /* it is at rest: the last version is there, and no other one */
+    bool is_of_records; /* of the tier alone, and not of finer ones that get a day by and by */
     uint64_t counts[FLEET_REPLACED][FLEET_DAYS];
 };
 
@@ -144,10 +145,11 @@ static void see_line(struct asking *asking, const char *line)
     }
     struct fleet_day *day = &world->days[source][at];
     uint64_t version = (uint64_t)max;
-    bool is_known = version > 0 && version <= world->versions;
+    bool is_known = min > 0 && version <= world->versions;
     bool is_last = version == day->version || version == day->pending;
     bool is_whole =
-        min == max && (asking->tier != VV_SPACE_DAY || (uint64_t)count == 24 * each_of(version));
+        !asking->is_of_records ||
+        (min == max && (asking->tier != VV_SPACE_DAY || (uint64_t)count == 24 * each_of(version)));
     if (!is_known || !is_whole || (asking->all && !is_last)) {
         fleet_fail(
             world, "node %u, tier %d: r%zu day %zu, of version %" PRIu64 " (or %" PRIu64 "): %s",
@@ -178,6 +180,18 @@ static void check_counts(const struct asking *asking)
     }
 }
 
+/* As the answer says: no line of it names another tier, or points. */
+static bool is_of_tier(const char *answer, const char *word)
+{
+    const char *at = answer;
+    bool is = true;
+    while (is && (at = strstr(at, "# tier ")) != NULL) {
+        at += strlen("# tier ");
+        is = strncmp(at, word, strlen(word)) == 0;
+    }
+    return is;
+}
+
 static void ask(struct fleet_node *node, enum vv_space tier, bool all)
 {
     static const char *const words[VV_SPACES] = {"minute", "hour", "day"};
@@ -205,6 +219,7 @@ static void ask(struct fleet_node *node, enum vv_space tier, bool all)
         fleet_ask(node, parameters, sizeof parameters / sizeof parameters[0], &answer, &error);
     vv_buffer_u8(&answer, 0);
     bool is_answered = status == VV_DONE && !node->is_dead;
+    asking.is_of_records = all || is_of_tier((char *)answer.data, words[tier]);
     char *rest = NULL;
     for (char *line = strtok_r((char *)answer.data, "\r\n", &rest); line && is_answered;
          line = strtok_r(NULL, "\r\n", &rest)) {

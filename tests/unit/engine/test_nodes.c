@@ -214,11 +214,34 @@ static void what_is_written_after_a_deletion_was_heard_stays(void **state)
     rig_deinit(&rig);
 }
 
+/* Others hear of it with its retention, and not with the default before. */
+static void a_new_tenant_is_journaled_with_its_retention(void **state)
+{
+    (void)state;
+    static const int64_t retentions[] = {0, 30 * VV_DAY}; /* the first is the default */
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        uint32_t tenant;
+        rig_init(&rig, 5, false);
+        (void)rig_step(&rig, VV_TASK_LEARN);
+        assert_int_equal(
+            vv_engine_set_retention(rig.engine, VV_STR_LITERAL("new"), retentions[i], NULL), VV_OK);
+        rig_restart(&rig, 1);
+        struct vv_registry *registry = rig.engine->registry;
+        assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("new"), false, &tenant, NULL),
+                         VV_OK);
+        assert_int_equal(vv_registry_retention(registry, tenant), retentions[i]);
+        assert_int_equal(vv_registry_whole(registry, tenant).from, 0);
+        rig_deinit(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_deleted_where_nodes_share_the_store_is_hidden_at_once),
         cmocka_unit_test(what_is_written_after_a_deletion_was_heard_stays),
+        cmocka_unit_test(a_new_tenant_is_journaled_with_its_retention),
         cmocka_unit_test(this_node_comes_first),
         cmocka_unit_test(a_store_of_one_node_has_one),
         cmocka_unit_test(a_gone_node_is_a_reason_and_no_hindrance),

@@ -279,51 +279,71 @@ static void the_latest_setting_counts(void **state)
     close_pair(&pair);
 }
 
-/* The tenant is new on each: b gives it the longer life, and does not know of a's. */
-static void expect_shorter_life_said(struct pair pair)
+static void begin_with_default(struct node *node)
 {
-    vv_sim_clock_advance(&pair.b->clock, VV_SECOND);
-    uint32_t tenant = node_tenant(pair.b, "t");
-    vv_registry_set_retention(pair.b->registry, tenant, 3 * VV_DAY);
-    node_flush(pair.b);
-    int64_t now = pair.a->clock.clock.wall_ns(&pair.a->clock.clock);
-    node_learn(pair.a);
-    assert_int_equal(vv_registry_retention(pair.a->registry, 0), 3 * VV_DAY);
-    node_keep(pair.a);
-    node_learn(pair.b);
-    node_keep(pair.b);
-    struct vv_whole whole = vv_registry_whole(pair.b->registry, tenant);
-    assert_true(whole.from >= now + VV_HOUR); /* behind all that may have been taken */
+    node->options.retention_ns = VV_DAY;
+    node_restart(node, true);
+    node_tenant(node, "t");
+    node_flush(node);
+}
+
+static void learn_and_keep(struct node *node)
+{
+    node_learn(node);
+    node_keep(node);
+}
+
+static struct vv_whole whole_of_t(struct node *node)
+{
+    uint32_t tenant;
+    assert_int_equal(vv_registry_tenant(node->registry, TEXT("t"), false, &tenant, NULL), VV_OK);
+    return vv_registry_whole(node->registry, tenant);
+}
+
+/* The tenant is new on a and on b, which gives it the longer life; a is never heard of again. */
+static void expect_shorter_life_said(void (*begin)(struct node *))
+{
+    struct node *nodes[4];
+    fake_begin(7);
+    for (uint32_t i = 0; i < 4; i++) {
+        nodes[i] = node_open(1 + i);
+    }
+    struct node *b = nodes[1];
+    begin(nodes[0]);
+    learn_and_keep(nodes[2]);
+    vv_sim_clock_advance(&b->clock, VV_SECOND);
+    int64_t set_at = b->clock.clock.wall_ns(&b->clock.clock);
+    vv_registry_set_retention(b->registry, node_tenant(b, "t"), 3 * VV_DAY);
+    node_flush(b);
+    learn_and_keep(nodes[2]); /* of both */
+    learn_and_keep(b);
+    struct vv_whole whole = whole_of_t(b);
+    assert_true(whole.from >= set_at + VV_HOUR); /* behind all that may have been put by then */
     assert_int_equal(whole.kept_ns, VV_DAY);
-    assert_same_nodes(pair.a, pair.b);
-    node_restart(pair.a, true);
-    node_learn(pair.a); /* once */
-    assert_int_equal(vv_registry_whole(pair.a->registry, 0).from, whole.from);
+    node_restart(nodes[2], true);
+    for (size_t i = 1; i < 4; i++) { /* the last one is new then */
+        vv_sim_clock_advance(&nodes[i]->clock, 300 * VV_DAY);
+    }
+    for (size_t i = 4; i-- > 1;) {
+        learn_and_keep(nodes[i]);
+        assert_int_equal(whole_of_t(nodes[i]).from, whole.from); /* whenever it is heard */
+        assert_int_equal(whole_of_t(nodes[i]).kept_ns, VV_DAY);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        node_close(nodes[i]);
+    }
+    fake_end();
 }
 
-static void who_began_a_tenant_with_a_shorter_life_says_so(void **state)
+static void whoever_hears_of_a_shorter_life_says_so(void **state)
 {
     (void)state;
-    struct pair pair = open_pair();
-    make_some(pair.a);
-    expect_shorter_life_said(pair);
-    close_pair(&pair);
-}
-
-static void so_does_who_began_it_with_the_default(void **state)
-{
-    (void)state;
-    struct pair pair = open_pair();
-    pair.a->options.retention_ns = VV_DAY;
-    node_restart(pair.a, true);
-    node_tenant(pair.a, "t");
-    node_flush(pair.a);
-    expect_shorter_life_said(pair);
-    close_pair(&pair);
+    expect_shorter_life_said(make_some);
+    expect_shorter_life_said(begin_with_default);
 }
 
 /* The later one is the shorter: then nothing is taken for whole that is not. */
-static void who_began_a_tenant_with_a_longer_life_says_nothing(void **state)
+static void of_a_longer_life_nothing_is_said(void **state)
 {
     (void)state;
     struct pair pair = open_pair();
@@ -798,9 +818,8 @@ int main(void)
         cmocka_unit_test(a_failing_flush_is_done_again),
         cmocka_unit_test(a_store_that_was_not_shared_is_told_of),
         cmocka_unit_test(the_latest_setting_counts),
-        cmocka_unit_test(who_began_a_tenant_with_a_shorter_life_says_so),
-        cmocka_unit_test(so_does_who_began_it_with_the_default),
-        cmocka_unit_test(who_began_a_tenant_with_a_longer_life_says_nothing),
+        cmocka_unit_test(whoever_hears_of_a_shorter_life_says_so),
+        cmocka_unit_test(of_a_longer_life_nothing_is_said),
         cmocka_unit_test(float_wins_over_int),
         cmocka_unit_test(of_versions_from_one_time_the_greater_counts),
         cmocka_unit_test(who_asked_first_has_chosen_the_plan),

@@ -139,7 +139,7 @@ static void replace_later(struct place *p, enum vv_space tier, int64_t day)
     }
 }
 
-/* Where nodes share the store, by whoever owns it. What is finer may have the new day in part. */
+/* Where nodes share the store, by whoever owns it. Without a record there is what is finer. */
 static void a_day_that_is_to_be_replaced_is_as_it_was_until_it_is_built(void **state)
 {
     (void)state;
@@ -156,23 +156,11 @@ static void a_day_that_is_to_be_replaced_is_as_it_was_until_it_is_built(void **s
     check_same(&p, week);
     assert_int_equal(steps_of(&p, VV_SPACE_HOUR), 5 * 24 * SOURCES * METRICS - 2 * 24);
     place_deinit(&p);
-}
-
-static void a_day_that_is_to_be_new_is_not_there_until_it_is_built(void **state)
-{
-    (void)state;
-    struct place p;
     place_init(&p);
-    build(&p, VV_SPACE_MINUTE, START, START + 12 * VV_DAY);
+    build(&p, VV_SPACE_MINUTE, START, START + DAYS * VV_DAY);
     replace_later(&p, VV_SPACE_HOUR, START + 3 * VV_DAY);
-    json_t *answer = ask_json(&p.f, VV_REQUEST_QUERY,
-                              ASK("from=2024-09-16", "to=2024-09-18", "step=1h", "agg=count",
-                                  "source=a", "metric=press.temp"));
-    json_t *points =
-        json_object_get(json_array_get(json_object_get(answer, "series"), 0), "points");
-    assert_int_equal(json_array_size(points), 24); /* of the day before */
-    json_decref(answer);
-    assert_false(p.f.facts.tiers[VV_SPACE_HOUR].is_sealed);
+    check_same(&p, week);
+    assert_int_equal(steps_of(&p, VV_SPACE_HOUR), 0);
     place_deinit(&p);
 }
 
@@ -393,7 +381,6 @@ int main(void)
         cmocka_unit_test(what_the_head_has_counts),
         cmocka_unit_test(a_unit_that_is_to_be_built_again_is_read_from_what_is_finer),
         cmocka_unit_test(a_day_that_is_to_be_replaced_is_as_it_was_until_it_is_built),
-        cmocka_unit_test(a_day_that_is_to_be_new_is_not_there_until_it_is_built),
         cmocka_unit_test(what_is_deleted_is_in_no_answer),
         cmocka_unit_test(what_the_sealer_builds_is_read),
         cmocka_unit_test(a_record_of_rows_gives_its_points),

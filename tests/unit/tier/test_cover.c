@@ -148,23 +148,6 @@ static void of_records_that_overlap_one_counts(void **state)
 }
 
 /* Of units that begin and end anywhere, with gaps or without. */
-static void a_unit_of_which_nothing_finer_is_read_is_covered(void **state)
-{
-    (void)state;
-    struct vv_cover cover = {0};
-    add(&cover, 20, 40, VV_COVER_NOTHING);
-    add(&cover, 20, 40, 0);
-    add(&cover, 40, 60, 1);
-    add(&cover, 40, 60, VV_COVER_NOTHING);
-    add(&cover, 60, 80, VV_COVER_NOTHING);
-    add(&cover, 60, 80, VV_COVER_NOTHING);
-    add(&cover, 80, 90, VV_COVER_NOTHING);
-    stale(&cover, 85, 86);
-    vv_cover_settle(&cover);
-    assert_stretches(&cover, 10, 10, 90, "10-20 20-40:0 40-60:1 60-80:4294967295 80-90");
-    vv_cover_deinit(&cover);
-}
-
 static void stretches_are_the_same_from_either_end(void **state)
 {
     (void)state;
@@ -193,7 +176,6 @@ int main(void)
         cmocka_unit_test(a_part_of_a_record_covers_whole_steps),
         cmocka_unit_test(a_unit_may_end_within_a_step),
         cmocka_unit_test(of_records_that_overlap_one_counts),
-        cmocka_unit_test(a_unit_of_which_nothing_finer_is_read_is_covered),
         cmocka_unit_test(stretches_are_the_same_from_either_end),
     };
     print_message("seed %d\n", SEED);
