@@ -3,6 +3,7 @@
 #include "nodes_rig.h"
 
 #include "engine/engine_private.h"
+#include "registry/shared.h"
 
 #include <stdlib.h>
 
