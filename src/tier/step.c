@@ -170,6 +170,10 @@ static void add_moments(struct vv_step *step, enum vv_value_type type, uint64_t 
 static bool add_near_integers(struct vv_step *step, uint64_t count, const uint64_t *values,
                               size_t n)
 {
+    int64_t reference = (int64_t)step->reference;
+    if (reference < INT64_MIN + (int64_t)NEAR || reference > INT64_MAX - (int64_t)NEAR) {
+        return false; /* what is near could be so beyond the other end of the range */
+    }
     uint64_t reach = 0; /* the bits of all distances, as of their magnitudes */
     uint64_t sum = 0;
     uint64_t squares = 0;
@@ -184,7 +188,7 @@ static bool add_near_integers(struct vv_step *step, uint64_t count, const uint64
     }
     __int128 signed_sum = (int64_t)sum;
     double n_squares = (double)((__int128)n * squares - signed_sum * signed_sum);
-    step->sum.integer += (__int128)(int64_t)step->reference * (__int128)n + signed_sum;
+    step->sum.integer += (__int128)reference * (__int128)n + signed_sum;
     merge_slice(step, count, n, (double)(int64_t)sum / (double)n, n_squares / (double)n);
     return true;
 }

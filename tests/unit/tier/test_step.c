@@ -118,6 +118,23 @@ static void moments_of_integers_are_right_at_all_spreads(void **state)
     }
 }
 
+static void integers_at_both_ends_of_their_range_add_up(void **state)
+{
+    (void)state;
+    static const int64_t ends[][2] = {
+        {INT64_MAX, INT64_MIN}, {INT64_MIN, INT64_MAX}, {INT64_MAX - 9, INT64_MIN + 1000000}};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct vv_step step = {0};
+        for (size_t j = 0; j < 2; j++) {
+            times[j] = (int64_t)j;
+            values[j] = (uint64_t)ends[i][j];
+        }
+        vv_step_add(VV_INT64, VV_STEP_ALL, &step, times, values, 2);
+        assert_true(step.sum.integer == (__int128)ends[i][0] + ends[i][1]);
+        assert_near(sqrt(step.squares), 1.8446744073709552e19 / sqrt(2), 1e-9);
+    }
+}
+
 static void an_empty_step_changes_nothing(void **state)
 {
     (void)state;
@@ -180,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_in_any_order_make_the_whole),
         cmocka_unit_test(moments_of_integers_are_right_at_all_spreads),
+        cmocka_unit_test(integers_at_both_ends_of_their_range_add_up),
         cmocka_unit_test(an_empty_step_changes_nothing),
         cmocka_unit_test(a_widened_step_is_that_of_doubles),
         cmocka_unit_test(infinities_follow_arithmetic),
