@@ -167,15 +167,20 @@ static enum vv_status add_all_deleted(struct vv_tier_level *level,
     return status;
 }
 
-/* Of units of which nothing finer is kept any more, what there is is the last word: what speaks
- * against it is dropped. */
+/* Of what nothing finer is kept any more a record is the last word: what speaks against it is
+ * dropped. Behind that, to the end of its unit, what is finer knows better. */
 static void keep_last_words(const struct vv_tier_level *level, struct vv_cover *cover)
 {
+    int64_t step_ns = vv_tier_step_ns(level->route.tier);
+    bool any = level->finer_oldest > VV_TIME_MIN;
+    bool all = level->finer_oldest > VV_TIME_MAX - step_ns;
+    int64_t finer = any && !all ? vv_time_ceil(level->finer_oldest, step_ns) : level->finer_oldest;
     int64_t until = INT64_MIN;
     size_t n = 0;
     for (size_t i = 0; i < cover->n_records; i++) {
         const struct vv_unit *unit = &cover->records[i].unit;
-        until = unit->from < level->finer_oldest && unit->to > until ? unit->to : until;
+        int64_t end = unit->to < finer ? unit->to : finer;
+        until = unit->from < level->finer_oldest && end > until ? end : until;
     }
     for (size_t i = 0; i < cover->n_stale; i++) {
         struct vv_unit unit = cover->stale[i];
@@ -185,6 +190,13 @@ static void keep_last_words(const struct vv_tier_level *level, struct vv_cover *
         }
     }
     cover->n_stale = n;
+    for (size_t i = 0; i < cover->n_records; i++) {
+        struct vv_unit *unit = &cover->records[i].unit;
+        bool is_cut = unit->from < finer && finer < unit->to;
+        if (is_cut && vv_cover_is_stale(cover, finer, unit->to)) {
+            unit->to = finer;
+        }
+    }
 }
 
 static uint32_t buckets_of(const struct vv_tier_level *level)

@@ -125,6 +125,33 @@ static void what_is_stale_but_all_there_is_counts(void **state)
     place_deinit(&p);
 }
 
+/* The last of the points expire within a unit of days that is to be built again. */
+static void what_is_stale_counts_as_far_as_nothing_finer_is_there(void **state)
+{
+    (void)state;
+    struct place p;
+    place_init(&p);
+    build(&p, VV_SPACE_DAY, START, START + DAYS * VV_DAY);
+    tiers_keep(&p.t, VV_SPACE_MINUTE, VV_SPACE_OFF_NS);
+    tiers_keep(&p.t, VV_SPACE_HOUR, VV_SPACE_OFF_NS);
+    const char *const *old = ASK("from=2024-09-15", "to=2024-09-22", "step=1d", ALL_AGG);
+    const char *const *recent = ASK("from=2024-09-23", "to=2024-09-26", "step=1d", ALL_AGG);
+    const char *const *all = ASK("from=2024-09-15", "to=2024-10-01", "step=1d", "agg=count,max",
+                                 "order=desc", "metric=press.*");
+    json_t *before = keep_answer(&p, old);
+    vv_registry_set_retention(p.f.registry, p.f.tenant, 12 * VV_DAY); /* on 22 September */
+    fixture_point(&p.f, p.sources[0], p.metrics[1], START + 10 * VV_DAY + 5, 900);
+    fixture_flush(&p.f);
+    tiers_soil(&p.t, p.sources[0], p.press, START + 10 * VV_DAY + 5);
+    check_kept(&p, before, old);
+    check_same(&p, recent);
+    assert_int_equal(steps_of(&p, VV_SPACE_DAY), 3 * (SOURCES * METRICS - 2));
+    json_decref(ask_json(&p.f, VV_REQUEST_QUERY, all));
+    assert_true(steps_of(&p, VV_SPACE_DAY) > 16 * SOURCES); /* of one source a part of them */
+    assert_true(raw_parts(&p) > 0);
+    place_deinit(&p);
+}
+
 /* ---- what can't be read now ---- */
 
 static const struct vv_store_ops *whole_ops;
@@ -393,6 +420,7 @@ int main(void)
         cmocka_unit_test(records_that_lie_far_apart_are_found),
         cmocka_unit_test(what_a_tier_no_longer_keeps_is_not_shown),
         cmocka_unit_test(what_is_stale_but_all_there_is_counts),
+        cmocka_unit_test(what_is_stale_counts_as_far_as_nothing_finer_is_there),
         cmocka_unit_test(a_tier_that_is_away_is_left_out_where_that_is_allowed),
         cmocka_unit_test(damaged_and_newer_records_are_named),
         cmocka_unit_test(little_memory_makes_windows_narrow),
