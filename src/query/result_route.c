@@ -177,11 +177,41 @@ static void note_place(struct vv_result *result, const struct vv_stay *stay)
     found->to = stay->to > found->to ? stay->to : found->to;
 }
 
+static enum vv_status choose_all(struct vv_result *result, struct vv_error *error)
+{
+    struct vv_steps steps;
+    enum vv_status status = VV_OK;
+    vv_steps_init(&steps, result->step_ns, result->request->zone, result->from, result->to);
+    result->facts.n_tiers = 0;
+    for (size_t i = 0; i < result->n_routes && status == VV_OK; i++) {
+        status = choose(result, &result->routes[i], &steps, error);
+    }
+    return status;
+}
+
+/* A step that was chosen here, and is not kept so far back, becomes the next longer one that is. */
+static enum vv_status choose_longer_steps(struct vv_result *result, enum vv_status refused,
+                                          struct vv_error *error)
+{
+    const struct vv_request *request = result->request;
+    int64_t first_ns = result->step_ns;
+    enum vv_status status = refused;
+    bool is_free = request->n_aggregates > 0 && request->step_ns == 0 && first_ns > 0;
+    while (is_free && status == VV_INVALID &&
+           (result->step_ns = vv_route_coarser(result->step_ns)) > 0) {
+        status = choose_all(result, NULL);
+    }
+    if (status == VV_OK && error) {
+        error->message[0] = '\0';
+    } else if (status == VV_INVALID) {
+        result->step_ns = first_ns;
+    }
+    return status == VV_OK ? VV_OK : refused;
+}
+
 enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error *error)
 {
     const struct vv_selection *selection = &result->selection;
-    struct vv_steps steps;
-    vv_steps_init(&steps, result->step_ns, result->request->zone, result->from, result->to);
     if (selection->n_metrics == 0) {
         note_place(result, &(struct vv_stay){result->tenant, result->from, result->to});
     }
@@ -192,11 +222,8 @@ enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error
             note_place(result, &stays[k]);
         }
     }
-    enum vv_status status = VV_OK;
-    for (size_t i = 0; i < result->n_routes && status == VV_OK; i++) {
-        status = choose(result, &result->routes[i], &steps, error);
-    }
-    return status;
+    enum vv_status status = choose_all(result, error);
+    return status == VV_OK ? VV_OK : choose_longer_steps(result, status, error);
 }
 
 /* A place that a metric was moved to meanwhile, from a time ahead, has nothing in its tiers yet. */

@@ -163,11 +163,11 @@ static enum vv_status check_age(const struct vv_route_question *question,
 {
     size_t other = reaching_back(question);
     int64_t oldest = oldest_of(route);
-    oldest = oldest < question->kept_to ? oldest : question->kept_to;
-    bool lacks = question->has_from && question->kept_from < oldest &&
-                 oldest - question->kept_from > VV_ROUTE_SLACK_NS;
+    int64_t end = oldest < question->kept_to ? oldest : question->kept_to;
+    bool lacks = question->has_from && question->kept_from < end &&
+                 (end == question->kept_to || end - question->kept_from > VV_ROUTE_SLACK_NS);
     if (!lacks || question->has_regions || other == VV_SPACES ||
-        question->tiers[other].oldest >= oldest) {
+        question->tiers[other].oldest >= end) {
         return VV_OK;
     }
     char since[VV_TIME_TEXT_SIZE];
@@ -183,6 +183,36 @@ static enum vv_status check_age(const struct vv_route_question *question,
                             question->needs_raw, since, step, vv_route_tier_name(other));
     }
     return refuse_step(question, (enum vv_space)other, asked, since, error);
+}
+
+/* An error where what is kept of the range are steps, and it holds no whole one of them. */
+static enum vv_status check_steps(const struct vv_route_question *question,
+                                  const struct vv_route *route, struct vv_error *error)
+{
+    bool has_some = route->n == 0 || route->raw_oldest < question->kept_to ||
+                    question->kept_from >= question->kept_to;
+    const struct vv_route_level *finest = NULL; /* of those that go so far back */
+    for (size_t i = 0; i < route->n && !has_some; i++) {
+        const struct vv_route_level *level = &route->levels[i];
+        int64_t step_ns = vv_tier_step_ns(level->tier);
+        int64_t from = question->kept_from > level->oldest ? question->kept_from : level->oldest;
+        has_some = vv_time_ceil(from, step_ns) < vv_time_floor(question->kept_to, step_ns);
+        finest = level->oldest < question->kept_to ? level : finest;
+    }
+    if (has_some || !finest) {
+        return VV_OK;
+    }
+    int64_t step_ns = vv_tier_step_ns(finest->tier);
+    char step[VV_TIME_TEXT_SIZE];
+    char from[VV_TIME_TEXT_SIZE];
+    char to[VV_TIME_TEXT_SIZE];
+    vv_duration_format(step_ns, step);
+    vv_time_format(vv_time_floor(question->kept_from, step_ns), from);
+    vv_time_format(vv_time_floor(question->kept_to - 1, step_ns) + step_ns, to);
+    return vv_error_set(error, VV_INVALID,
+                        "of that time there are only steps of %s (tier=%s), and the range has no "
+                        "whole one: ask from %s to %s",
+                        step, vv_route_tier_name(finest->tier), from, to);
 }
 
 /* ---- choosing ---- */
@@ -209,7 +239,8 @@ enum vv_status vv_route_choose(const struct vv_route_question *question, struct 
                 (enum vv_space)tier, kept->space, kept->oldest, kept->whole_from};
         }
     }
-    return check_age(question, route_out, error);
+    enum vv_status status = check_age(question, route_out, error);
+    return status == VV_OK ? check_steps(question, route_out, error) : status;
 }
 
 /* ---- choosing a step ---- */
@@ -220,6 +251,16 @@ static const int64_t round_lengths[] = {
     VV_HOUR,    2 * VV_HOUR,   3 * VV_HOUR,   6 * VV_HOUR,    12 * VV_HOUR,   VV_DAY,
     2 * VV_DAY, 7 * VV_DAY,    28 * VV_DAY,   84 * VV_DAY,    364 * VV_DAY,   1092 * VV_DAY,
 };
+
+int64_t vv_route_coarser(int64_t step_ns)
+{
+    for (size_t i = 0; i < sizeof round_lengths / sizeof round_lengths[0]; i++) {
+        if (round_lengths[i] > step_ns) {
+            return round_lengths[i];
+        }
+    }
+    return 0;
+}
 
 /* How many steps the range touches. Days of 23 or 25 hours count as days. */
 static uint64_t steps_in(int64_t from, int64_t to, const struct vv_zone *zone, int64_t length_ns)

@@ -83,6 +83,8 @@ const char *vv_route_tier_name(size_t tier);
 VV_MUST_CHECK enum vv_status vv_route_step(int64_t from, int64_t to, const struct vv_zone *zone,
                                            uint32_t points, int64_t *step_out,
                                            struct vv_error *error);
+/* The next longer one of these lengths; 0: there is none. */
+int64_t vv_route_coarser(int64_t step_ns);
 /* The step of a wish without step and points: that of the tier; of `auto` by the range: a second up
  * to 6 h, a minute up to 7 days, an hour up to 90 days, then a day; of others 0. */
 int64_t vv_route_step_of(enum vv_tier_wish wish, int64_t from, int64_t to);

@@ -124,13 +124,13 @@ struct refusal {
     const char *part;           /* of the message; NULL: no error */
 };
 
-static void check_refusal(const struct refusal *refusal)
+static void check_refusal(const struct refusal *refusal, int64_t length_ns)
 {
     struct vv_steps steps;
     struct vv_route route;
     struct vv_error error = {0};
     vv_steps_init(&steps, refusal->step_ns, refusal->zone ? zone_of(refusal->zone) : NULL,
-                  NOW - refusal->asked, NOW);
+                  NOW - refusal->asked, NOW - refusal->asked + length_ns);
     struct vv_route_question question = ask(refusal->on, &steps);
     question.wish = refusal->wish;
     question.needs_raw = refusal->needs_raw;
@@ -191,7 +191,38 @@ static void what_cannot_be_had_is_an_error_that_says_what_can(void **state)
          "in this time zone can be had"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        check_refusal(&refusals[i]);
+        check_refusal(&refusals[i], refusals[i].asked);
+    }
+}
+
+static void a_range_that_has_expired_as_a_whole_is_an_error_however_short(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t step_ns;
+        const char *on;
+        int64_t asked;
+        int64_t length;
+        const char *part;
+    } cases[] = {
+        {VV_SECOND, "mhd", 8 * VV_DAY, 40 * VV_MINUTE, "from 2024-09-27T12:00:00Z on"},
+        {VV_SECOND, "mhd", 20 * VV_DAY, VV_DAY, "from 2024-09-27T12:00:00Z on"},
+        {VV_MINUTE, "mhd", 8 * VV_DAY, 40 * VV_MINUTE, NULL},
+        /* Of the day there are only steps of the day. */
+        {VV_DAY, "mhd", 900 * VV_DAY, 10 * VV_HOUR,
+         "ask from 2022-04-18T00:00:00Z to 2022-04-19T00:00:00Z"},
+        {0, "d", 900 * VV_DAY, 35 * VV_HOUR, "no whole one"},
+        {VV_DAY, "mhd", 900 * VV_DAY, 36 * VV_HOUR, NULL},
+        {VV_DAY, "mhd", 300 * VV_DAY, VV_HOUR, NULL},
+        {VV_DAY, "mhd", VV_HOUR, VV_HOUR, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct refusal refusal = {.step_ns = cases[i].step_ns,
+                                        .on = cases[i].on,
+                                        .age = AGES,
+                                        .asked = cases[i].asked,
+                                        .part = cases[i].part};
+        check_refusal(&refusal, cases[i].length);
     }
 }
 
@@ -201,7 +232,7 @@ static void what_has_just_expired_is_no_error(void **state)
     const struct refusal just = {VV_SECOND, NULL,  "mhd", VV_TIER_UNSAID,
                                  NULL,      false, AGES,  7 * VV_DAY + VV_ROUTE_SLACK_NS,
                                  NULL};
-    check_refusal(&just);
+    check_refusal(&just, just.asked);
 }
 
 static void a_range_without_a_beginning_begins_where_there_is_something(void **state)
@@ -317,6 +348,7 @@ int main(void)
         cmocka_unit_test(the_coarsest_tier_that_divides_comes_first),
         cmocka_unit_test(a_zone_counts_as_it_was_in_the_range),
         cmocka_unit_test(what_cannot_be_had_is_an_error_that_says_what_can),
+        cmocka_unit_test(a_range_that_has_expired_as_a_whole_is_an_error_however_short),
         cmocka_unit_test(what_has_just_expired_is_no_error),
         cmocka_unit_test(a_range_without_a_beginning_begins_where_there_is_something),
         cmocka_unit_test(what_is_to_lie_there_only_later_has_not_expired),

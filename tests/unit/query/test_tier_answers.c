@@ -412,6 +412,35 @@ static void a_step_is_chosen_by_points_or_tier(void **state)
     place_deinit(&p);
 }
 
+/* Where the step that the range would have is not kept so far back. */
+static void a_chosen_step_is_one_that_is_kept(void **state)
+{
+    (void)state;
+    struct place p;
+    place_init(&p);
+    build_all(&p);
+    vv_registry_set_retention(p.f.registry, p.f.tenant, 3 * VV_DAY);
+    tiers_keep(&p.t, VV_SPACE_MINUTE, 5 * VV_DAY);
+    tiers_keep(&p.t, VV_SPACE_HOUR, 12 * VV_DAY);
+    check_resolution(&p, ASK("from=2024-09-24", "to=2024-09-25", "points=800", "agg=mean"), "1h",
+                     "hour");
+    check_resolution(&p, ASK("from=2024-09-16", "to=2024-10-01", "points=800", "agg=mean"), "1d",
+                     "day");
+    check_resolution(&p, ASK("from=2024-09-24", "to=2024-09-27", "tier=auto", "agg=mean"), "1h",
+                     "hour");
+    check_resolution(&p,
+                     ASK("from=2024-09-24", "to=2024-09-27", "points=100", "tier=day", "agg=mean"),
+                     "1d", "day");
+    check_resolution(&p, ASK("from=2024-10-02", "to=2024-10-03", "points=800", "agg=mean"), "2m",
+                     "minute");
+    expect_error(&p.f, VV_REQUEST_QUERY,
+                 ASK("from=2024-09-24", "to=2024-09-25", "points=800", "agg=rate"), VV_INVALID,
+                 "needs raw points");
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("from=2024-09-24", "step=1m", "agg=mean"), VV_INVALID,
+                 "step of 1h");
+    place_deinit(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +457,7 @@ int main(void)
         cmocka_unit_test(what_is_flushed_in_the_middle_is_in_what_follows),
         cmocka_unit_test(the_answer_names_its_tiers),
         cmocka_unit_test(a_step_is_chosen_by_points_or_tier),
+        cmocka_unit_test(a_chosen_step_is_one_that_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
