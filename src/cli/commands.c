@@ -95,8 +95,8 @@ static const struct vv_option query_options[] = {
     {"points", 0, "N", false, NULL, "Choose the step so that there are at most so many rows"},
     {"tier", 0, "TIER", false, "auto|raw|minute|hour|day", "Which tier is to answer"},
     {"agg", 'a', "NAMES", true, NULL,
-     "What of each step: count, sum, min, max, mean, stddev, first, last, median, p0 … p100, "
-     "rate, increase, delta; several with commas"},
+     "What of each step: count, sum, min, max, mean, stddev, first, last, first_time, last_time, "
+     "median, p0 … p100, rate, increase, delta; several with commas"},
     {"group-by", 'g', "TAGS", true, NULL, "Fold sources together by these tags; all: into one"},
     {"where", 0, "CONDITION", true, NULL, "Only points such as 'value>80'; each must hold"},
     {"order", 0, "ORDER", false, "asc|desc", "Oldest or newest first"},

@@ -87,6 +87,10 @@ static struct vv_cell read_step(const struct vv_fold_spec *spec, const struct vv
         return cell_of_bits(spec, step->first);
     case VV_AGGREGATE_LAST:
         return cell_of_bits(spec, step->last);
+    case VV_AGGREGATE_FIRST_TIME:
+        return (struct vv_cell){.kind = VV_CELL_TIME, .integer = step->first_time};
+    case VV_AGGREGATE_LAST_TIME:
+        return (struct vv_cell){.kind = VV_CELL_TIME, .integer = step->last_time};
     default:
         return null;
     }

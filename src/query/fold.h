@@ -13,13 +13,13 @@
 #include "query/rate.h"
 #include "query/request.h"
 
-enum vv_cell_kind { VV_CELL_NULL, VV_CELL_DOUBLE, VV_CELL_INTEGER };
+enum vv_cell_kind { VV_CELL_NULL, VV_CELL_DOUBLE, VV_CELL_INTEGER, VV_CELL_TIME };
 
 struct vv_cell {
     enum vv_cell_kind kind;
     union {
         double real;
-        int64_t integer;
+        int64_t integer; /* of a time: ns */
     };
 };
 

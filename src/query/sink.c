@@ -76,6 +76,12 @@ static double distance(int64_t earlier, int64_t later)
     return (double)((uint64_t)later - (uint64_t)earlier);
 }
 
+static bool is_time(const struct vv_request *request, size_t column)
+{
+    enum vv_aggregate_kind kind = request->aggregates[column].kind;
+    return kind == VV_AGGREGATE_FIRST_TIME || kind == VV_AGGREGATE_LAST_TIME;
+}
+
 static struct vv_cell between(const struct vv_sink_row *older, const struct vv_sink_row *newer,
                               int64_t start, size_t column)
 {
@@ -96,6 +102,9 @@ static void fill_row(const struct vv_sink *sink, int64_t start, struct vv_cell *
     const struct vv_sink_row *newer = request->descending ? &sink->last : &sink->next;
     for (size_t i = 0; i < request->n_aggregates; i++) {
         cells_out[i] = (struct vv_cell){VV_CELL_NULL, {0}};
+        if (is_time(request, i)) { /* of no point */
+            continue;
+        }
         if (request->aggregates[i].kind == VV_AGGREGATE_COUNT || request->fill == VV_FILL_ZERO) {
             cells_out[i] = vv_cell_integer(0);
         } else if (request->fill == VV_FILL_PREVIOUS && older->known) {

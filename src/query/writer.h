@@ -103,8 +103,9 @@ extern const struct vv_writer_ops vv_writer_csv;
 /* Text as a field of CSV, quoted where it must be. */
 void vv_csv_text(struct vv_buffer *buffer, struct vv_str text);
 
-#define VV_CELL_TEXT_SIZE 40
-/* A number as text; what is not finite as the format has it. Returns its length. */
+#define VV_CELL_TEXT_SIZE 42
+_Static_assert(VV_CELL_TEXT_SIZE >= VV_TIME_TEXT_SIZE + 2, "a time fits, in quotes");
+/* A number as text, or nothing; what is not finite as the format has it. Returns its length. */
 size_t vv_cell_write(struct vv_cell cell, bool json, char *out);
 /* The cell of a point. */
 struct vv_cell vv_cell_of_point(enum vv_value_type type, uint64_t bits);

@@ -113,7 +113,9 @@ static size_t row(struct vv_writer *writer, char *out, int64_t time, const struc
     size += vv_time_write(&writer->times, time, out + size);
     for (size_t i = 0; i < n; i++) {
         out[size++] = ',';
-        size += vv_cell_write(cells[i], false, out + size);
+        size += cells[i].kind == VV_CELL_TIME
+                    ? vv_time_write(&writer->times, cells[i].integer, out + size)
+                    : vv_cell_write(cells[i], false, out + size);
     }
     out[size++] = '\n';
     return size;

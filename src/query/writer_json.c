@@ -145,7 +145,8 @@ static size_t row(struct vv_writer *writer, char *out, int64_t time, const struc
     size += time_text(writer, time, out + size);
     for (size_t i = 0; i < n; i++) {
         out[size++] = ',';
-        size += vv_cell_write(cells[i], true, out + size);
+        size += cells[i].kind == VV_CELL_TIME ? time_text(writer, cells[i].integer, out + size)
+                                              : vv_cell_write(cells[i], true, out + size);
     }
     out[size++] = ']';
     return size;

@@ -29,6 +29,41 @@ static void start(struct fixture *f, enum vv_value_type type, uint32_t *source, 
     *metric = fixture_metric(f, "m", "v", type);
 }
 
+static void first_and_last_have_times(void **state)
+{
+    (void)state;
+    struct fixture f;
+    uint32_t source;
+    uint32_t metric;
+    start(&f, VV_INT64, &source, &metric);
+    for (int64_t i = 3; i < 9; i += i == 5 ? 2 : 1) { /* not of 6 */
+        fixture_integer(&f, source, metric, i * VV_SECOND + 1, i);
+    }
+    expect_csv(&f, VV_REQUEST_QUERY,
+               WORDS("format=csv", "step=2s", "agg=first_time,last_time,last", "fill=zero"),
+               "source,metric,time,first_time,last_time,last\n"
+               "a,m.v,1970-01-01T00:00:02Z,1970-01-01T00:00:03.000000001Z,"
+               "1970-01-01T00:00:03.000000001Z,3\n"
+               "a,m.v,1970-01-01T00:00:04Z,1970-01-01T00:00:04.000000001Z,"
+               "1970-01-01T00:00:05.000000001Z,5\n"
+               "a,m.v,1970-01-01T00:00:06Z,1970-01-01T00:00:07.000000001Z,"
+               "1970-01-01T00:00:07.000000001Z,7\n"
+               "a,m.v,1970-01-01T00:00:08Z,1970-01-01T00:00:08.000000001Z,"
+               "1970-01-01T00:00:08.000000001Z,8\n");
+    expect_csv(&f, VV_REQUEST_QUERY,
+               WORDS("format=csv", "step=1s", "agg=last_time,count", "fill=zero",
+                     "from=1970-01-01T00:00:05Z", "to=1970-01-01T00:00:08Z", "time_format=s"),
+               "source,metric,time,last_time,count\n"
+               "a,m.v,5,5,1\na,m.v,6,,0\na,m.v,7,7,1\n");
+    json_t *answer = ask_json(&f, VV_REQUEST_QUERY, WORDS("agg=first_time", "group_by=all"));
+    json_t *series = json_array_get(json_object_get(answer, "series"), 0);
+    json_t *row = json_array_get(json_object_get(series, "points"), 0);
+    assert_string_equal(json_string_value(json_array_get(row, 1)),
+                        "1970-01-01T00:00:03.000000001Z");
+    json_decref(answer);
+    fixture_deinit(&f);
+}
+
 /* A reading every ten minutes over the days on which the clocks change. */
 static void days_follow_the_calendar(void **state)
 {
@@ -333,6 +368,7 @@ int main(void)
     tzset();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_equal_a_naive_model),
+        cmocka_unit_test(first_and_last_have_times),
         cmocka_unit_test(days_follow_the_calendar),
         cmocka_unit_test(a_step_is_cut_at_the_range),
         cmocka_unit_test(one_step_is_labelled_by_its_range),

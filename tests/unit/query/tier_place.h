@@ -26,7 +26,7 @@ struct place {
 
 /* Words of a request, with integers for times. */
 #define ASK(...) WORDS("time_format=ns", __VA_ARGS__)
-#define ALL_AGG  "agg=count,sum,min,max,mean,stddev,first,last,p0,median,p99"
+#define ALL_AGG  "agg=count,sum,min,max,mean,stddev,first,last,first_time,last_time,p0,median,p99"
 
 static inline uint64_t value_at(int metric, int64_t time)
 {

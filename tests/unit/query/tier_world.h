@@ -306,6 +306,9 @@ static inline void tiers_compare_row(const json_t *columns, const json_t *row, c
         double b = tiers_number(json_array_get(raw, i));
         bool passes = loose && (all_loose || strcmp(agg, "stddev") == 0);
         bool percentile = agg[0] == 'p' || strcmp(agg, "median") == 0;
+        if (strstr(agg, "_time") && !json_equal(json_array_get(row, i), json_array_get(raw, i))) {
+            fail_msg("%s of %s: %.0f, not %.0f", agg, metric, a, b);
+        }
         if (!passes && !tiers_are_near(a, b, percentile)) {
             fail_msg("%s of %s: %.17g, not %.17g", agg, metric, a, b);
         }
