@@ -24,8 +24,8 @@ static void note_points(struct vv_str name, const struct vv_retentions *before,
                    !vv_retentions_have(before, (enum vv_space)i);
     }
     begin_shorter(&text, name, "points", after->raw_ns, now_ns);
-    vv_buffer_text(&text, " are in no answer any more, nor would a longer retention bring them "
-                          "back");
+    vv_buffer_text(&text, " are in no answer any more, and go by and by: a longer retention brings "
+                          "back what is still there then");
     vv_buffer_text(&text, has_tiers ? "; what tiers have of them stays" : "");
     vv_buffer_text(&text,
                    has_new ? ", but tiers that are switched on now have nothing of them" : "");
