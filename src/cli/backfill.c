@@ -13,6 +13,7 @@
 
 #define DEFAULT_FOLDER  "varve-backfill"
 #define CONNECTIONS_MAX 64
+#define KEPT_UNITS_TOLD 256 /* no server tells of more */
 
 /* ---- options ---- */
 
@@ -210,13 +211,14 @@ static void print_json(struct vv_backfill *backfill, double seconds)
     }
     json_t *sealed = json_boolean(backfill->damaged == 0 && backfill->later == 0);
     json_t *root = json_pack(
-        "{s:I, s:I, s:I, s:o, s:s?, s:s?, s:s?, s:o, s:I, s:I, s:I, s:b, s:f}", "lines",
+        "{s:I, s:I, s:I, s:o, s:s?, s:s?, s:s?, s:o, s:I, s:I, s:I, s:I, s:b, s:f}", "lines",
         (json_int_t)report->lines, "frozen_points", (json_int_t)backfill->state.frozen_points,
         "accepted", (json_int_t)report->accepted, "refused", refused, "refused_file",
         backfill->state.refused_bytes > 0 ? backfill->refused_path : NULL, "first",
         first[0] ? first : NULL, "last", last[0] ? last : NULL, "sealed", sealed, "open",
         (json_int_t)backfill->open, "later", (json_int_t)backfill->later, "damaged",
-        (json_int_t)backfill->damaged, "resumed", (int)backfill->goes_on, "seconds", seconds);
+        (json_int_t)backfill->damaged, "kept", (json_int_t)backfill->kept, "resumed",
+        (int)backfill->goes_on, "seconds", seconds);
     if (root) {
         json_dumpf(root, stdout, JSON_PRESERVE_ORDER);
         fputc('\n', stdout);
@@ -252,6 +254,12 @@ static void print_text(struct vv_backfill *backfill, double seconds)
         printf("from %s to %s: sealed but for %s spans, which are hardly over: their turn comes in "
                "some hours, and what they hold is answered all the same\n",
                first, last, vv_count_text(backfill->later, count));
+    } else if (backfill->kept > 0) {
+        printf(
+            "from %s to %s: sealed, but %s%s units of tiers keep what they had: points that they "
+            "were built of have expired, and what came for them is in raw points alone\n",
+            first, last, vv_count_text(backfill->kept, count),
+            backfill->kept < KEPT_UNITS_TOLD ? "" : " or more");
     } else {
         printf("from %s to %s: sealed, all tiers are built\n", first, last);
     }
@@ -337,7 +345,7 @@ static int run(struct vv_backfill *backfill)
     }
     vv_backfill_remove(backfill);
     return backfill->damaged > 0 || backfill->state.damaged_files > 0 ? VV_EXIT_FAILED
-           : backfill->load.report.refused > 0                        ? VV_EXIT_REFUSED
+           : backfill->load.report.refused > 0 || backfill->kept > 0  ? VV_EXIT_REFUSED
                                                                       : VV_EXIT_OK;
 }
 

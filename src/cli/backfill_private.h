@@ -60,6 +60,7 @@ struct vv_backfill {
     struct vv_error staging_error; /* of a run that could not be written */
     uint64_t open;                 /* spans that are not over at the end */
     uint64_t damaged;              /* that can't be sealed */
+    uint64_t kept;                 /* units of tiers that lack what came for them */
     uint64_t later;                /* whose turn to be sealed has not come at the end */
 };
 

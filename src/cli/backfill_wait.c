@@ -130,6 +130,7 @@ static enum vv_status read_left(struct vv_backfill *backfill, const struct vv_re
     backfill->later += (uint64_t)(waiting - json_integer_value(due));
     backfill->open += (uint64_t)json_integer_value(json_object_get(root, "open"));
     backfill->damaged += (uint64_t)json_integer_value(json_object_get(root, "damaged"));
+    backfill->kept += (uint64_t)json_integer_value(json_object_get(root, "kept"));
     json_decref(root);
     return good ? VV_OK
                 : vv_error_set(error, VV_INVALID, "the answer of the server cannot be read");
@@ -166,6 +167,7 @@ static enum vv_status ask(struct waiting *waiting, uint64_t *left_out, struct vv
     backfill->later = 0;
     backfill->open = 0;
     backfill->damaged = 0;
+    backfill->kept = 0;
     do {
         status = ask_part(waiting, &after, left_out, error);
         status = status == VV_OK && after > 0 && vv_interrupted() ? VV_CANCELLED : status;

@@ -203,6 +203,8 @@ struct vv_engine {
     struct vv_seal_figures seal_figures; /* as of the last step; under lock, as what follows */
     struct vv_span_key damaged[VV_SEAL_DAMAGED_MAX]; /* as the sealer has them */
     size_t n_damaged;
+    struct vv_kept_unit kept_units[VV_KEPT_UNITS_MAX]; /* likewise */
+    size_t n_kept_units;
     _Atomic(struct vv_account_cell *) accounts[VV_ACCOUNT_PAGES];
     bool manual;
     bool owns_store;

@@ -50,6 +50,19 @@ static enum vv_status count_mark(void *context, const struct vv_mark *mark)
     return VV_OK;
 }
 
+/* Of the tenant and its classes, in the first part that is asked for. */
+static void count_kept(struct vv_engine *engine, struct counting *counting)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (size_t i = 0; i < engine->n_kept_units; i++) {
+        const struct vv_kept_unit *unit = &engine->kept_units[i];
+        uint32_t owner = vv_registry_owner(engine->registry, unit->key.partition.tenant);
+        counting->sealing->kept += owner == counting->tenant &&
+                                   unit->key.span_start < counting->to && unit->to > counting->from;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
 enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
                                       int64_t to, uint32_t *part, uint64_t marks_max,
                                       struct vv_sealing *sealing_out, struct vv_error *error)
@@ -73,6 +86,9 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
     counting.n_damaged = engine->n_damaged;
     memcpy(counting.damaged, engine->damaged, engine->n_damaged * sizeof engine->damaged[0]);
     pthread_mutex_unlock(&engine->lock);
+    if (*part == 0) {
+        count_kept(engine, &counting);
+    }
     const struct vv_shared_ops *shared = store->ops->shared;
     if (shared && shared->look_at_marks) { /* nothing is due before it is over */
         return shared->look_at_marks(store, from, part, marks_max, count_mark, &counting, error);

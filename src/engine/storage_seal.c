@@ -69,6 +69,7 @@ enum vv_status vv_storage_seal(struct vv_engine *engine, vv_stamp until, struct 
     pthread_mutex_lock(&engine->lock);
     vv_sealer_read_figures(engine->sealer, &engine->seal_figures);
     engine->n_damaged = vv_sealer_read_damaged(engine->sealer, engine->damaged);
+    engine->n_kept_units = vv_sealer_kept_units(engine->sealer, engine->kept_units);
     pthread_mutex_unlock(&engine->lock);
     if (status == VV_OK) {
         engine->seal_unconfirmed = true;

@@ -173,7 +173,8 @@ static enum vv_status check_age(const struct vv_route_question *question,
     char since[VV_TIME_TEXT_SIZE];
     char step[VV_TIME_TEXT_SIZE];
     char asked[VV_TIME_TEXT_SIZE];
-    vv_time_format(oldest, since);
+    /* Behind the end of what is to lie there, another place has it. */
+    vv_time_format(question->kept_to < question->to ? end : oldest, since);
     vv_duration_format(vv_tier_step_ns((enum vv_space)other), step);
     vv_duration_format(question->steps->length_ns, asked);
     if (question->needs_raw) {

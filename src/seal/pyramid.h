@@ -13,6 +13,7 @@
 #include "fleet/members.h"
 #include "registry/registry.h"
 #include "seal/pieces.h"
+#include "seal/sealer.h"
 #include "tier/rollup.h"
 #include "tier/unit.h"
 
@@ -46,6 +47,9 @@ struct vv_pyramid_kept {
     uint64_t cut;       /* what was deleted since went from it */
 };
 struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid);
+/* As vv_sealer_kept_units. */
+size_t vv_pyramid_kept_units(const struct vv_pyramid *pyramid,
+                             struct vv_kept_unit units_out[VV_KEPT_UNITS_MAX]);
 
 /* What makes the unit stale: of what replaces days of it (tier/unit.h) with bytes, in the order of
  * runs and parts, which is the order in which they are replaced. */

@@ -122,6 +122,18 @@ static void tell_kept(const struct vv_build *build)
            VV_STR_ARG(source), VV_STR_ARG(measurement), time);
 }
 
+static void note_kept(struct vv_pyramid *pyramid, const struct vv_kept_unit *unit)
+{
+    for (size_t i = 0; i < pyramid->n_kept_units; i++) {
+        if (vv_span_key_compare(&pyramid->kept_units[i].key, &unit->key) == 0) {
+            return;
+        }
+    }
+    pyramid->kept_units[pyramid->next_kept_unit] = *unit;
+    pyramid->next_kept_unit = (pyramid->next_kept_unit + 1) % VV_KEPT_UNITS_MAX;
+    pyramid->n_kept_units += pyramid->n_kept_units < VV_KEPT_UNITS_MAX;
+}
+
 enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
                                     struct vv_piece_list *blocks_out)
 {
@@ -136,7 +148,9 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
         return status;
     }
     if (!is_cut && build->is_late) {
+        const struct vv_kept_unit unit = {build->unit, build->unit_to};
         tell_kept(build);
+        note_kept(pyramid, &unit);
     }
     pyramid->kept.cut += is_cut;
     pyramid->kept.as_it_was += !is_cut && build->is_late;
@@ -158,6 +172,13 @@ void vv_pyramid_begin_span(struct vv_pyramid *pyramid)
 const struct vv_span_key *vv_pyramid_waits_for(const struct vv_pyramid *pyramid)
 {
     return pyramid->waits ? &pyramid->waits_for : NULL;
+}
+
+size_t vv_pyramid_kept_units(const struct vv_pyramid *pyramid,
+                             struct vv_kept_unit units_out[VV_KEPT_UNITS_MAX])
+{
+    memcpy(units_out, pyramid->kept_units, pyramid->n_kept_units * sizeof units_out[0]);
+    return pyramid->n_kept_units;
 }
 
 struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid)

@@ -28,6 +28,9 @@ struct vv_pyramid {
     struct vv_few few; /* all that was read so far, and nothing is in the roll-up; or nothing */
     struct vv_frozen frozen; /* of the unit that is being built, and of those above it */
     struct vv_pyramid_kept kept;
+    struct vv_kept_unit kept_units[VV_KEPT_UNITS_MAX]; /* a ring */
+    size_t n_kept_units;
+    size_t next_kept_unit;
     bool waits; /* the last unit: something finer is to be built before */
     struct vv_span_key waits_for;
 };

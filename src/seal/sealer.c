@@ -389,6 +389,12 @@ void vv_sealer_read_figures(const struct vv_sealer *sealer, struct vv_seal_figur
     figures_out->cut = kept.cut;
 }
 
+size_t vv_sealer_kept_units(const struct vv_sealer *sealer,
+                            struct vv_kept_unit units_out[VV_KEPT_UNITS_MAX])
+{
+    return vv_pyramid_kept_units(sealer->pyramid, units_out);
+}
+
 size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,
                               struct vv_span_key keys_out[VV_SEAL_DAMAGED_MAX])
 {

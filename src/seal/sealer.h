@@ -86,6 +86,15 @@ VV_MUST_CHECK enum vv_status vv_sealer_step(struct vv_sealer *sealer, vv_stamp u
 void vv_sealer_hold(struct vv_sealer *sealer, int64_t due_ns);
 /* When the first span of the last group was due. */
 int64_t vv_sealer_last_due_ns(const struct vv_sealer *sealer);
+#define VV_KEPT_UNITS_MAX 256
+struct vv_kept_unit {
+    struct vv_span_key key;
+    int64_t to;
+};
+/* The last units that were left as they were though something came late for them, each once;
+ * returns how many. */
+size_t vv_sealer_kept_units(const struct vv_sealer *sealer,
+                            struct vv_kept_unit units_out[VV_KEPT_UNITS_MAX]);
 #define VV_SEAL_DAMAGED_MAX 256
 /* The spans that could not be decoded, and are not tried again before a restart; how many. */
 size_t vv_sealer_read_damaged(const struct vv_sealer *sealer,

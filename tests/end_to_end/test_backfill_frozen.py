@@ -316,6 +316,30 @@ class Said(FrozenTest):
         server.stop()
 
 
+    def test_what_comes_for_kept_tiers_after_a_longer_retention_is_said_to_be_in_none(self):
+        server = self.launch()
+        old = self.lines(9, sources="a", step=3600 * SECOND, fields="v")
+        self.assertStatus(server.write("\n".join(old)), 204)
+        self.freeze(server)
+        self.assertStatus(server.set_tenant("default", "90d"), 200)
+        path = self.file("h.lp", self.lines(10, days=1, sources="a", step=600 * SECOND,
+                                            fields="v"))
+        for number, (arguments, text) in enumerate(((("--json",), None), ((), "in raw points alone"))):
+            process = subprocess.run(
+                [PROGRAM, "backfill", "--server", "http://%s:%d" % server.address, "--staging",
+                 str(self.staging) + str(number), *arguments, path], capture_output=True, text=True,
+                check=False)
+            self.assertEqual(process.returncode, REFUSED, process)
+            if text:
+                self.assertIn(text, process.stdout)
+            else:
+                self.assertGreater(json.loads(process.stdout)["kept"], 0)
+        self.assertGreater(server.get("/api/v1/sealing").json()["kept"], 0)
+        later = time.strftime("%Y-%m-%d", time.gmtime(days_ago(10) // SECOND))
+        self.assertEqual(server.get("/api/v1/sealing?from=" + later).json()["kept"], 0)
+        server.stop()
+
+
 class Interrupted(FrozenTest):
     def test_whoever_is_killed_it_ends_as_if_nobody_was(self):
         """The command and the server in turns, in all phases."""

@@ -566,7 +566,7 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
                                    "", NULL, 200);
     assert_string_equal(response.body,
                         "{\"sealed\":false,\"waiting\":10,\"due\":6,\"raw\":1,\"minute\":2,"
-                        "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0}\n");
+                        "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0,\"kept\":0}\n");
     response_free(&response);
     response = ask(door, "GET", "/api/v1/sealing", "", NULL, 200);
     assert_contains(response.body, "\"sealed\":true,\"waiting\":0");
