@@ -16,6 +16,7 @@ static void reset_values(struct vv_sketch *sketch)
     sketch->n_infinite_negative = 0;
     sketch->min = INFINITY;
     sketch->max = -INFINITY;
+    sketch->absorbed = 0;
 }
 
 bool vv_sketch_set_alpha(struct vv_sketch *sketch, double alpha)
@@ -76,8 +77,14 @@ bool vv_sketch_merge(struct vv_sketch *into, const struct vv_sketch *from)
     into->n_zero += from->n_zero;
     into->n_infinite_positive += from->n_infinite_positive;
     into->n_infinite_negative += from->n_infinite_negative;
+    vv_sketch_note_absorbed(into, from->absorbed);
     vv_sketch_extend_range(into, from->min, from->max);
     return true;
+}
+
+void vv_sketch_note_absorbed(struct vv_sketch *sketch, double error)
+{
+    sketch->absorbed = error > sketch->absorbed ? error : sketch->absorbed;
 }
 
 /* What the bins of one sign stand for; bins reach a little beyond the least and greatest value. */
@@ -107,6 +114,9 @@ bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from)
                  vv_sketch_add(into, 0.0, from->n_zero) &&
                  vv_sketch_add(into, INFINITY, from->n_infinite_positive) &&
                  vv_sketch_add(into, -INFINITY, from->n_infinite_negative);
+    if (from->positive.n_bins > 0 || from->negative.n_bins > 0) {
+        vv_sketch_note_absorbed(into, vv_sketch_error(from));
+    }
     vv_sketch_extend_range(into, from->min, from->max);
     return added;
 }
@@ -177,6 +187,11 @@ double vv_sketch_quantile(const struct vv_sketch *sketch, double q)
 }
 
 double vv_sketch_error(const struct vv_sketch *sketch)
+{
+    return sketch->absorbed + sketch->alpha * (1 + sketch->absorbed);
+}
+
+double vv_sketch_alpha(const struct vv_sketch *sketch)
 {
     return sketch->alpha;
 }

@@ -49,6 +49,7 @@ struct vv_sketch_store {
 struct vv_sketch {
     double alpha;
     double log_gamma;
+    double absorbed; /* the largest error of what had another alpha when it was added; 0: none */
     struct vv_sketch_store positive;
     struct vv_sketch_store negative; /* by magnitude */
     uint64_t n_zero;
@@ -141,8 +142,12 @@ double vv_sketch_quantile(const struct vv_sketch *sketch, double q);
 /* How many values were added, infinities included. */
 uint64_t vv_sketch_count(const struct vv_sketch *sketch);
 
-/* The relative error (alpha) of quantiles; not of those in a collapsed bin. */
+/* The relative error of quantiles: alpha, and that of what was absorbed, one upon the other; not of
+ * those in a collapsed bin. */
 double vv_sketch_error(const struct vv_sketch *sketch);
+
+/* What it was made with: sketches of the same alpha are merged without loss. */
+double vv_sketch_alpha(const struct vv_sketch *sketch);
 
 /* Whether bins were collapsed: quantiles nearest to zero may then be off by more than the error. */
 bool vv_sketch_collapsed(const struct vv_sketch *sketch);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte format of a sketch, version 1.
+ * The byte format of a sketch, version 2; where nothing of another alpha was absorbed, version 1.
  *
  * Words are little-endian; "varint" is base 128, low bits first, at most 64 bits; "zigzag" maps
  * 0, -1, 1, -2 to 0, 1, 2, 3.
  *
  *   sketch = version u8, flags u8
+ *            [error of what was absorbed float64]         version 2; above 0
  *            [alpha float64]                              flag ALPHA: not the default
  *            [min number, [max number]]                   any finite value; max if it differs
  *            [varint count of zeros]                      flag ZERO
@@ -27,6 +28,8 @@
 #include "sketch_private.h"
 
 #define VERSION             1u
+#define VERSION_ABSORBED    2u
+#define ABSORBED_MAX        1e6
 #define FLAG_ALPHA          0x01u
 #define FLAG_POSITIVE       0x02u
 #define FLAG_NEGATIVE       0x04u
@@ -155,7 +158,7 @@ static unsigned flags_of(const struct vv_sketch *sketch)
 size_t vv_sketch_encoded_bound(const struct vv_sketch *sketch)
 {
     size_t n_bins = (size_t)sketch->positive.n_bins + sketch->negative.n_bins;
-    size_t fixed = 2 + 8 + 2 * (1 + VARINT_MAX) + 3 * VARINT_MAX + 2 * 2 * VARINT_MAX;
+    size_t fixed = 2 + 8 + 8 + 2 * (1 + VARINT_MAX) + 3 * VARINT_MAX + 2 * 2 * VARINT_MAX;
     return fixed + n_bins * BIN_BYTES_MAX;
 }
 
@@ -163,8 +166,11 @@ size_t vv_sketch_encode(const struct vv_sketch *sketch, uint8_t *out, size_t cap
 {
     struct output output = {out, out + capacity, false};
     unsigned flags = flags_of(sketch);
-    put_byte(&output, VERSION);
+    put_byte(&output, sketch->absorbed > 0 ? VERSION_ABSORBED : VERSION);
     put_byte(&output, flags);
+    if (sketch->absorbed > 0) {
+        put_double(&output, sketch->absorbed);
+    }
     if (flags & FLAG_ALPHA) {
         put_double(&output, sketch->alpha);
     }
@@ -330,6 +336,12 @@ static bool is_number(double value)
     return isfinite(value) && !(value == 0.0 && signbit(value));
 }
 
+static bool take_absorbed(struct input *input, unsigned version, struct vv_sketch *sketch)
+{
+    sketch->absorbed = version == VERSION_ABSORBED ? take_double(input) : 0;
+    return version == VERSION || (sketch->absorbed > 0 && sketch->absorbed <= ABSORBED_MAX);
+}
+
 /* What stands before the stores; false when the bytes are not those of a sketch. */
 static bool take_values(struct input *input, unsigned flags, struct vv_sketch *sketch)
 {
@@ -387,11 +399,12 @@ enum vv_sketch_status vv_sketch_decode_again(const uint8_t *bytes, size_t size,
     vv_sketch_clear(sketch);
     (void)vv_sketch_set_alpha(sketch, 0.0);
     unsigned version = take_byte(&input);
-    if (version > VERSION) {
+    if (version > VERSION_ABSORBED) {
         return VV_SKETCH_NEWER;
     }
     unsigned flags = take_byte(&input);
-    if (version == VERSION && take_values(&input, flags, sketch)) {
+    if (version >= VERSION && take_absorbed(&input, version, sketch) &&
+        take_values(&input, flags, sketch)) {
         status = take_stores(&input, flags, sketch);
     }
     if (status == VV_SKETCH_OK && (input.at != input.end || !is_sound(sketch, flags))) {

@@ -48,6 +48,7 @@ bool vv_sketch_sum_add(struct vv_sketch_sum *sum, const struct vv_sketch *from)
     sum->into->n_zero += from->n_zero;
     sum->into->n_infinite_positive += from->n_infinite_positive;
     sum->into->n_infinite_negative += from->n_infinite_negative;
+    vv_sketch_note_absorbed(sum->into, from->absorbed);
     vv_sketch_extend_range(sum->into, from->min, from->max);
     return true;
 }

@@ -199,19 +199,14 @@ enum vv_status vv_percentiles_merge(struct vv_percentiles *percentiles,
                                     struct vv_percentile_budget *budget,
                                     const struct vv_sketch *sketch)
 {
-    double alpha = vv_sketch_error(sketch);
     if (!percentiles->sketch) {
-        enum vv_status status = turn_to_sketch(percentiles, budget, alpha);
+        enum vv_status status = turn_to_sketch(percentiles, budget, vv_sketch_alpha(sketch));
         if (status != VV_OK) {
             return status;
         }
     }
     size_t before = vv_sketch_memory_bytes(percentiles->sketch);
-    bool is_same = vv_sketch_error(percentiles->sketch) == alpha;
     bool merged = vv_sketch_absorb(percentiles->sketch, sketch);
-    if (!is_same && alpha > percentiles->absorbed_error) {
-        percentiles->absorbed_error = alpha;
-    }
     budget->bytes += vv_sketch_memory_bytes(percentiles->sketch) - before;
     return merged ? VV_OK : VV_NO_MEMORY;
 }
@@ -236,8 +231,7 @@ double vv_percentiles_read(struct vv_percentiles *percentiles, struct vv_percent
         return NAN;
     }
     if (percentiles->sketch) {
-        double absorbed = percentiles->absorbed_error;
-        double error = vv_sketch_error(percentiles->sketch) * (1 + absorbed) + absorbed;
+        double error = vv_sketch_error(percentiles->sketch);
         budget->error = error > budget->error ? error : budget->error;
     } else if (!percentiles->sorted) {
         if (n <= INSERTION_MAX) {
@@ -281,6 +275,5 @@ void vv_percentiles_deinit(struct vv_percentiles *percentiles, struct vv_percent
         free(percentiles->sketch);
         percentiles->sketch = NULL;
     }
-    percentiles->absorbed_error = 0;
     drop_values(percentiles, budget);
 }

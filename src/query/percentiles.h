@@ -34,7 +34,6 @@ struct vv_percentiles {
     uint32_t capacity;
     bool sorted;
     struct vv_sketch *sketch; /* set: it has all values */
-    double absorbed_error;    /* the largest of sketches of other errors that it has absorbed */
 };
 
 /* Adds n values, none of them NaN. VV_NO_MEMORY. */

@@ -163,7 +163,7 @@ static enum vv_status compare_sketches(const struct vv_sketch *a, const struct v
     struct vv_buffer x = {0};
     struct vv_buffer y = {0};
     *same_out = true;
-    if (vv_sketch_error(a) != vv_sketch_error(b) || vv_sketch_collapsed(a) ||
+    if (vv_sketch_alpha(a) != vv_sketch_alpha(b) || vv_sketch_collapsed(a) ||
         vv_sketch_collapsed(b)) {
         return VV_OK;
     }

@@ -43,7 +43,7 @@ static void use(struct vv_sketch *sketch)
         require(isnan(before) || value >= before);
         before = value;
     }
-    (void)vv_sketch_init(&sum, vv_sketch_error(sketch));
+    (void)vv_sketch_init(&sum, vv_sketch_alpha(sketch));
     require(vv_sketch_add(&sum, -3.5, 2));
     uint64_t count = vv_sketch_count(sketch);
     if (vv_sketch_merge(&sum, sketch)) {

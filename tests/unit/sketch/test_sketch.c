@@ -349,6 +349,7 @@ static void absorbing_adds_both_errors(void **state)
         assert_false(vv_sketch_merge(&coarse, &fine));
         assert_true(vv_sketch_absorb(&coarse, &fine));
         assert_int_equal(vv_sketch_count(&coarse), 4000);
+        assert_true(fabs(vv_sketch_error(&coarse) - (0.03 * 1.004 + 0.004)) < 1e-12);
         if (is_whole && !vv_sketch_collapsed(&coarse)) {
             assert_quantiles_within(&coarse, 0.03 * 1.004 + 0.004, values, 4000);
         }

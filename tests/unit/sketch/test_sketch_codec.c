@@ -128,7 +128,7 @@ static void try_decode(const uint8_t *bytes, size_t size)
     assert_int_equal(vv_sketch_count(&again), vv_sketch_count(&sketch));
     if (status == VV_SKETCH_OK) {
         assert_sketch_equal(&again, &sketch);
-        (void)vv_sketch_init(&sum, vv_sketch_error(&sketch));
+        (void)vv_sketch_init(&sum, vv_sketch_alpha(&sketch));
         assert_true(vv_sketch_merge(&sum, &sketch));
         assert_sketch_equal(&sum, &sketch);
         (void)vv_sketch_quantile(&sketch, 0.5);
@@ -208,10 +208,46 @@ static void a_newer_version_is_told_apart(void **state)
 {
     (void)state;
     struct vv_sketch sketch;
-    const uint8_t newer[] = {2, 0};
+    const uint8_t newer[] = {3, 0};
     assert_int_equal(vv_sketch_decode(newer, sizeof newer, &sketch), VV_SKETCH_NEWER);
     const uint8_t older[] = {0, 0};
     assert_int_equal(vv_sketch_decode(older, sizeof older, &sketch), VV_SKETCH_CORRUPT);
+}
+
+static void what_was_absorbed_comes_back(void **state)
+{
+    (void)state;
+    struct vv_sketch sketch;
+    struct vv_sketch coarse;
+    struct vv_sketch other;
+    assert_true(vv_sketch_init(&sketch, 0.01));
+    assert_true(vv_sketch_init(&coarse, 0.05));
+    assert_true(vv_sketch_init(&other, 0.01));
+    assert_true(vv_sketch_absorb(&sketch, &coarse)); /* it has nothing */
+    assert_true(vv_sketch_error(&sketch) == 0.01);
+    for (int i = 1; i < 100; i++) {
+        add_one(&sketch, i);
+        add_one(&coarse, 1000.0 / i);
+    }
+    size_t before = round_trip(&sketch);
+    assert_true(vv_sketch_absorb(&sketch, &coarse));
+    assert_true(fabs(vv_sketch_error(&sketch) - (0.05 + 0.01 * 1.05)) < 1e-12);
+    assert_true(vv_sketch_alpha(&sketch) == 0.01);
+    assert_true(round_trip(&sketch) >= before + 8);
+    add_one(&other, 5);
+    assert_true(vv_sketch_merge(&other, &sketch));
+    assert_true(vv_sketch_error(&other) == vv_sketch_error(&sketch));
+    struct encoded_sketch encoded = encode_sketch(&sketch);
+    memset(encoded.bytes + 2, 0, 8);
+    vv_sketch_deinit(&other);
+    assert_int_equal(vv_sketch_decode(encoded.bytes, encoded.size, &other), VV_SKETCH_CORRUPT);
+    memset(encoded.bytes + 2, 0xff, 8); /* no number */
+    assert_int_equal(vv_sketch_decode(encoded.bytes, encoded.size, &other), VV_SKETCH_CORRUPT);
+    free(encoded.bytes);
+    vv_sketch_clear(&sketch);
+    assert_true(vv_sketch_error(&sketch) == 0.01);
+    vv_sketch_deinit(&sketch);
+    vv_sketch_deinit(&coarse);
 }
 
 /* The bytes of version 1, written out: they must be read for as long as the version exists. */
@@ -238,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_distribution_comes_back),
+        cmocka_unit_test(what_was_absorbed_comes_back),
         cmocka_unit_test(large_and_weighted_sketches_come_back),
         cmocka_unit_test(few_values_take_few_bytes),
         cmocka_unit_test(flipped_bits_do_no_harm),
