@@ -36,6 +36,10 @@ static void check(struct fleet_node *node, const struct vv_rerolled *rerolled)
                                                             : 0);
     if (rerolled->state != VV_REROLLED_DONE || wrong > 0) {
         const struct vv_rerolled_unit *unit = &rerolled->examples[0];
+        for (size_t i = 0; i < rerolled->n_examples; i++) { /* what is refused is not wrong */
+            bool is_first = unit->result.verdict >= VV_REROLL_EXPIRED;
+            unit = is_first ? &rerolled->examples[i] : unit;
+        }
         fleet_fail(world,
                    "node %u: a reroll ends as %d %s; %" PRIu64 " units wrong, %" PRIu64
                    " same; verdict %d, tier %d, source %u, measurement %u at %" PRId64 ": %s",
