@@ -243,6 +243,7 @@ struct vv_engine {
     uint64_t expire_begun;
     uint64_t expire_done;  /* the last one that came to its end */
     uint64_t expire_after; /* what tiers that are off had is gone once one begun later is done */
+    uint32_t shortenings;  /* of retentions, that are under way: no life ends meanwhile */
     int64_t accepted_since_ns; /* as in a job, of the active generation */
     bool stopping;             /* no new submissions; the committer ends when the queue is empty */
     bool committed; /* the committer has ended; the storage thread ends when no job is left */
@@ -640,6 +641,8 @@ enum vv_status vv_storage_sweep(struct vv_engine *engine, struct vv_error *error
 enum vv_status vv_storage_replace(struct vv_engine *engine, struct vv_error *error);
 /* Goes on with a reroll: vv_reroll_step. */
 enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *error);
+/* How long the store is to keep a tenant or a space; 0: for ever. */
+int64_t vv_storage_kept_ns(const struct vv_engine *engine, uint32_t number);
 /* The store hears of retentions that have changed: one that was set before points counts. */
 VV_MUST_CHECK enum vv_status vv_storage_tell_retentions(struct vv_engine *engine,
                                                         struct vv_error *error);

@@ -10,6 +10,8 @@
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
+#define LIVES_ON_NS (4 * VV_DAY)
+
 struct change {
     uint32_t place;             /* a tenant, or a class of one */
     uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
@@ -222,21 +224,30 @@ static void set(struct vv_engine *engine, const struct change *change,
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* What is shortened: until then what was to live for longer does, if something may have to be built
+ * of it. Beside other nodes it has as long for that as what is put lives at least
+ * (store/cassandra/retention.c); alone it ends when all is built (storage_expire.c). */
+static int64_t lives_until(const struct vv_engine *engine, int64_t now)
+{
+    return engine->fleet ? now + engine->settings.cassandra_slack_ns - VV_CLOCKS_DIFFER_NS
+                         : now + LIVES_ON_NS + engine->settings.late_fold_every_ns;
+}
+
 /* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
  * lacks what came meanwhile: which is said with the new retention, for all nodes. So is how long
  * it was before, if that was longer: spans may wait to be sealed, or units to be built, of what was
- * to live for longer, and have as long for that as what is put lives at least
- * (store/cassandra/retention.c). */
+ * to live for longer. */
 static void note_whole(struct vv_engine *engine, const struct change *change)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t from = now + VV_CLOCKS_DIFFER_NS + vv_plans_reach(engine);
-    for (int level = -1; level < VV_SPACES && engine->fleet && !change->is_new; level++) {
+    for (int level = -1; level < VV_SPACES && !change->is_new; level++) {
         uint32_t number = level < 0 ? change->place : change->spaces[level];
         int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
         int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
         bool was_off = level >= 0 && before_ns == VV_SPACE_OFF_NS;
-        if (number != VV_REGISTRY_NONE && vv_retention_is_longer(after_ns, before_ns)) {
+        if (number != VV_REGISTRY_NONE && engine->fleet &&
+            vv_retention_is_longer(after_ns, before_ns)) {
             vv_registry_note_whole(
                 engine->registry, number,
                 (struct vv_whole){.from = from, .kept_ns = was_off ? 0 : before_ns});
@@ -244,11 +255,9 @@ static void note_whole(struct vv_engine *engine, const struct change *change)
         bool is_off = level >= 0 && after_ns == VV_SPACE_OFF_NS;
         if (number != VV_REGISTRY_NONE && !was_off && !is_off &&
             vv_retention_is_longer(before_ns, after_ns)) {
-            vv_registry_note_whole(engine->registry, number,
-                                   (struct vv_whole){.until = now +
-                                                              engine->settings.cassandra_slack_ns -
-                                                              VV_CLOCKS_DIFFER_NS,
-                                                     .before_ns = before_ns});
+            vv_registry_note_whole(
+                engine->registry, number,
+                (struct vv_whole){.until = lives_until(engine, now), .before_ns = before_ns});
         }
     }
 }
@@ -341,6 +350,37 @@ enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t pla
     return status;
 }
 
+static bool is_shortened(const struct change *change)
+{
+    bool is = vv_retention_is_longer(change->before.raw_ns, change->after.raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        is |= vv_retention_is_longer(change->before.tiers_ns[i], change->after.tiers_ns[i]);
+    }
+    return is;
+}
+
+/* What is in memory has no marks yet that would tell that something is to be built of it. */
+static void count_shortening(struct vv_engine *engine, bool begins)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->shortenings += begins ? 1 : UINT32_MAX;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static enum vv_status shorten(struct vv_engine *engine, const struct change *change,
+                              struct vv_error *error)
+{
+    count_shortening(engine, true);
+    note_whole(engine, change);
+    set(engine, change, &change->before, &change->after);
+    enum vv_status status = journal(engine, change, error);
+    if (!engine->manual && status == VV_OK) {
+        (void)!vv_engine_flush(engine, false, NULL);
+    }
+    count_shortening(engine, false);
+    return status;
+}
+
 static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
                                         const struct vv_retentions *wanted, struct vv_error *error)
 {
@@ -349,9 +389,13 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (status != VV_OK) {
         return status;
     }
-    note_whole(engine, &change);
-    set(engine, &change, &change.before, &change.after);
-    status = journal(engine, &change, error);
+    if (!engine->fleet && is_shortened(&change)) {
+        status = shorten(engine, &change, error);
+    } else {
+        note_whole(engine, &change);
+        set(engine, &change, &change.before, &change.after);
+        status = journal(engine, &change, error);
+    }
     if (status != VV_OK && status != VV_UNKNOWN) {
         set(engine, &change, &change.after, &change.before);
     }

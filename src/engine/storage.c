@@ -94,6 +94,14 @@ static bool is_told(struct vv_registry *registry, uint32_t tenant)
 
 /* ---- retentions ---- */
 
+/* A shared store ends what it holds by itself. */
+int64_t vv_storage_kept_ns(const struct vv_engine *engine, uint32_t number)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    return engine->fleet ? vv_registry_retention(engine->registry, number)
+                         : vv_registry_life(engine->registry, number, now);
+}
+
 enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_error *error)
 {
     uint32_t tenants = vv_registry_tenant_count(engine->registry);
@@ -109,7 +117,7 @@ enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_er
         engine->n_retentions = tenants;
     }
     for (uint32_t i = 0; i < tenants; i++) {
-        int64_t retention = vv_registry_retention(engine->registry, i);
+        int64_t retention = vv_storage_kept_ns(engine, i);
         if (retention == engine->retentions[i] ||
             (engine->fleet && !is_told(engine->registry, i))) {
             continue;

@@ -3,6 +3,9 @@
 #include "engine/engine_private.h"
 
 #include "base/log.h"
+#include "registry/shared.h"
+
+#include <stdlib.h>
 
 #define EXPIRE_WORK_BYTES (16u << 20)
 
@@ -89,6 +92,78 @@ enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
     return status == VV_OK ? vv_whole_note(engine, *now_out, error) : status;
 }
 
+/* ---- what lives on ---- */
+
+/* The earliest that waits to be sealed or built, by place. */
+struct waiting {
+    const struct vv_engine *engine;
+    int64_t *earliest_ns;
+    uint32_t n;
+};
+
+static enum vv_status note_waiting(void *context, const struct vv_mark *mark)
+{
+    struct waiting *waiting = context;
+    uint32_t place = vv_registry_place_of(waiting->engine->registry, mark->key.partition.tenant);
+    bool is_meant = place < waiting->n && !vv_volume_is_marked(waiting->engine->registry, mark);
+    if (is_meant && mark->key.span_start < waiting->earliest_ns[place]) {
+        waiting->earliest_ns[place] = mark->key.span_start;
+    }
+    return VV_OK;
+}
+
+static bool any_lives_on(const struct vv_engine *engine, uint32_t n, int64_t now)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n && !any; i++) {
+        any = vv_registry_lives_on(engine->registry, i, now);
+    }
+    return any;
+}
+
+static void end_built(struct vv_engine *engine, const struct waiting *waiting, int64_t now)
+{
+    struct vv_registry *registry = engine->registry;
+    for (uint32_t i = 0; i < waiting->n; i++) {
+        int64_t retention = vv_registry_retention(registry, i);
+        uint32_t place = vv_registry_place_of(registry, i);
+        if (vv_registry_lives_on(registry, i, now) &&
+            waiting->earliest_ns[place] >= now - retention) {
+            vv_registry_end_life(registry, i);
+        }
+    }
+}
+
+/* What was to live for longer does until all is built of it that waits for that: then it goes. */
+static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error)
+{
+    uint32_t n = vv_registry_tenant_count(engine->registry);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    pthread_mutex_lock(&engine->lock);
+    bool waits = engine->shortenings > 0;
+    pthread_mutex_unlock(&engine->lock);
+    if (engine->fleet || waits || !any_lives_on(engine, n, now)) {
+        return VV_OK;
+    }
+    struct waiting waiting = {engine, malloc(n * sizeof *waiting.earliest_ns), n};
+    if (!waiting.earliest_ns) {
+        return vv_error_set(error, VV_NO_MEMORY, "out of memory");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        waiting.earliest_ns[i] = INT64_MAX;
+    }
+    struct vv_store *store = engine->store;
+    enum vv_status status =
+        store->ops->scan_marks(store, INT64_MAX, NULL, note_waiting, &waiting, error);
+    if (status == VV_OK) {
+        end_built(engine, &waiting, now);
+    }
+    free(waiting.earliest_ns);
+    return status;
+}
+
+/* ---- expiring ---- */
+
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
 {
     *more_out = false;
@@ -99,7 +174,10 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     pthread_mutex_lock(&engine->lock);
     uint64_t round = ++engine->expire_begun;
     pthread_mutex_unlock(&engine->lock);
-    status = vv_storage_tell_retentions(engine, error);
+    status = end_lives(engine, error);
+    if (status == VV_OK) {
+        status = vv_storage_tell_retentions(engine, error);
+    }
     if (status == VV_OK) {
         int64_t now;
         struct vv_store *store = engine->store;
@@ -134,8 +212,7 @@ bool vv_storage_retention_changed(struct vv_engine *engine)
 {
     uint32_t tenants = vv_registry_tenant_count(engine->registry);
     for (uint32_t i = 0; i < tenants; i++) {
-        if (i >= engine->n_retentions ||
-            engine->retentions[i] != vv_registry_retention(engine->registry, i)) {
+        if (i >= engine->n_retentions || engine->retentions[i] != vv_storage_kept_ns(engine, i)) {
             return true;
         }
     }

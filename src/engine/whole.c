@@ -154,7 +154,7 @@ static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t 
     uint32_t tenant;
     enum vv_space tier;
     bool is_tier = vv_registry_space_of(engine->registry, number, &tenant, &tier);
-    int64_t retention = vv_registry_retention(engine->registry, number);
+    int64_t retention = vv_registry_life(engine->registry, number, now);
     int64_t from = engine->whole[number];
     if (is_tier && retention == VV_SPACE_OFF_NS) {
         return NOTHING;

@@ -132,6 +132,10 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struc
 /* How long is kept what others are built of: as the retention says, or, while one that was
  * shortened still counts, as that did. 0: for ever. */
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
+/* Whether that is not what the retention says. */
+bool vv_registry_lives_on(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
+/* Where no other node shares the store: all is built of what was to live for longer. */
+void vv_registry_end_life(struct vv_registry *registry, uint32_t tenant);
 /* Makes a metric of integers one of floats, for ever; nothing for one of floats. Values that were
  * taken as integers before stay integers where they are, and are converted when they are read:
  * those beyond 2^53 lose precision. */

@@ -52,10 +52,32 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t number, struc
     pthread_mutex_unlock(&registry->tenants.lock);
 }
 
+/* Late points live as those of their place. */
+static uint32_t keeper_of(struct vv_registry *registry, uint32_t number)
+{
+    uint32_t place = vv_registry_place_of(registry, number);
+    return vv_registry_late_seen(registry, place) == number ? place : number;
+}
+
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
-    struct vv_whole whole = vv_registry_whole(registry, number);
+    struct vv_whole whole = vv_registry_whole(registry, keeper_of(registry, number));
     int64_t retention = vv_registry_retention(registry, number);
     bool was_longer = whole.before_ns == 0 || whole.before_ns > retention;
     return retention > 0 && now_ns < whole.until && was_longer ? whole.before_ns : retention;
+}
+
+bool vv_registry_lives_on(struct vv_registry *registry, uint32_t number, int64_t now_ns)
+{
+    return vv_registry_life(registry, number, now_ns) != vv_registry_retention(registry, number);
+}
+
+void vv_registry_end_life(struct vv_registry *registry, uint32_t number)
+{
+    struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    if (tenant) {
+        pthread_mutex_lock(&registry->tenants.lock);
+        tenant->whole.until = tenant->whole.before_ns = 0;
+        pthread_mutex_unlock(&registry->tenants.lock);
+    }
 }
