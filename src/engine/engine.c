@@ -223,6 +223,9 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status != VV_OK) {
         return status;
     }
+    if (!engine->fleet) {
+        vv_retentions_flush_before(engine); /* the life of before may go on */
+    }
     atomic_store(&engine->recovering, false);
     if (!engine->manual) {
         start_threads(engine);

@@ -243,7 +243,7 @@ struct vv_engine {
     uint64_t expire_begun;
     uint64_t expire_done;  /* the last one that came to its end */
     uint64_t expire_after; /* what tiers that are off had is gone once one begun later is done */
-    uint32_t shortenings;  /* of retentions, that are under way: no life ends meanwhile */
+    uint64_t lives_after;  /* no life of what was to live for longer ends before that flush */
     int64_t accepted_since_ns; /* as in a job, of the active generation */
     bool stopping;             /* no new submissions; the committer ends when the queue is empty */
     bool committed; /* the committer has ended; the storage thread ends when no job is left */
@@ -436,6 +436,11 @@ struct vv_outage { /* the log's events, and what the last one says */
 /* A try has ended so; *failing is whether the one before had failed. */
 void vv_outage_note(bool *failing, const struct vv_outage *outage, enum vv_status status,
                     const struct vv_error *error);
+
+/* ---- retentions.c ---- */
+/* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
+ * marks yet that would tell that something is to be built of it. Waits for nothing. */
+void vv_retentions_flush_before(struct vv_engine *engine);
 
 /* ---- beat.c ---- */
 /* Points from before a restart: when they were accepted is not known. */

@@ -230,7 +230,8 @@ static void set(struct vv_engine *engine, const struct change *change,
 static int64_t lives_until(const struct vv_engine *engine, int64_t now)
 {
     return engine->fleet ? now + engine->settings.cassandra_slack_ns - VV_CLOCKS_DIFFER_NS
-                         : now + LIVES_ON_NS + engine->settings.late_fold_every_ns;
+                         : now + LIVES_ON_NS + engine->settings.late_fold_every_ns +
+                               longer_wait_ns(&engine->settings);
 }
 
 /* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
@@ -255,9 +256,12 @@ static void note_whole(struct vv_engine *engine, const struct change *change)
         bool is_off = level >= 0 && after_ns == VV_SPACE_OFF_NS;
         if (number != VV_REGISTRY_NONE && !was_off && !is_off &&
             vv_retention_is_longer(before_ns, after_ns)) {
+            /* Something may live on for longer still. */
+            int64_t life_ns =
+                engine->fleet ? before_ns : vv_registry_life(engine->registry, number, now);
             vv_registry_note_whole(
                 engine->registry, number,
-                (struct vv_whole){.until = lives_until(engine, now), .before_ns = before_ns});
+                (struct vv_whole){.until = lives_until(engine, now), .before_ns = life_ns});
         }
     }
 }
@@ -359,26 +363,13 @@ static bool is_shortened(const struct change *change)
     return is;
 }
 
-/* What is in memory has no marks yet that would tell that something is to be built of it. */
-static void count_shortening(struct vv_engine *engine, bool begins)
+void vv_retentions_flush_before(struct vv_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    engine->shortenings += begins ? 1 : UINT32_MAX;
+    engine->lives_after = ++engine->flush_requested;
+    pthread_cond_broadcast(&engine->committer_wakes);
+    pthread_cond_broadcast(&engine->storage_wakes);
     pthread_mutex_unlock(&engine->lock);
-}
-
-static enum vv_status shorten(struct vv_engine *engine, const struct change *change,
-                              struct vv_error *error)
-{
-    count_shortening(engine, true);
-    note_whole(engine, change);
-    set(engine, change, &change->before, &change->after);
-    enum vv_status status = journal(engine, change, error);
-    if (!engine->manual && status == VV_OK) {
-        (void)!vv_engine_flush(engine, false, NULL);
-    }
-    count_shortening(engine, false);
-    return status;
 }
 
 static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
@@ -389,12 +380,15 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (status != VV_OK) {
         return status;
     }
-    if (!engine->fleet && is_shortened(&change)) {
-        status = shorten(engine, &change, error);
-    } else {
-        note_whole(engine, &change);
-        set(engine, &change, &change.before, &change.after);
-        status = journal(engine, &change, error);
+    bool shortens = !engine->fleet && is_shortened(&change);
+    if (shortens) { /* before anything may go, and again behind all that was taken by then */
+        vv_retentions_flush_before(engine);
+    }
+    note_whole(engine, &change);
+    set(engine, &change, &change.before, &change.after);
+    status = journal(engine, &change, error);
+    if (shortens) {
+        vv_retentions_flush_before(engine);
     }
     if (status != VV_OK && status != VV_UNKNOWN) {
         set(engine, &change, &change.after, &change.before);

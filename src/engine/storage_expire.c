@@ -134,15 +134,26 @@ static void end_built(struct vv_engine *engine, const struct waiting *waiting, i
     }
 }
 
+/* Whether all that was taken before the last shortening, or start, has its marks. */
+static bool is_flushed(struct vv_engine *engine, uint64_t *after_out)
+{
+    struct vv_head_figures figures;
+    vv_head_read_figures(engine->head, &figures);
+    pthread_mutex_lock(&engine->lock);
+    *after_out = engine->lives_after;
+    bool is_idle = engine->manual && figures.series == 0; /* who steps it need not flush nothing */
+    bool is = is_idle || engine->flush_done >= engine->lives_after;
+    pthread_mutex_unlock(&engine->lock);
+    return is;
+}
+
 /* What was to live for longer does until all is built of it that waits for that: then it goes. */
 static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error)
 {
     uint32_t n = vv_registry_tenant_count(engine->registry);
     int64_t now = engine->clock->wall_ns(engine->clock);
-    pthread_mutex_lock(&engine->lock);
-    bool waits = engine->shortenings > 0;
-    pthread_mutex_unlock(&engine->lock);
-    if (engine->fleet || waits || !any_lives_on(engine, n, now)) {
+    uint64_t after;
+    if (engine->fleet || !any_lives_on(engine, n, now) || !is_flushed(engine, &after)) {
         return VV_OK;
     }
     struct waiting waiting = {engine, malloc(n * sizeof *waiting.earliest_ns), n};
@@ -155,9 +166,11 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
     struct vv_store *store = engine->store;
     enum vv_status status =
         store->ops->scan_marks(store, INT64_MAX, NULL, note_waiting, &waiting, error);
-    if (status == VV_OK) {
+    pthread_mutex_lock(&engine->lock);
+    if (status == VV_OK && engine->lives_after == after) { /* else one has begun meanwhile */
         end_built(engine, &waiting, now);
     }
+    pthread_mutex_unlock(&engine->lock);
     free(waiting.earliest_ns);
     return status;
 }

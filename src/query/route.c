@@ -165,7 +165,7 @@ static enum vv_status check_age(const struct vv_route_question *question,
     int64_t oldest = oldest_of(route);
     int64_t end = oldest < question->kept_to ? oldest : question->kept_to;
     bool lacks = question->has_from && question->kept_from < end &&
-                 (end == question->kept_to || end - question->kept_from > VV_ROUTE_SLACK_NS);
+                 (end == question->kept_to || question->kept_from < end - VV_ROUTE_SLACK_NS);
     if (!lacks || question->has_regions || other == VV_SPACES ||
         question->tiers[other].oldest >= end) {
         return VV_OK;
@@ -191,7 +191,7 @@ static enum vv_status check_steps(const struct vv_route_question *question,
                                   const struct vv_route *route, struct vv_error *error)
 {
     bool has_some = route->n == 0 || route->raw_oldest < question->kept_to ||
-                    question->kept_from >= question->kept_to;
+                    question->kept_from >= question->kept_to || !question->has_from;
     const struct vv_route_level *finest = NULL; /* of those that go so far back */
     for (size_t i = 0; i < route->n && !has_some; i++) {
         const struct vv_route_level *level = &route->levels[i];
@@ -204,12 +204,18 @@ static enum vv_status check_steps(const struct vv_route_question *question,
         return VV_OK;
     }
     int64_t step_ns = vv_tier_step_ns(finest->tier);
+    int64_t first = vv_time_floor(question->kept_from, step_ns);
+    int64_t end = vv_time_floor(question->kept_to - 1, step_ns) + step_ns;
+    first = first < finest->oldest ? vv_time_ceil(finest->oldest, step_ns) : first;
+    if (first >= end) { /* the only one has begun to expire */
+        return VV_OK;
+    }
     char step[VV_TIME_TEXT_SIZE];
     char from[VV_TIME_TEXT_SIZE];
     char to[VV_TIME_TEXT_SIZE];
     vv_duration_format(step_ns, step);
-    vv_time_format(vv_time_floor(question->kept_from, step_ns), from);
-    vv_time_format(vv_time_floor(question->kept_to - 1, step_ns) + step_ns, to);
+    vv_time_format(first, from);
+    vv_time_format(end, to);
     return vv_error_set(error, VV_INVALID,
                         "of that time there are only steps of %s (tier=%s), and the range has no "
                         "whole one: ask from %s to %s",

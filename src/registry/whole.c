@@ -61,8 +61,11 @@ static uint32_t keeper_of(struct vv_registry *registry, uint32_t number)
 
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
-    struct vv_whole whole = vv_registry_whole(registry, keeper_of(registry, number));
     int64_t retention = vv_registry_retention(registry, number);
+    if (retention == 0 || retention == VV_SPACE_OFF_NS) { /* what is off has nothing to live on */
+        return retention;
+    }
+    struct vv_whole whole = vv_registry_whole(registry, keeper_of(registry, number));
     bool was_longer = whole.before_ns == 0 || whole.before_ns > retention;
     return retention > 0 && now_ns < whole.until && was_longer ? whole.before_ns : retention;
 }

@@ -58,6 +58,7 @@ static void what_came_late_before_gets_into_all_tiers(void **state)
             assert_int_equal(points(&place), 0);
             if (crashes) {
                 crash(&place, 7);
+                expire(&place); /* not before what was replayed is in the store */
             }
             if (!flushes_before || crashes) {
                 flush(&place);
@@ -87,6 +88,42 @@ static void where_nothing_waits_points_go_at_once(void **state)
     end(&place);
 }
 
+static void a_second_change_ends_nothing_that_the_first_let_live(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place);
+    write_line(&place, LATE);
+    flush(&place);
+    set_retentions(&place, 20 * VV_DAY, 0, 0);
+    expire(&place);
+    set_retentions(&place, 2 * VV_DAY, 0, 0);
+    expire(&place);
+    seal_all(&place);
+    expect_built(&place);
+    end(&place);
+}
+
+static void what_is_off_does_not_live_on(void **state)
+{
+    (void)state;
+    struct place place;
+    uint32_t tenant;
+    begin_whole(&place);
+    write_line(&place, LATE);
+    flush(&place);
+    set_retentions(&place, 0, 30 * VV_DAY, 0);
+    struct vv_registry *registry = place.engine->registry;
+    int64_t now = place.clock.clock.wall_ns(&place.clock.clock);
+    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
+    uint32_t minutes = vv_registry_tiers(registry, tenant).spaces[VV_SPACE_MINUTE];
+    assert_true(vv_registry_lives_on(registry, minutes, now));
+    set_retentions(&place, 0, VV_SPACE_OFF_NS, 0);
+    assert_false(vv_registry_lives_on(registry, minutes, now));
+    assert_int_equal(vv_storage_kept_ns(place.engine, minutes), VV_SPACE_OFF_NS);
+    end(&place);
+}
+
 /* What can't be sealed does not keep them for ever. */
 static void they_go_some_days_later_anyway(void **state)
 {
@@ -98,7 +135,7 @@ static void they_go_some_days_later_anyway(void **state)
     set_retentions(&place, 2 * VV_DAY, 0, 0);
     expire(&place);
     assert_true(lives_on(&place));
-    vv_sim_clock_advance(&place.clock, 5 * VV_DAY);
+    vv_sim_clock_advance(&place.clock, 6 * VV_DAY);
     assert_false(lives_on(&place));
     end(&place);
 }
@@ -108,6 +145,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_came_late_before_gets_into_all_tiers),
         cmocka_unit_test(where_nothing_waits_points_go_at_once),
+        cmocka_unit_test(a_second_change_ends_nothing_that_the_first_let_live),
+        cmocka_unit_test(what_is_off_does_not_live_on),
         cmocka_unit_test(they_go_some_days_later_anyway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

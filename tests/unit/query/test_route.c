@@ -215,6 +215,11 @@ static void a_range_that_has_expired_as_a_whole_is_an_error_however_short(void *
         {VV_DAY, "mhd", 900 * VV_DAY, 36 * VV_HOUR, NULL},
         {VV_DAY, "mhd", 300 * VV_DAY, VV_HOUR, NULL},
         {VV_DAY, "mhd", VV_HOUR, VV_HOUR, NULL},
+        /* What is named is kept as a whole. */
+        {VV_HOUR, "h", 365 * VV_DAY + 30 * VV_MINUTE, VV_HOUR - 1,
+         "ask from 2023-10-05T12:00:00Z to 2023-10-05T13:00:00Z"},
+        {VV_HOUR, "h", 365 * VV_DAY + 30 * VV_MINUTE, 29 * VV_MINUTE, NULL},
+        {VV_SECOND, "d", NOW + INT64_C(7000000000000000000), VV_DAY, "tier=day"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct refusal refusal = {.step_ns = cases[i].step_ns,
