@@ -262,6 +262,9 @@ void vv_tenant_link(struct vv_registry *registry, uint32_t number);
 void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t number);
 /* A tenant, space or class of this name is about to be seen. */
 void vv_class_count(struct vv_registry *registry, struct vv_str name);
+/* Whose retention counts: late points are kept as long as those of their place that came in time.
+ */
+struct vv_tenant *vv_tenant_keeper(struct vv_registry *registry, struct vv_tenant *tenant);
 /* The retention of one that is made here, with a stamp; nothing when it has one. */
 void vv_retention_begin(struct vv_registry *registry, uint32_t number, int64_t retention_ns);
 bool vv_class_patterns_are_good(struct vv_str patterns);

@@ -441,8 +441,7 @@ uint32_t vv_registry_tenant_count(struct vv_registry *registry)
     return vv_objects_end(&registry->tenants);
 }
 
-/* Late points are kept as long as those of the tenant that came in time. */
-static struct vv_tenant *keeper_of(struct vv_registry *registry, struct vv_tenant *tenant)
+struct vv_tenant *vv_tenant_keeper(struct vv_registry *registry, struct vv_tenant *tenant)
 {
     uint32_t owner = tenant ? atomic_load_explicit(&tenant->owner, memory_order_acquire) : 0;
     bool is_late =
@@ -467,7 +466,7 @@ int64_t vv_registry_retention(struct vv_registry *registry, uint32_t number)
     if (is_former(registry, number)) {
         return VV_SPACE_OFF_NS;
     }
-    struct vv_tenant *tenant = keeper_of(registry, vv_tenant_at(registry, number));
+    struct vv_tenant *tenant = vv_tenant_keeper(registry, vv_tenant_at(registry, number));
     return tenant ? atomic_load_explicit(&tenant->retention_ns, memory_order_relaxed) : 0;
 }
 

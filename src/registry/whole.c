@@ -52,22 +52,18 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t number, struc
     pthread_mutex_unlock(&registry->tenants.lock);
 }
 
-/* Late points live as those of their place. */
-static uint32_t keeper_of(struct vv_registry *registry, uint32_t number)
-{
-    uint32_t place = vv_registry_place_of(registry, number);
-    return vv_registry_late_seen(registry, place) == number ? place : number;
-}
-
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
     int64_t retention = vv_registry_retention(registry, number);
     if (retention == 0 || retention == VV_SPACE_OFF_NS) { /* what is off has nothing to live on */
         return retention;
     }
-    struct vv_whole whole = vv_registry_whole(registry, keeper_of(registry, number));
+    struct vv_tenant *tenant = vv_tenant_keeper(registry, vv_tenant_at(registry, number));
+    pthread_mutex_lock(&registry->tenants.lock);
+    struct vv_whole whole = tenant->whole;
+    pthread_mutex_unlock(&registry->tenants.lock);
     bool was_longer = whole.before_ns == 0 || whole.before_ns > retention;
-    return retention > 0 && now_ns < whole.until && was_longer ? whole.before_ns : retention;
+    return now_ns < whole.until && was_longer ? whole.before_ns : retention;
 }
 
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t number, int64_t now_ns)
