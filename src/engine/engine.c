@@ -223,9 +223,9 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status != VV_OK) {
         return status;
     }
-    if (!engine->fleet) {
-        vv_retentions_flush_before(engine); /* the life of before may go on */
-    }
+    pthread_mutex_lock(&engine->lock);
+    engine->lives_after = engine->flush_requested; /* of what was replayed, if anything was */
+    pthread_mutex_unlock(&engine->lock);
     atomic_store(&engine->recovering, false);
     if (!engine->manual) {
         start_threads(engine);
