@@ -127,7 +127,7 @@ static void end_built(struct vv_engine *engine, const struct waiting *waiting, i
     for (uint32_t i = 0; i < waiting->n; i++) {
         int64_t retention = vv_registry_retention(registry, i);
         uint32_t place = vv_registry_place_of(registry, i);
-        if (vv_registry_lives_on(registry, i, now) &&
+        if (place < waiting->n && vv_registry_lives_on(registry, i, now) &&
             waiting->earliest_ns[place] >= now - retention) {
             vv_registry_end_life(registry, i);
         }
