@@ -218,8 +218,7 @@ static void print_summary(const json_t *root)
     {
         print_example(example);
     }
-    uint64_t told = number_of(root, "units", "different") + number_of(root, "units", "missing") +
-                    sum_of(root, "refused");
+    uint64_t told = wrong + sum_of(root, "refused");
     if (told > json_array_size(json_object_get(root, "examples"))) {
         uint64_t more = told - json_array_size(json_object_get(root, "examples"));
         printf("  and %s more\n", vv_count_text(more, text));

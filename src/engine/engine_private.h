@@ -437,11 +437,6 @@ struct vv_outage { /* the log's events, and what the last one says */
 void vv_outage_note(bool *failing, const struct vv_outage *outage, enum vv_status status,
                     const struct vv_error *error);
 
-/* ---- retentions.c ---- */
-/* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
- * marks yet that would tell that something is to be built of it. Waits for nothing. */
-void vv_retentions_flush_before(struct vv_engine *engine);
-
 /* ---- beat.c ---- */
 /* Points from before a restart: when they were accepted is not known. */
 #define VV_BEAT_UNKNOWN INT64_MIN

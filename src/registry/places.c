@@ -363,9 +363,11 @@ enum vv_status vv_registry_add_move(struct vv_registry *registry, uint32_t numbe
     return status;
 }
 
-enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t number,
-                                       enum vv_move_state before, const struct vv_move *move,
-                                       struct vv_error *error)
+/* The first of the moves of this time whose state is one of those (bits) becomes as `after` says;
+ * with NULL it is withdrawn. VV_DONE if there is none. */
+static enum vv_status change_one(struct vv_registry *registry, uint32_t number, int64_t from_ns,
+                                 unsigned states, const struct vv_move *after,
+                                 struct vv_error *error)
 {
     struct vv_measurement *measurement = vv_measurement_at(registry, number);
     struct vv_move moves[VV_MOVES_MAX];
@@ -376,37 +378,34 @@ enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t nu
     enum vv_status status = VV_DONE;
     size_t n = vv_measurement_moves(measurement, moves);
     for (size_t i = 0; i < n && status == VV_DONE; i++) {
-        if (moves[i].from_ns == move->from_ns && moves[i].state == before) {
-            bool is_own = moves[i].is_own || move->is_own;
-            moves[i] = *move;
-            moves[i].is_own = is_own;
-            status = change_moves(registry, measurement, moves, n, error);
+        if (moves[i].from_ns != from_ns || !(states & 1U << moves[i].state)) {
+            continue;
         }
+        if (after) {
+            bool is_own = moves[i].is_own || after->is_own;
+            moves[i] = *after;
+            moves[i].is_own = is_own;
+        } else {
+            moves[i].state = VV_MOVE_WITHDRAWN;
+        }
+        status = change_moves(registry, measurement, moves, n, error);
     }
     pthread_mutex_unlock(&registry->metrics.lock);
     return status;
 }
 
+enum vv_status vv_registry_change_move(struct vv_registry *registry, uint32_t number,
+                                       enum vv_move_state before, const struct vv_move *move,
+                                       struct vv_error *error)
+{
+    return change_one(registry, number, move->from_ns, 1U << before, move, error);
+}
+
 enum vv_status vv_registry_withdraw_move(struct vv_registry *registry, uint32_t number,
                                          int64_t from_ns, struct vv_error *error)
 {
-    struct vv_measurement *measurement = vv_measurement_at(registry, number);
-    struct vv_move moves[VV_MOVES_MAX];
-    if (!measurement) {
-        return VV_DONE;
-    }
-    pthread_mutex_lock(&registry->metrics.lock);
-    enum vv_status status = VV_DONE;
-    size_t n = vv_measurement_moves(measurement, moves);
-    for (size_t i = 0; i < n && status == VV_DONE; i++) {
-        bool is_open = moves[i].state != VV_MOVE_SETTLED && moves[i].state != VV_MOVE_WITHDRAWN;
-        if (moves[i].from_ns == from_ns && is_open) {
-            moves[i].state = VV_MOVE_WITHDRAWN;
-            status = change_moves(registry, measurement, moves, n, error);
-        }
-    }
-    pthread_mutex_unlock(&registry->metrics.lock);
-    return status;
+    const unsigned open = 1U << VV_MOVE_PROPOSED | 1U << VV_MOVE_TOLD | 1U << VV_MOVE_SURE;
+    return change_one(registry, number, from_ns, open, NULL, error);
 }
 
 uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from)
