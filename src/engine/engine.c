@@ -65,6 +65,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .confirm_context = engine,
             .lead_ns = vv_settings_lead_ns(settings),
             .whole_from = vv_whole_for_tiers,
+            .expired = vv_whole_expired,
             .records_from = vv_whole_for_records,
             .whole_context = engine,
         };

@@ -296,7 +296,7 @@ struct vv_engine {
     uint64_t seal_all_ticket; /* the request that is being served; 0: none */
     vv_stamp seal_all_until;
     struct vv_load *load;
-    int64_t *whole; /* by tenant and space: see whole.c */
+    struct vv_whole_note *whole; /* by tenant and space: see whole.c */
     uint32_t n_whole;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
@@ -517,12 +517,21 @@ bool vv_whole_is_noted(const struct vv_engine *engine);
 /* From when on all is there that was written of a place and its tiers. Any thread; not under the
  * lock. */
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place);
+/* The same as it will be when what comes now is sealed, for who takes points; before expiry has
+ * been looked at nothing has gone. */
+struct vv_reroll_bounds vv_whole_bounds_at_sealing(struct vv_engine *engine, uint32_t place);
 /* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
  * by how long it keeps them. */
 int64_t vv_whole_for_tiers(void *engine, uint32_t tenant);
 /* The same of a tier's records, as vv_whole_bounds has it: for the sealer. */
 int64_t vv_whole_for_records(void *engine, uint32_t space);
-/* The same of a tenant or a space; any thread. */
+/* What has expired of a tenant's points: for the sealer, and for any thread. */
+void vv_whole_expired(void *engine, uint32_t tenant, struct vv_expired *expired_out);
+void vv_whole_expired_now(struct vv_engine *engine, uint32_t tenant,
+                          struct vv_expired *expired_out);
+/* How long its points are kept from now on, so more of them expires, or less. Any thread. */
+void vv_whole_set_retention(struct vv_engine *engine, uint32_t tenant, int64_t retention_ns);
+/* The same as vv_whole_for_tiers, of a tenant or a space; any thread. */
 int64_t vv_whole_for_queries(void *engine, uint32_t number);
 
 /* ---- reroll.c: storage thread ---- */

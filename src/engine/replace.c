@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "engine/engine_private.h"
 #include "registry/shared.h"
+#include "seal/gone.h"
 
 #include <stdlib.h>
 
@@ -26,16 +27,34 @@
 
 /* ---- what is frozen ---- */
 
+/* What expired before a retention was made longer is frozen, too, where nothing came since. From
+ * when on points are there is noted an hour ahead (whole.c). */
 static int64_t frozen_of(struct vv_engine *engine, uint32_t place)
 {
-    struct vv_retentions retentions = vv_engine_retentions(engine, place);
-    int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t gone = vv_whole_for_queries(engine, place);
-    if (retentions.raw_ns == 0 || gone <= VV_TIME_MIN + VV_DAY) {
-        return VV_TIME_MIN;
+    return gone <= VV_TIME_MIN + VV_DAY ? VV_TIME_MIN : vv_time_floor(gone - VV_HOUR, VV_DAY);
+}
+
+/* Whether points of the day are kept that came behind the others: raw answers have them. */
+static enum vv_status look_for_points(struct vv_engine *engine, uint32_t place, uint32_t source,
+                                      uint32_t measurement, int64_t day, bool *has_out,
+                                      struct vv_error *error)
+{
+    int64_t retention_ns = vv_registry_retention(engine->registry, place);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    const struct vv_gone_question question = {
+        .place = place, .source = source, .measurement = measurement};
+    int64_t first;
+    int64_t last;
+    *has_out = vv_head_series_times(engine->head, source, measurement, &first, &last) &&
+               first < day + VV_DAY && last >= day;
+    if (*has_out) {
+        return VV_OK;
     }
-    int64_t kept = now - retentions.raw_ns; /* which may be longer by now */
-    return vv_time_floor(gone < kept ? gone : kept, VV_DAY);
+    return retention_ns > 0 && day + VV_DAY <= now - retention_ns
+               ? VV_OK
+               : vv_gone_look_for_points(engine->store, engine->registry, &question, day,
+                                         day + VV_DAY, has_out, error);
 }
 
 static enum vv_status find_tenant(struct vv_engine *engine, struct vv_str tenant,
@@ -135,9 +154,20 @@ static enum vv_status check(struct replacing *replacing, uint32_t source, uint32
     struct vv_engine *engine = replacing->engine;
     uint32_t place = vv_registry_stay(engine->registry, measurement, replacing->day).place;
     int64_t to = replacing->day + VV_DAY;
+    bool has_points = false;
     if (to > frozen_of(engine, place)) {
         return refuse(replacing, source, measurement, VV_INVALID,
                       "the day is not frozen as a whole; what is younger is loaded as usual");
+    }
+    enum vv_status status = look_for_points(engine, place, source, measurement, replacing->day,
+                                            &has_points, replacing->error);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (has_points) {
+        return refuse(replacing, source, measurement, VV_INVALID,
+                      "points of it are kept, as the retention was made longer: load what is "
+                      "missing as usual, or delete the day first");
     }
     if (vv_deletions_overlap(engine->deletions, source, measurement, replacing->day, to)) {
         return refuse(replacing, source, measurement, VV_OVERLOAD,

@@ -7,7 +7,9 @@
  *
  * Where nodes share a store, what they agree on says it (vv_registry_whole, set in retentions.c).
  *
- * Metadata: VV_META_WHOLE, keyed by the tenant's or space's number: u8 version 1, i64 time.
+ * Metadata: VV_META_WHOLE, keyed by the tenant's or space's number: u8 version, i64 time. From
+ * version 2 on what has expired follows (seal/expired.h): u64 count, u8 n, of each u64 count, i64
+ * time.
  */
 #include "engine/engine_private.h"
 #include "registry/shared.h"
@@ -15,10 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION      1
+#define VERSION      2
 #define UNKNOWN      INT64_MIN
 #define NOTHING      INT64_MAX /* a tier that is off */
 #define NOTE_EACH_NS VV_HOUR   /* rounded up to: so that it is written once in a while */
+
+struct vv_whole_note {
+    int64_t from;
+    struct vv_expired expired; /* of points */
+    bool is_changed;           /* the retention may be another one than when that was noted */
+};
 
 static bool fit(struct vv_engine *engine, uint32_t n)
 {
@@ -26,9 +34,9 @@ static bool fit(struct vv_engine *engine, uint32_t n)
         return true;
     }
     pthread_mutex_lock(&engine->lock); /* others read it: vv_whole_bounds */
-    int64_t *bigger = realloc(engine->whole, n * sizeof *bigger);
+    struct vv_whole_note *bigger = realloc(engine->whole, n * sizeof *bigger);
     for (uint32_t i = engine->n_whole; bigger && i < n; i++) {
-        bigger[i] = UNKNOWN;
+        bigger[i] = (struct vv_whole_note){.from = UNKNOWN, .is_changed = true};
     }
     if (bigger) {
         engine->whole = bigger;
@@ -43,6 +51,27 @@ struct loading {
     struct vv_error *error;
 };
 
+/* False: it is damaged. One of version 1 says when all points are whole again. */
+static bool read_expired(struct vv_reader *reader, uint8_t version, int64_t from,
+                         struct vv_expired *expired_out)
+{
+    *expired_out = (struct vv_expired){0};
+    if (version == 1) {
+        if (from > VV_TIME_MIN && from != NOTHING) {
+            vv_expired_note(expired_out, from);
+        }
+        return true;
+    }
+    expired_out->count = vv_reader_u64(reader);
+    expired_out->n = vv_reader_u8(reader);
+    bool is_good = expired_out->n <= VV_EXPIRED_TIMES;
+    for (size_t i = 0; i < expired_out->n && is_good; i++) {
+        expired_out->times[i].count = vv_reader_u64(reader);
+        expired_out->times[i].before = (int64_t)vv_reader_u64(reader);
+    }
+    return is_good && !reader->failed;
+}
+
 static enum vv_status load(void *context, struct vv_str key, struct vv_str value)
 {
     struct loading *loading = context;
@@ -51,7 +80,10 @@ static enum vv_status load(void *context, struct vv_str key, struct vv_str value
     uint32_t n = vv_reader_be32(&number);
     uint8_t version = vv_reader_u8(&reader);
     int64_t from = (int64_t)vv_reader_u64(&reader);
-    if (reader.failed || number.failed || version != VERSION) {
+    struct vv_expired expired;
+    bool is_good = version >= 1 && version <= VERSION && !number.failed && !reader.failed &&
+                   read_expired(&reader, version, from, &expired);
+    if (!is_good) {
         return vv_error_set(loading->error, version > VERSION ? VV_NEWER : VV_CORRUPT,
                             "a record of what has expired is damaged or of a newer version");
     }
@@ -61,7 +93,8 @@ static enum vv_status load(void *context, struct vv_str key, struct vv_str value
     if (!fit(loading->engine, n + 1)) {
         return vv_error_set(loading->error, VV_NO_MEMORY, "out of memory");
     }
-    loading->engine->whole[n] = from;
+    loading->engine->whole[n].from = from;
+    loading->engine->whole[n].expired = expired;
     return VV_OK;
 }
 
@@ -74,10 +107,9 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
 
 /* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
  * gone, also what was put before that, when it was to live for less. VV_TIME_MIN: nothing. */
-static int64_t shared_gone(const struct vv_engine *engine, uint32_t number)
+static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, int64_t now)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
-    int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t retention = vv_registry_life(engine->registry, number, now);
     int64_t from = retention > 0 ? now - retention : VV_TIME_MIN;
     if (whole.from > 0) {
@@ -88,22 +120,24 @@ static int64_t shared_gone(const struct vv_engine *engine, uint32_t number)
     return from;
 }
 
-static int64_t shared_from(const struct vv_engine *engine, uint32_t number)
+/* `ahead_ns`: as it will be then. */
+static int64_t shared_from(const struct vv_engine *engine, uint32_t number, int64_t ahead_ns)
 {
     if (vv_registry_retention(engine->registry, number) == VV_SPACE_OFF_NS) {
         return NOTHING;
     }
-    int64_t from = shared_gone(engine, number);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t from = shared_gone(engine, number, now + ahead_ns);
     return from == VV_TIME_MIN ? from : vv_time_floor(from, NOTE_EACH_NS) + NOTE_EACH_NS;
 }
 
 static int64_t whole_from(const struct vv_engine *engine, uint32_t number)
 {
     if (engine->store->ops->shared) {
-        return shared_from(engine, number);
+        return shared_from(engine, number, 0);
     }
-    bool is_known = number < engine->n_whole && engine->whole[number] != UNKNOWN;
-    return is_known ? engine->whole[number] : NOTHING;
+    bool is_known = number < engine->n_whole && engine->whole[number].from != UNKNOWN;
+    return is_known ? engine->whole[number].from : NOTHING;
 }
 
 /* Before expiry has been looked at nothing has gone in this process that is not noted. */
@@ -114,7 +148,7 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
         int64_t from = whole_from(engine, tenant);
         return from == NOTHING ? INT64_MIN : from;
     }
-    int64_t gone = shared_gone(engine, tenant);
+    int64_t gone = shared_gone(engine, tenant, engine->clock->wall_ns(engine->clock));
     return gone > VV_TIME_MIN ? gone - engine->settings.cassandra_slack_ns : INT64_MIN;
 }
 
@@ -132,6 +166,30 @@ int64_t vv_whole_for_queries(void *context, uint32_t number)
     return from;
 }
 
+void vv_whole_expired(void *context, uint32_t tenant, struct vv_expired *expired_out)
+{
+    const struct vv_engine *engine = context;
+    *expired_out =
+        tenant < engine->n_whole ? engine->whole[tenant].expired : (struct vv_expired){0};
+}
+
+void vv_whole_expired_now(struct vv_engine *engine, uint32_t tenant, struct vv_expired *expired_out)
+{
+    pthread_mutex_lock(&engine->lock);
+    vv_whole_expired(engine, tenant, expired_out);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void vv_whole_set_retention(struct vv_engine *engine, uint32_t tenant, int64_t retention_ns)
+{
+    pthread_mutex_lock(&engine->lock);
+    vv_registry_set_retention(engine->registry, tenant, retention_ns);
+    if (tenant < engine->n_whole) {
+        engine->whole[tenant].is_changed = true;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
@@ -147,36 +205,78 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
     return bounds;
 }
 
-/* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
-static int64_t next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
-                       int64_t expiry_ns)
+/* By age what comes is taken as long as all is there when tiers are built of it (submit.c). What
+ * was put for a shorter life than the present one may be there now and gone then: so where time
+ * takes it, as in a shared store, what holds by then. */
+struct vv_reroll_bounds vv_whole_bounds_at_sealing(struct vv_engine *engine, uint32_t place)
 {
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    int64_t ahead_ns = VV_TIERS_SLACK_NS + engine->settings.late_fold_every_ns;
+    if (!engine->store->ops->shared) {
+        bounds.raw_from = vv_whole_for_queries(engine, place);
+        return bounds;
+    }
+    bounds.raw_from = shared_from(engine, place, ahead_ns);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
+            bounds.tier_from[tier] = shared_from(engine, tiers.spaces[tier], ahead_ns);
+        }
+    }
+    return bounds;
+}
+
+/* Also what is expired so far again may be more, when the retention was longer meanwhile. */
+static void note_expired(struct vv_whole_note *note, int64_t gone)
+{
+    const struct vv_expired *expired = &note->expired;
+    if (note->is_changed || expired->n == 0 || expired->times[expired->n - 1].before != gone) {
+        vv_expired_note(&note->expired, gone);
+    }
+}
+
+/* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
+static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
+                                    int64_t expiry_ns)
+{
+    struct vv_whole_note next = engine->whole[number];
     uint32_t tenant;
     enum vv_space tier;
     bool is_tier = vv_registry_space_of(engine->registry, number, &tenant, &tier);
     int64_t retention = vv_registry_life(engine->registry, number, now);
-    int64_t from = engine->whole[number];
     if (is_tier && retention == VV_SPACE_OFF_NS) {
-        return NOTHING;
+        next.from = NOTHING;
+        return next;
     }
-    if (from == UNKNOWN || from == NOTHING) { /* a new one; or it is on from now on */
-        from = is_tier ? now + engine->settings.future_ns_max : VV_TIME_MIN;
+    if (next.from == UNKNOWN || next.from == NOTHING) { /* a new one; or it is on from now on */
+        next.from = is_tier ? now + engine->settings.future_ns_max : VV_TIME_MIN;
     }
     if (retention > 0 && expiry_ns > VV_TIME_MIN + retention) {
         int64_t gone = vv_time_floor(expiry_ns - retention, NOTE_EACH_NS) + NOTE_EACH_NS;
-        from = gone > from ? gone : from;
+        next.from = gone > next.from ? gone : next.from;
+        if (!is_tier) {
+            note_expired(&next, gone);
+        }
     }
-    return from;
+    next.is_changed = false;
+    return next;
 }
 
-static enum vv_status put(struct vv_engine *engine, uint32_t number, int64_t from,
-                          struct vv_error *error)
+static enum vv_status put(struct vv_engine *engine, uint32_t number,
+                          const struct vv_whole_note *note, struct vv_error *error)
 {
+    const struct vv_expired *expired = &note->expired;
     uint8_t key[4];
     struct vv_buffer value = {0};
     vv_registry_key(number, key);
     vv_buffer_u8(&value, VERSION);
-    vv_buffer_u64(&value, (uint64_t)from);
+    vv_buffer_u64(&value, (uint64_t)note->from);
+    vv_buffer_u64(&value, expired->count);
+    vv_buffer_u8(&value, (uint8_t)expired->n);
+    for (size_t i = 0; i < expired->n; i++) {
+        vv_buffer_u64(&value, expired->times[i].count);
+        vv_buffer_u64(&value, (uint64_t)expired->times[i].before);
+    }
     enum vv_status status = vv_buffer_status(&value);
     if (status == VV_OK) {
         struct vv_store *store = engine->store;
@@ -188,26 +288,47 @@ static enum vv_status put(struct vv_engine *engine, uint32_t number, int64_t fro
     return status;
 }
 
-/* What is in memory is durable: else a store that failed would never be told again. */
-static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns, int64_t *next,
-                               uint32_t n, struct vv_error *error)
+/* With the retentions that count now, which may change meanwhile. */
+static void list_next(struct vv_engine *engine, int64_t expiry_ns, struct vv_whole_note *next,
+                      uint32_t n)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < n; i++) {
+        next[i] = next_of(engine, i, now, expiry_ns);
+        engine->whole[i].is_changed = false;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void take_next(struct vv_engine *engine, const struct vv_whole_note *next, uint32_t n,
+                      bool is_noted)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_changed = engine->whole[i].is_changed || !is_noted;
+        engine->whole[i] = is_noted ? next[i] : engine->whole[i];
+        engine->whole[i].is_changed = is_changed;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* What is in memory is durable: else a store that failed would never be told again. */
+static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns,
+                               struct vv_whole_note *next, uint32_t n, struct vv_error *error)
+{
     bool any = false;
     enum vv_status status = VV_OK;
+    list_next(engine, expiry_ns, next, n);
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
-        next[i] = next_of(engine, i, now, expiry_ns);
-        if (next[i] != engine->whole[i]) {
-            status = put(engine, i, next[i], error);
-            any |= next[i] != VV_TIME_MIN; /* else nothing goes: that may be lost */
+        const struct vv_whole_note *present = &engine->whole[i];
+        if (next[i].from != present->from || next[i].expired.count != present->expired.count) {
+            status = put(engine, i, &next[i], error);
+            any |= next[i].from != VV_TIME_MIN; /* else nothing goes: that may be lost */
         }
     }
     status = status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
-    if (status == VV_OK) {
-        pthread_mutex_lock(&engine->lock);
-        memcpy(engine->whole, next, n * sizeof *next);
-        pthread_mutex_unlock(&engine->lock);
-    }
+    take_next(engine, next, n, status == VV_OK);
     return status;
 }
 
@@ -219,7 +340,7 @@ bool vv_whole_is_noted(const struct vv_engine *engine)
     uint32_t n = vv_registry_tenant_count(engine->registry);
     bool is_noted = n <= engine->n_whole;
     for (uint32_t i = 0; i < n && is_noted; i++) {
-        is_noted = engine->whole[i] != UNKNOWN;
+        is_noted = engine->whole[i].from != UNKNOWN;
     }
     return is_noted;
 }
@@ -230,7 +351,7 @@ enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct
     if (engine->store->ops->shared || n == 0) {
         return VV_OK;
     }
-    int64_t *next = fit(engine, n) ? malloc(n * sizeof *next) : NULL;
+    struct vv_whole_note *next = fit(engine, n) ? malloc(n * sizeof *next) : NULL;
     enum vv_status status = next ? note_all(engine, expiry_ns, next, n, error)
                                  : vv_error_set(error, VV_NO_MEMORY, "out of memory");
     free(next);

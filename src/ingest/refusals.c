@@ -247,3 +247,16 @@ void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t t
     }
     vv_refusal_keep(staging, row->line, 0, reason, detail);
 }
+
+void vv_refuse_frozen(struct vv_staging *staging, int64_t time)
+{
+    char detail[sizeof staging->refusals[0].detail];
+    char text[VV_TIME_TEXT_SIZE];
+    vv_refuse_points(staging, VV_REASON_RETENTION, vv_row_fields(staging->row));
+    vv_time_format(time, text);
+    snprintf(detail, sizeof detail,
+             "time %s lies in a frozen span: what tiers have of it was built of points that have "
+             "expired since",
+             text);
+    vv_refusal_keep(staging, staging->row->line, 0, VV_REASON_RETENTION, detail);
+}

@@ -248,9 +248,12 @@ static const uint64_t *ordered_values(struct vv_staging_row *row)
     return row->ordered;
 }
 
-static enum vv_status append_row(struct vv_staging *staging, int64_t time)
+enum vv_status vv_row_append(struct vv_staging *staging, int64_t time)
 {
     struct vv_staging_row *row = staging->row;
+    if (row->n == 0) {
+        return VV_OK;
+    }
     enum vv_status status = begin_batch(staging);
     if (status == VV_OK && !is_like_last(row)) {
         status = find_frame(staging);
@@ -266,7 +269,7 @@ static enum vv_status append_row(struct vv_staging *staging, int64_t time)
 }
 
 /* The source comes last: it is not made for a row of which nothing is left. */
-static enum vv_status resolve_row(struct vv_staging *staging, int64_t time, struct vv_error *error)
+enum vv_status vv_row_resolve(struct vv_staging *staging, int64_t time, struct vv_error *error)
 {
     struct vv_staging_row *row = staging->row;
     enum vv_status status = row->known ? VV_OK : resolve_measurement(staging, error);
@@ -277,10 +280,4 @@ static enum vv_status resolve_row(struct vv_staging *staging, int64_t time, stru
         status = resolve_source(staging, time, error);
     }
     return status;
-}
-
-enum vv_status vv_row_stage(struct vv_staging *staging, int64_t time, struct vv_error *error)
-{
-    enum vv_status status = resolve_row(staging, time, error);
-    return status == VV_OK && staging->row->n > 0 ? append_row(staging, time) : status;
 }

@@ -241,14 +241,30 @@ static void refuse_misses(struct vv_staging *staging)
     row->n_misses = 0;
 }
 
-/* Stages the cells; those that turn out to be impossible are refused. */
+/* Looks up and appends the cells; those that turn out to be impossible are refused. */
+static enum vv_status stage_row(struct vv_staging *staging, int64_t time, bool *is_frozen_out,
+                                struct vv_error *error)
+{
+    *is_frozen_out = false;
+    if (staging->out_of_memory) {
+        return VV_NO_MEMORY;
+    }
+    enum vv_status status = vv_row_resolve(staging, time, error);
+    if (status == VV_OK) {
+        status = vv_row_is_frozen(staging, time, is_frozen_out, error);
+    }
+    return status == VV_OK && !*is_frozen_out ? vv_row_append(staging, time) : status;
+}
+
 static void stage_cells(struct vv_staging *staging, int64_t time)
 {
     struct vv_staging_row *row = staging->row;
     struct vv_error error = {0};
-    enum vv_status status =
-        staging->out_of_memory ? VV_NO_MEMORY : vv_row_stage(staging, time, &error);
-    if (status == VV_OK) {
+    bool is_frozen;
+    enum vv_status status = stage_row(staging, time, &is_frozen, &error);
+    if (status == VV_OK && is_frozen) {
+        vv_refuse_frozen(staging, time);
+    } else if (status == VV_OK) {
         staging->points_received += row->n;
         staging->points_staged += row->n;
     } else if (status == VV_NO_MEMORY) {

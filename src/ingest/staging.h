@@ -46,6 +46,18 @@ struct vv_staging_class {
     uint32_t place;
     int64_t retention_ns; /* as in the options */
     bool freezes;
+    int64_t frozen_before;
+};
+
+/* A point whose span may be frozen, and what was found: the same holds for all times in [from, to)
+ * of the series. */
+struct vv_staging_frozen {
+    uint32_t place;
+    struct vv_series series;
+    int64_t time;
+    bool is_frozen;
+    int64_t from;
+    int64_t to;
 };
 
 struct vv_staging_options {
@@ -56,6 +68,12 @@ struct vv_staging_options {
     int64_t past_ns_max;   /* accepted past; 0: any */
     int64_t retention_ns;  /* older points are refused; 0: for ever */
     bool freezes;          /* that is less than the retention, for what tiers are built of */
+    /* Of what is older a span may be frozen all the same, which depends on the series: `look` tells
+     * (any thread; errors of the store). NULL: nothing is. */
+    int64_t frozen_before;
+    enum vv_status (*look)(void *look_context, struct vv_staging_frozen *asked,
+                           struct vv_error *error);
+    void *look_context;
     struct vv_staging_class classes[VV_CLASSES_OF_TENANT_MAX];
     size_t n_classes;
     int64_t late_ns_max; /* older ones are late, and refused, too; 0: any age */

@@ -124,6 +124,7 @@ struct vv_staging_row {
     int64_t class_time_min[VV_CLASSES_OF_TENANT_MAX]; /* the same of each class */
     uint64_t batch_serial;
     struct vv_shapes shapes;
+    struct vv_staging_frozen *frozen; /* what was found, see frozen.c; NULL: nothing yet */
 };
 
 /* The slot that is expected to come next; slot 0 when there is no expectation. The row has a
@@ -167,11 +168,20 @@ uint32_t vv_row_fields(const struct vv_staging_row *row);
 /* The bits of a value as the metric's type; false when that cannot hold it exactly. */
 bool vv_value_convert(enum vv_field_kind kind, enum vv_value_type type, uint64_t *bits);
 
-/* Looks up what the row still needs and appends it to the batch: VV_OK; VV_NO_MEMORY; anything else
- * says that the series cannot be made, with a message. Fields whose metrics cannot be made are
- * refused, counted and removed from the row. */
-VV_MUST_CHECK enum vv_status vv_row_stage(struct vv_staging *staging, int64_t time,
-                                          struct vv_error *error);
+/* Looks up what the row still needs: VV_OK; VV_NO_MEMORY; anything else says that the series cannot
+ * be made, with a message. Fields whose metrics cannot be made are refused, counted and removed
+ * from the row. */
+VV_MUST_CHECK enum vv_status vv_row_resolve(struct vv_staging *staging, int64_t time,
+                                            struct vv_error *error);
+/* Appends what is left of it to the batch. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_row_append(struct vv_staging *staging, int64_t time);
+
+/* ---- frozen.c ---- */
+
+/* Whether the row, which is resolved, lies in a frozen span. VV_OVERLOAD: that can't be told now;
+ * VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_row_is_frozen(struct vv_staging *staging, int64_t time,
+                                              bool *is_frozen_out, struct vv_error *error);
 
 /* The class of the row's measurement at a time, among those of the options; NULL: the tenant's
  * retention counts. */
@@ -192,6 +202,8 @@ void vv_refusal_keep(struct vv_staging *staging, uint64_t line, uint32_t column,
 void vv_refuse_miss(struct vv_staging *staging, const struct vv_miss *miss, const char *cause);
 /* Counts and keeps all fields of the present row, refused for its time. */
 void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t time);
+/* The same, since it lies in a span that is frozen though it is young enough. */
+void vv_refuse_frozen(struct vv_staging *staging, int64_t time);
 /* The reason behind what the registry says. */
 enum vv_reason vv_reason_of(enum vv_status status);
 

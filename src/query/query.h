@@ -189,6 +189,8 @@ struct vv_result_facts {
     bool complete;
     uint64_t partitions_missing;
     struct vv_missing missing[VV_MISSING_MAX]; /* the first of them */
+    bool has_expired;                          /* points alone answer, and those before … */
+    int64_t expired_before;    /* … may have expired before the retention was made longer */
     uint64_t late_outstanding; /* runs of late points that were read and are not folded yet */
     double percentile_error;   /* relative bound; 0 when exact */
     uint8_t n_tiers;           /* that might have answered; 0: raw points alone */

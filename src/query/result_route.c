@@ -111,6 +111,20 @@ static bool has_expired(const struct vv_route_question *question)
     return has;
 }
 
+/* From when on points are whole is noted an hour ahead at most (engine/whole.c). */
+static void note_expired(struct vv_result_facts *facts, const struct vv_route_question *question,
+                         const struct vv_route *route)
+{
+    int64_t from = route->raw_whole_from;
+    bool is_beyond = from > VV_TIME_MIN + VV_ROUTE_SLACK_NS && question->kept_from < from &&
+                     route->raw_oldest < from - VV_ROUTE_SLACK_NS;
+    bool is_known = facts->has_expired && facts->expired_before >= from;
+    if (route->n == 0 && is_beyond && !is_known) {
+        facts->has_expired = true;
+        facts->expired_before = from;
+    }
+}
+
 static enum vv_status choose(struct vv_result *result, struct vv_result_route *chosen,
                              const struct vv_steps *steps, struct vv_error *error)
 {
@@ -126,6 +140,7 @@ static enum vv_status choose(struct vv_result *result, struct vv_result_route *c
         return refuse(result, chosen->place, &why, error);
     }
     struct vv_result_facts *facts = &result->facts;
+    note_expired(facts, &question, &chosen->route);
     if (chosen->route.n > 0) {
         uint8_t coarsest = (uint8_t)chosen->route.levels[0].tier;
         bool is_coarser = facts->n_tiers == 0 || coarsest > facts->coarsest_tier;
@@ -183,6 +198,7 @@ static enum vv_status choose_all(struct vv_result *result, struct vv_error *erro
     enum vv_status status = VV_OK;
     vv_steps_init(&steps, result->step_ns, result->request->zone, result->from, result->to);
     result->facts.n_tiers = 0;
+    result->facts.has_expired = false;
     for (size_t i = 0; i < result->n_routes && status == VV_OK; i++) {
         status = choose(result, &result->routes[i], &steps, error);
     }

@@ -314,6 +314,10 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
                          (unsigned long long)end->facts->partitions_missing);
     }
     write_tiers(writer, buffer, end->facts);
+    if (end->facts->has_expired) {
+        write_moment(writer, buffer, "# points before ", end->facts->expired_before);
+        vv_buffer_text(buffer, " may have expired before the retention was made longer\n");
+    }
     if (end->facts->has_peers) {
         write_peers(writer, buffer, end->facts);
     }

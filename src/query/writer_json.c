@@ -373,6 +373,10 @@ static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
     vv_buffer_text(buffer, ",\"duration_ms\":");
     vv_buffer_append(buffer, text, vv_number_format(duration_ms, text));
     write_tiers(writer, buffer, facts);
+    if (facts->has_expired) {
+        vv_buffer_text(buffer, ",\"expired_before\":");
+        write_time(writer, buffer, facts->expired_before, true);
+    }
     if (facts->late_outstanding > 0) {
         vv_buffer_format(buffer, ",\"late_outstanding\":%llu",
                          (unsigned long long)facts->late_outstanding);

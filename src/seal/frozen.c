@@ -2,7 +2,6 @@
 #include "seal/frozen.h"
 
 #include "tier/chunk.h"
-#include "tier/unit.h"
 
 #include <stdlib.h>
 
@@ -58,8 +57,15 @@ static enum vv_status any_meets(read_times read, const void *context, size_t n, 
     return VV_OK;
 }
 
-static enum vv_status part_meets(struct vv_str bytes, int64_t from, int64_t to, bool *has,
-                                 bool *covers, bool *unreadable)
+bool vv_frozen_is_whole(const struct vv_unit_record *record, const struct vv_expired *expired)
+{
+    return record->whole_at > 0 && !vv_expired_may(expired, record->whole_at, record->unit.from);
+}
+
+/* `expired`: as of vv_frozen_look; NULL: whatever the record says. */
+static enum vv_status part_meets(struct vv_str bytes, int64_t from, int64_t to,
+                                 const struct vv_expired *expired, bool *has, bool *covers,
+                                 bool *unreadable)
 {
     struct vv_unit_record record;
     struct vv_chunk chunk;
@@ -70,6 +76,11 @@ static enum vv_status part_meets(struct vv_str bytes, int64_t from, int64_t to, 
     }
     const struct vv_str *content = &record.content;
     bool is_of_all = record.unit.from <= from && record.unit.to >= to;
+    if (expired && vv_frozen_is_whole(&record, expired)) {
+        *covers |= is_of_all;
+        *unreadable = false;
+        return VV_OK;
+    }
     if (record.kind == VV_UNIT_STEPS) {
         if (vv_chunk_open_steps(*content, &chunk, NULL) != VV_OK) {
             return VV_OK;
@@ -91,17 +102,17 @@ enum vv_status vv_frozen_meets(struct vv_str bytes, int64_t from, int64_t to, bo
     bool covers = false;
     bool is_unreadable;
     *has_out = false;
-    return part_meets(bytes, from, to, has_out, &covers, &is_unreadable);
+    return part_meets(bytes, from, to, NULL, has_out, &covers, &is_unreadable);
 }
 
 enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from, int64_t to,
-                              struct vv_frozen_found *found_out)
+                              const struct vv_expired *expired, struct vv_frozen_found *found_out)
 {
     enum vv_status status = VV_OK;
     *found_out = (struct vv_frozen_found){0};
     for (size_t i = 0; i < records->parts.n && status == VV_OK && !found_out->has; i++) {
         bool is_unreadable;
-        status = part_meets(records->parts.items[i].bytes, from, to, &found_out->has,
+        status = part_meets(records->parts.items[i].bytes, from, to, expired, &found_out->has,
                             &found_out->covers, &is_unreadable);
         found_out->is_unreadable |= is_unreadable;
     }

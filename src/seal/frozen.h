@@ -7,7 +7,9 @@
 #define VV_SEAL_FROZEN_H
 
 #include "model/space.h"
+#include "seal/expired.h"
 #include "seal/pieces.h"
+#include "tier/unit.h"
 
 /* Records of a tier, stale or not, with all of their parts. */
 struct vv_frozen_records {
@@ -30,9 +32,12 @@ struct vv_frozen_found {
     bool covers;        /* some record is of all of it */
     bool is_unreadable; /* some record can't be read, and so has and is of none */
 };
-/* VV_NO_MEMORY. */
+/* A record that can be made again of raw points is not looked at, and covers. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_look(const struct vv_frozen_records *records, int64_t from,
-                                            int64_t to, struct vv_frozen_found *found_out);
+                                            int64_t to, const struct vv_expired *expired,
+                                            struct vv_frozen_found *found_out);
+/* Whether a record says that it can be made again of raw points, though such may have expired. */
+bool vv_frozen_is_whole(const struct vv_unit_record *record, const struct vv_expired *expired);
 /* Whether a part of a record has steps, or points, that meet [from, to); not one that can't be
  * read. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_frozen_meets(struct vv_str bytes, int64_t from, int64_t to,

@@ -68,6 +68,9 @@ enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid
         .plans = vv_registry_source_plans(registry, source),
         .error = error,
     };
+    if (pyramid->options.expired) {
+        pyramid->options.expired(pyramid->options.whole_context, place, &build->expired);
+    }
     /* What is deleted of the series is in no step. */
     enum vv_status status = vv_deletions_begin_merge(
         pyramid->options.deletions, source, measurement, pyramid->merge, &pyramid->deletions);
@@ -268,6 +271,9 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     if (status != VV_OK) {
         return status;
     }
+    if (record.kind == VV_UNIT_STALE && listing->build->is_question) {
+        return VV_OK;
+    }
     if (record.kind == VV_UNIT_STALE) {
         return vv_cover_add_stale(&level->cover, &record.unit);
     }
@@ -328,6 +334,14 @@ static enum vv_status add_steps(struct vv_build *build, struct vv_str content)
                            : status;
 }
 
+/* What is built of a record that may have more than raw points are left of may have, too. */
+static void note_whole(struct vv_build *build, const struct vv_unit_record *record)
+{
+    if (record->unit.from < build->whole_from && !vv_frozen_is_whole(record, &build->expired)) {
+        build->whole_at = 0;
+    }
+}
+
 /* The record whose first part is at `index`. */
 enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece_list *records,
                                    size_t index)
@@ -340,6 +354,7 @@ enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece
         status = vv_unit_read(records->items[end].bytes, &record, build->error);
         if (status == VV_OK) {
             vv_build_note_lacks(build, &record);
+            note_whole(build, &record);
             status = record.kind == VV_UNIT_STEPS ? add_steps(build, record.content)
                                                   : add_block(build, record.content);
         }
@@ -378,7 +393,11 @@ static enum vv_status push_record(struct vv_build *build, struct vv_piece *piece
     struct vv_buffer bytes = {0};
     struct vv_buffer applied = {0};
     vv_build_list_applied(build, unit, &applied);
-    vv_unit_write_applied(&bytes, kind, unit, (struct vv_str){(char *)applied.data, applied.size});
+    const struct vv_unit_record head = {.kind = kind,
+                                        .unit = *unit,
+                                        .applied = {(char *)applied.data, applied.size},
+                                        .whole_at = build->whole_at};
+    vv_unit_write_head(&bytes, &head);
     vv_buffer_str(&bytes, content);
     piece->bytes = (struct vv_str){(char *)bytes.data, bytes.size};
     bool added = vv_buffer_status(&applied) == VV_OK && vv_buffer_status(&bytes) == VV_OK &&
@@ -488,6 +507,7 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
     build->tier = tier;
     build->unit_to = unit->to;
     build->keeps = false;
+    build->whole_at = unit->from < build->whole_from ? build->expired.count : 0; /* for now */
     vv_build_begin_unit(build->pyramid, tier, unit);
     enum vv_status status = vv_build_lacks_none(build);
     if (status == VV_OK && !build->is_expired) {

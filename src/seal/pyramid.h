@@ -12,6 +12,7 @@
 #include "deletion/deletions.h"
 #include "fleet/members.h"
 #include "registry/registry.h"
+#include "seal/expired.h"
 #include "seal/pieces.h"
 #include "seal/sealer.h"
 #include "tier/rollup.h"
@@ -31,6 +32,9 @@ struct vv_pyramid_options {
     /* From when on all points of a tenant are there; what is older may have expired. NULL: all are
      * there. */
     int64_t (*whole_from)(void *whole_context, uint32_t tenant);
+    /* What of them has expired; where nodes share the store time takes them, and it says nothing.
+     */
+    void (*expired)(void *whole_context, uint32_t tenant, struct vv_expired *expired_out);
     /* The same of the records of a tier's space, with nothing that may have expired; NULL: nothing
      * is certain. */
     int64_t (*records_from)(void *whole_context, uint32_t space);

@@ -37,12 +37,17 @@ enum vv_status vv_pyramid_cut(struct vv_pyramid *pyramid, uint32_t place,
                               struct vv_error *error)
 {
     struct vv_build build;
+    struct vv_unit_record record = {0};
     struct vv_few *few = &pyramid->few;
     const struct vv_span_key *key = &cut->records->items[cut->first].key;
     int64_t step_ns = vv_tier_step_ns(cut->tier);
     enum vv_status status =
         vv_build_begin(&build, pyramid, place, key->partition.source, key->measurement, error);
     build.whole_from = INT64_MIN; /* who asks has looked that what is made anew is whole */
+    if (status == VV_OK) {        /* deleted points are not counted among raw ones, either */
+        status = vv_unit_read(cut->records->items[cut->first].bytes, &record, error);
+        build.whole_at = record.whole_at;
+    }
     vv_rollup_begin(pyramid->rollup, step_ns);
     vv_few_drop(few);
     if (status == VV_OK && cut->is_rows) {

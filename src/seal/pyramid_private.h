@@ -44,14 +44,17 @@ struct vv_build {
     uint32_t measurement;
     struct vv_tiers tiers;
     struct vv_plans plans;
-    bool is_expired;         /* what there is of it goes */
-    int64_t whole_from;      /* of raw data */
-    enum vv_space tier;      /* of the unit that is being built */
-    struct vv_span_key unit; /* where it begins */
+    bool is_expired;           /* what there is of it goes */
+    int64_t whole_from;        /* of raw data, … */
+    struct vv_expired expired; /* … what has gone of it … */
+    uint64_t whole_at;         /* … and what the record says of that (struct vv_unit_record) */
+    enum vv_space tier;        /* of the unit that is being built */
+    struct vv_span_key unit;   /* where it begins */
     int64_t unit_to;
-    bool keeps;   /* its record stays, but for what is deleted … */
-    bool is_late; /* … and that may leave out something that came late */
-    bool found;   /* the raw bucket that was read last has something of the measurement */
+    bool keeps;       /* its record stays, but for what is deleted … */
+    bool is_late;     /* … and that may leave out something that came late */
+    bool found;       /* the raw bucket that was read last has something of the measurement */
+    bool is_question; /* nothing is built: what is stale will have been by then */
     struct vv_error *error;
 };
 
@@ -71,6 +74,11 @@ VV_MUST_CHECK enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_
  * is left of them. VV_OVERLOAD: a finer record has some that is to be built first. */
 VV_MUST_CHECK enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from,
                                                    int64_t to);
+/* Sets `keeps` as vv_build_gather would where the unit was built when all that is finer has been,
+ * and adds nothing; of a build that is a question. Errors of the store, VV_CORRUPT, VV_NO_MEMORY.
+ */
+VV_MUST_CHECK enum vv_status vv_build_would_keep(struct vv_build *build, int above, int64_t from,
+                                                 int64_t to);
 /* Lists what the store has of a tier in [from, to), as its level, settled; *damaged_out (NULL: not
  * wanted): some of it can't be read, and counts as stale. */
 VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier,

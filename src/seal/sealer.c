@@ -30,6 +30,7 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
                                                  .block_bytes_max = options->block_bytes_max,
                                                  .percentile_error = options->percentile_error,
                                                  .whole_from = options->whole_from,
+                                                 .expired = options->expired,
                                                  .records_from = options->records_from,
                                                  .whole_context = options->whole_context};
     enum vv_status status = sealer ? vv_merge_create(&merge_options, &sealer->merge) : VV_NO_MEMORY;

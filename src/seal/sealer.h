@@ -14,6 +14,7 @@
 #include "deletion/deletions.h"
 #include "fleet/members.h"
 #include "registry/registry.h"
+#include "seal/expired.h"
 #include "seal/ledger.h"
 #include "store/store.h"
 
@@ -47,6 +48,9 @@ struct vv_sealer_options {
     int64_t lead_ns;
     /* As in pyramid.h: from when on all points of a tenant, or a tier's records, are there. */
     int64_t (*whole_from)(void *whole_context, uint32_t tenant);
+    /* What of them has expired; where nodes share the store time takes them, and it says nothing.
+     */
+    void (*expired)(void *whole_context, uint32_t tenant, struct vv_expired *expired_out);
     int64_t (*records_from)(void *whole_context, uint32_t space);
     void *whole_context;
 };

@@ -122,7 +122,7 @@ enum vv_status vv_record_renumber(struct vv_str bytes, const uint32_t *metrics, 
     if (status != VV_OK) {
         return status;
     }
-    vv_unit_write_applied(out, record.kind, &record.unit, record.applied);
+    vv_unit_write_head(out, &record);
     if (record.kind == VV_UNIT_STEPS) {
         status = renumber_steps(record.content, metrics, n, out);
     } else if (has_rows(&record)) {

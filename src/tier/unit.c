@@ -5,6 +5,7 @@
 #define MAGIC_1         0x55u
 #define VERSION         1u
 #define VERSION_APPLIED 2u /* with the deletions that it has in it */
+#define VERSION_WHOLE   3u /* with these, and what it says of raw data */
 
 /* Buckets are so long that a partition has some 30 to 50 units. */
 static const struct tier {
@@ -81,22 +82,28 @@ int64_t vv_unit_earliest(enum vv_space tier, int64_t from)
 
 void vv_unit_write(struct vv_buffer *out, enum vv_unit_kind kind, const struct vv_unit *unit)
 {
-    vv_unit_write_applied(out, kind, unit, (struct vv_str){0});
+    const struct vv_unit_record record = {.kind = kind, .unit = *unit};
+    vv_unit_write_head(out, &record);
 }
 
-void vv_unit_write_applied(struct vv_buffer *out, enum vv_unit_kind kind,
-                           const struct vv_unit *unit, struct vv_str applied)
+void vv_unit_write_head(struct vv_buffer *out, const struct vv_unit_record *record)
 {
+    struct vv_str applied = record->applied;
+    bool says_whole = record->whole_at > 0;
+    bool has_applied = says_whole || applied.size > 0;
     vv_invariant(applied.size % 8 == 0 && applied.size / 8 <= VV_UNIT_APPLIED_MAX);
     vv_buffer_u8(out, MAGIC_0);
     vv_buffer_u8(out, MAGIC_1);
-    vv_buffer_u8(out, applied.size > 0 ? VERSION_APPLIED : VERSION);
-    vv_buffer_u8(out, (uint8_t)kind);
-    vv_buffer_u64(out, (uint64_t)unit->from);
-    vv_buffer_u64(out, (uint64_t)unit->to);
-    if (applied.size > 0) {
+    vv_buffer_u8(out, says_whole ? VERSION_WHOLE : has_applied ? VERSION_APPLIED : VERSION);
+    vv_buffer_u8(out, (uint8_t)record->kind);
+    vv_buffer_u64(out, (uint64_t)record->unit.from);
+    vv_buffer_u64(out, (uint64_t)record->unit.to);
+    if (has_applied) {
         vv_buffer_u16(out, (uint16_t)(applied.size / 8));
         vv_buffer_str(out, applied);
+    }
+    if (says_whole) {
+        vv_buffer_u64(out, record->whole_at);
     }
 }
 
@@ -111,12 +118,13 @@ enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_o
     struct vv_unit unit = {.from = (int64_t)vv_reader_u64(&reader)};
     unit.to = (int64_t)vv_reader_u64(&reader);
     bool is_record = !reader.failed && magic_0 == MAGIC_0 && magic_1 == MAGIC_1;
-    if (is_record && version > VERSION_APPLIED) {
+    if (is_record && version > VERSION_WHOLE) {
         return vv_error_set(error, VV_NEWER, "a tier's record has version %u, newer than this",
                             version);
     }
-    size_t applied_size = version == VERSION_APPLIED ? 8 * (size_t)vv_reader_u16(&reader) : 0;
+    size_t applied_size = version >= VERSION_APPLIED ? 8 * (size_t)vv_reader_u16(&reader) : 0;
     const uint8_t *applied = vv_reader_bytes(&reader, applied_size);
+    uint64_t whole_at = version == VERSION_WHOLE ? vv_reader_u64(&reader) : 0;
     bool is_good = is_record && !reader.failed && version >= VERSION && kind <= VV_UNIT_MEMBERS &&
                    unit.from < unit.to;
     if (!is_good) {
@@ -126,6 +134,7 @@ enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_o
         .kind = (enum vv_unit_kind)kind,
         .unit = unit,
         .applied = {(const char *)applied, applied_size},
+        .whole_at = whole_at,
         .content = {bytes.data + reader.at, bytes.size - reader.at},
     };
     return VV_OK;

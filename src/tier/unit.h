@@ -12,10 +12,11 @@
  * or rows where a step would hold few values. A run says that the unit is to be built again.
  *
  *   record = magic "VU", version u8, kind u8 (enum vv_unit_kind), i64 from, i64 to (the unit),
- *            applied, content
- *   applied = in version 2 alone, where nodes share a store: u16 n, n times u64, the deletions
- *             that it has in it, as far as they meet the unit (src/seal/pyramid_applied.c says
- *             what numbers)
+ *            applied, whole, content
+ *   applied = from version 2 on, not empty where nodes share a store: u16 n, n times u64, the
+ *             deletions that it has in it, as far as they meet the unit
+ *             (src/seal/pyramid_applied.c says what numbers)
+ *   whole   = in version 3 alone, where one node has the store: u64, see struct vv_unit_record
  *
  *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing or
  *             what replaces a day, of members u64 ids, ascending: whose points are in a cohort's
@@ -98,17 +99,19 @@ enum vv_unit_kind { VV_UNIT_STALE, VV_UNIT_STEPS, VV_UNIT_ROWS, VV_UNIT_MEMBERS 
 struct vv_unit_record {
     enum vv_unit_kind kind;
     struct vv_unit unit;
-    struct vv_str applied; /* borrowed: 8 bytes each, as vv_buffer_u64 writes them */
+    struct vv_str applied; /* borrowed: 8 bytes each, as vv_buffer_u64 writes them; n of them … */
+    /* All that the record was made of was there as raw points when it was made, at that count of
+     * what has expired (seal/expired.h): it came behind what younger points did. 0: not said, as a
+     * rule. */
+    uint64_t whole_at;
     struct vv_str content; /* borrowed */
 };
+#define VV_UNIT_APPLIED_MAX UINT16_MAX /* … at most */
 
-/* Appends what a record begins with; the content follows. */
+/* Appends what a record begins with, of a kind; the content follows. */
 void vv_unit_write(struct vv_buffer *out, enum vv_unit_kind kind, const struct vv_unit *unit);
-/* The same, with the deletions that the record has in it: at most VV_UNIT_APPLIED_MAX of 8 bytes.
- */
-#define VV_UNIT_APPLIED_MAX UINT16_MAX
-void vv_unit_write_applied(struct vv_buffer *out, enum vv_unit_kind kind,
-                           const struct vv_unit *unit, struct vv_str applied);
+/* The same of all that a record says but for its content. */
+void vv_unit_write_head(struct vv_buffer *out, const struct vv_unit_record *record);
 /* VV_CORRUPT, VV_NEWER. The content's own checksum is its reader's matter. */
 VV_MUST_CHECK enum vv_status vv_unit_read(struct vv_str bytes, struct vv_unit_record *record_out,
                                           struct vv_error *error);

@@ -315,28 +315,62 @@ class Said(FrozenTest):
         self.assertEqual(self.steps(server, DAY), {})
         server.stop()
 
+    def load(self, server, path, code, name, *arguments):
+        process = subprocess.run(
+            [PROGRAM, "backfill", "--server", "http://%s:%d" % server.address, "--staging",
+             str(self.folder / name), *arguments, path], capture_output=True, text=True,
+            check=False)
+        self.assertEqual(process.returncode, code, process)
+        return process.stdout
 
-    def test_what_comes_for_kept_tiers_after_a_longer_retention_is_said_to_be_in_none(self):
+    def raw(self, server, source):
+        answer = server.get("/api/v1/query", metric="m.*", source=f"source={source}",
+                            from_=str(self.start))
+        self.assertStatus(answer, 200)
+        series = answer.json()["series"]
+        return sum(len(one["points"]) for one in series), answer.json()["facts"]
+
+    def test_after_a_longer_retention_only_what_expired_before_is_refused(self):
+        """What tiers have of it stays, or is replaced; other sources are loaded file by file."""
         server = self.launch()
-        old = self.lines(9, sources="a", step=3600 * SECOND, fields="v")
+        old = self.lines(9, sources="a", step=3600 * SECOND)
         self.assertStatus(server.write("\n".join(old)), 204)
         self.freeze(server)
         self.assertStatus(server.set_tenant("default", "90d"), 200)
-        path = self.file("h.lp", self.lines(10, days=1, sources="a", step=600 * SECOND,
-                                            fields="v"))
-        for number, (arguments, text) in enumerate(((("--json",), None), ((), "in raw points alone"))):
-            process = subprocess.run(
-                [PROGRAM, "backfill", "--server", "http://%s:%d" % server.address, "--staging",
-                 str(self.staging) + str(number), *arguments, path], capture_output=True, text=True,
-                check=False)
-            self.assertEqual(process.returncode, REFUSED, process)
-            if text:
-                self.assertIn(text, process.stdout)
-            else:
-                self.assertGreater(json.loads(process.stdout)["kept"], 0)
-        self.assertGreater(server.get("/api/v1/sealing").json()["kept"], 0)
-        later = time.strftime("%Y-%m-%d", time.gmtime(days_ago(10) // SECOND))
-        self.assertEqual(server.get("/api/v1/sealing?from=" + later).json()["kept"], 0)
+        points, facts = self.raw(server, "a")
+        self.assertEqual(points, 0)
+        self.assertGreaterEqual(facts["expired_before"], time.strftime(
+            "%Y-%m-%d", time.gmtime(days_ago(8) // SECOND)))
+        hours = {int(line.rsplit(" ", 1)[1]) // HOUR for line in old}
+        late = [line for line in self.lines(10, sources="a", step=600 * SECOND, fields="v")
+                if int(line.rsplit(" ", 1)[1]) // HOUR in hours]
+        new = self.lines(11, sources="b", step=300 * SECOND, fields="v")
+        more = self.lines(12, sources="b", step=700 * SECOND, fields="w")
+        account = json.loads(self.load(server, self.file("h.lp", late + new), REFUSED, "first",
+                                       "--json"))
+        self.assertEqual(account["kept"], 0)
+        refused = (self.folder / "first/refused.lp").read_text().splitlines()
+        self.assertEqual(account["refused"], {"retention": len(late)})
+        self.assertLessEqual({line for line in refused if not line.startswith("#")}, set(late))
+        self.assertIn("frozen span: what tiers have of it was built of points that have expired",
+                      refused[0] + refused[1])
+        self.load(server, self.file("more.lp", more), OK, "second")
+        self.assertSteps(server, old + new + more)
+        self.assertEqual(self.raw(server, "a")[0], 0)
+        self.assertEqual(self.raw(server, "b")[0], len(new) + len(more))
+        self.assertEqual(server.get("/api/v1/sealing").json()["kept"], 0)
+        server.kill()
+        server.start()
+        again = self.lines(13, sources="b", step=1100 * SECOND, fields="v")
+        self.load(server, self.file("again.lp", again), OK, "third")
+        self.assertSteps(server, old + new + more + again)
+        self.finish(self.backfill(server, self.file("b.lp", new)), REFUSED,
+                    "points of it are kept")
+        self.assertSteps(server, old + new + more + again)
+        shutil.rmtree(self.staging)
+        self.finish(self.backfill(server, self.file("a.lp", late)), OK)
+        stays = [f"{line.split(' ')[0]} w={line.split('w=')[1]}" for line in old]
+        self.assertSteps(server, stays + late + new + more + again)
         server.stop()
 
 

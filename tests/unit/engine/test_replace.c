@@ -7,48 +7,6 @@
 
 #include "tier/unit.h"
 
-static enum vv_status try_replace(struct place *place, struct vv_str text, struct vv_error *error)
-{
-    struct vv_staging staging;
-    struct vv_line_parser *parser;
-    enum vv_status status = vv_engine_stage_frozen(place->engine, TENANT, &staging, error);
-    if (status != VV_OK) {
-        return status;
-    }
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
-    status = vv_engine_replace(place->engine, vv_staging_take_batch(&staging), error);
-    vv_staging_deinit(&staging);
-    return status;
-}
-
-/* n points of v in each hour of the day. */
-static void fill_day(struct vv_buffer *text, const char *series, int day, int n)
-{
-    for (int i = 0; i < 24 * n; i++) {
-        vv_buffer_format(text, "%s v=%d %lld\n", series, i,
-                         (long long)(start + day * VV_DAY + i * (VV_HOUR / n)));
-    }
-}
-
-static enum vv_status replace_day(struct place *place, const char *series, int day, int n)
-{
-    struct vv_buffer text = {0};
-    struct vv_error error = {0};
-    fill_day(&text, series, day, n);
-    enum vv_status status =
-        try_replace(place, (struct vv_str){(char *)text.data, text.size}, &error);
-    vv_buffer_deinit(&text);
-    return status;
-}
-
-static uint64_t minutes(struct place *place, const char *metric, const char *tag)
-{
-    return count(place, "minute", "1m", metric, tag);
-}
-
 /* The second day of h=a has so many points of v in an hour, the others what they had. */
 static void assert_day_has(struct place *place, int n)
 {

@@ -231,7 +231,7 @@ static void test_what_is_stored_when_points_have_expired_takes_nothing_from_tier
     long long all = points_of_hours(&place);
     assert_int_equal(all, DAYS * 24 * 60);
     set_retention(&place, 45 * VV_DAY);
-    expire(&place); /* nothing waits */
+    expire(&place);                                                        /* nothing waits */
     write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
     vv_sim_clock_advance(&place.clock, 3 * VV_DAY + VV_HOUR); /* the first day expires */
     expire(&place);
@@ -253,58 +253,31 @@ static void write_late(struct place *place, const char *line)
     seal_all(place);
 }
 
-/* Points and minutes have expired, and are kept for longer since then: what comes late is all that
- * they have, and hours, which have more, are not built of it. */
-static void lose_points_and_minutes(int64_t length_ns)
-{
-    struct place place;
-    span_ns = length_ns;
-    begin(&place);
-    long long all = points_of_hours(&place);
-    assert_int_equal(all, DAYS * 24 * 60);
-    set_retentions(&place, 3 * VV_DAY, 3 * VV_DAY, 0);
-    expire(&place);
-    expire(&place);
-    assert_int_equal(points_of_hours(&place), all);
-    set_retentions(&place, 60 * VV_DAY, 60 * VV_DAY, 0);
-    write_late(&place, "n,h=a v=1 1767243630000000000\n"); /* 05:00:30 */
-    assert_int_equal(points_of_hours(&place), all);
-    write_late(&place, "n,h=a v=1 1767244230000000000\n"); /* and once more */
-    assert_int_equal(points_of_hours(&place), all);
-    write_late(&place, "n,h=a v=1 1767139200000000000\n"); /* a day that had none */
-    assert_int_equal(points_of_hours(&place), all + 1);
-    end(&place);
-    span_ns = VV_HOUR;
-}
-
-static void test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_from_coarser(
-    void **state)
-{
-    (void)state;
-    lose_points_and_minutes(VV_HOUR);
-    lose_points_and_minutes(VV_DAY);
-}
-
-/* Nor does an answer lack what there was while that waits to be built. */
+/* The same where minutes have expired, too: what came is all that they have, and hours, which have
+ * more, are not built of it. Nor does an answer lack what there was while that waits to be built.
+ */
 static void test_what_came_late_for_what_has_expired_takes_nothing_from_answers(void **state)
 {
     (void)state;
     for (int turn = 0; turn < 4; turn++) {
         struct place place;
-        int64_t minute_ns = turn % 2 ? 3 * VV_DAY : 0;
+        int64_t minute_ns = turn % 2 ? 45 * VV_DAY : 0;
         span_ns = turn / 2 ? VV_DAY : VV_HOUR;
         begin(&place);
         long long all = points_of_hours(&place);
-        set_retentions(&place, 3 * VV_DAY, minute_ns, 0);
+        set_retentions(&place, 45 * VV_DAY, minute_ns, 0);
         expire(&place);
+        write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
+        vv_sim_clock_advance(&place.clock, 3 * VV_DAY + VV_HOUR);
         expire(&place);
         set_retentions(&place, 60 * VV_DAY, minute_ns ? 60 * VV_DAY : 0, 0);
-        write_text(&place, VV_STR_LITERAL("n,h=a v=1 1767243630000000000\n")); /* 05:00:30 */
         assert_int_equal(points_of_hours(&place), all);
         flush(&place);
         assert_int_equal(points_of_hours(&place), all);
         seal_all(&place);
         assert_int_equal(points_of_hours(&place), all);
+        write_late(&place, "n,h=a v=1 1767139200000000000\n"); /* a day that had none */
+        assert_int_equal(points_of_hours(&place), all + 1);
         end(&place);
     }
     span_ns = VV_HOUR;
@@ -512,8 +485,6 @@ int main(void)
         cmocka_unit_test(test_what_a_new_tenant_has_is_whole_before_expiry_was_looked_at),
         cmocka_unit_test(test_what_has_expired_once_is_never_whole_again),
         cmocka_unit_test(test_what_is_stored_when_points_have_expired_takes_nothing_from_tiers),
-        cmocka_unit_test(
-            test_what_is_loaded_where_finer_tiers_have_expired_takes_nothing_from_coarser),
         cmocka_unit_test(test_what_came_late_for_what_has_expired_takes_nothing_from_answers),
         cmocka_unit_test(
             test_what_is_loaded_where_nothing_was_is_in_tiers_though_points_have_expired),

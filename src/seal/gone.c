@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seal/gone.h"
+
+#include "seal/pyramid_private.h"
+
+static int64_t earlier_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What a tier is built of is all there from then on, in raw data or in some finer tier. */
+static int64_t whole_below(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds,
+                           enum vv_space tier)
+{
+    int64_t from = bounds->raw_from;
+    for (int finer = 0; finer < (int)tier; finer++) {
+        from = tiers->spaces[finer] != VV_REGISTRY_NONE ? earlier_of(from, bounds->tier_from[finer])
+                                                        : from;
+    }
+    return from;
+}
+
+int64_t vv_gone_before(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds)
+{
+    int64_t before = INT64_MIN;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        if (tiers->spaces[tier] == VV_REGISTRY_NONE) {
+            continue;
+        }
+        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)tier);
+        int64_t from = whole_below(tiers, bounds, (enum vv_space)tier);
+        int64_t end = from > INT64_MAX - unit_ns ? INT64_MAX : from + unit_ns;
+        before = from > VV_TIME_MIN && end > before ? end : before;
+    }
+    return before;
+}
+
+/* The unit of a tier that the time is in. What is finer is taken for built, as it will be before.
+ */
+static enum vv_status look_at_tier(struct vv_build *build, enum vv_space tier,
+                                   const struct vv_unit *unit)
+{
+    build->tier = tier;
+    build->unit =
+        vv_unit_key(tier, build->tiers.spaces[tier], build->source, build->measurement, unit->from);
+    build->unit_to = unit->to;
+    vv_frozen_begin(&build->pyramid->frozen);
+    return vv_build_would_keep(build, (int)tier, unit->from, unit->to);
+}
+
+static enum vv_status look(struct vv_build *build, const struct vv_gone_question *question,
+                           struct vv_gone_answer *answer_out)
+{
+    enum vv_status status = VV_OK;
+    bool is_first = true;
+    for (int i = 0; i < VV_SPACES && status == VV_OK && !build->keeps; i++) {
+        enum vv_space tier = (enum vv_space)i;
+        if (build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
+            continue;
+        }
+        struct vv_unit unit = vv_unit_of(tier, build->plans.plans, build->plans.n, question->time);
+        if (is_first) { /* the others are longer */
+            answer_out->unit = unit;
+            is_first = false;
+        }
+        if (unit.from < whole_below(&build->tiers, &question->bounds, tier)) {
+            status = look_at_tier(build, tier, &unit);
+        }
+    }
+    answer_out->is_gone = build->keeps;
+    return status;
+}
+
+enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry,
+                            const struct vv_gone_question *question,
+                            struct vv_gone_answer *answer_out, struct vv_error *error)
+{
+    struct vv_pyramid pyramid = {.options = {.store = store, .registry = registry}};
+    struct vv_build build = {.pyramid = &pyramid,
+                             .place = question->place,
+                             .source = question->source,
+                             .measurement = question->measurement,
+                             .tiers = vv_registry_tiers(registry, question->place),
+                             .plans = vv_registry_source_plans(registry, question->source),
+                             .whole_from = question->bounds.raw_from,
+                             .expired = question->expired,
+                             .is_question = true,
+                             .error = error};
+    *answer_out = (struct vv_gone_answer){.unit = {question->time, question->time + 1}};
+    if (build.plans.n == 0) { /* nothing of it was ever flushed */
+        return VV_OK;
+    }
+    enum vv_status status = look(&build, question, answer_out);
+    for (size_t tier = 0; tier < VV_SPACES; tier++) {
+        vv_cover_deinit(&pyramid.levels[tier].cover);
+        vv_piece_list_deinit(&pyramid.levels[tier].records);
+    }
+    vv_frozen_deinit(&pyramid.frozen);
+    return status;
+}
+
+/* ---- points ---- */
+
+static enum vv_status note_piece(void *context, const struct vv_piece *piece)
+{
+    bool *has = context;
+    *has |= piece->bytes.size > 0;
+    return *has ? VV_DONE : VV_OK;
+}
+
+static enum vv_status look_in_bucket(struct vv_store *store,
+                                     const struct vv_gone_question *question, uint32_t number,
+                                     const struct vv_bucket *bucket, int64_t from, int64_t to,
+                                     bool *has, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (uint16_t split = 0; split < bucket->splits && status == VV_OK && !*has; split++) {
+        const struct vv_store_read read = {
+            .partition = {.tenant = number,
+                          .source = question->source,
+                          .bucket_start = bucket->start,
+                          .bucket_ns = bucket->bucket_ns,
+                          .split = vv_split_name(bucket, split)},
+            .measurement = question->measurement,
+            .span_from = vv_span_of(bucket, from > bucket->start ? from : bucket->start),
+            .span_to = to,
+            .span_ns = bucket->span_ns,
+        };
+        status = store->ops->read(store, &read, note_piece, has, error);
+    }
+    return status;
+}
+
+enum vv_status vv_gone_look_for_points(struct vv_store *store, struct vv_registry *registry,
+                                       const struct vv_gone_question *question, int64_t from,
+                                       int64_t to, bool *has_out, struct vv_error *error)
+{
+    struct vv_plans plans = vv_registry_source_plans(registry, question->source);
+    uint32_t late = vv_registry_late_seen(registry, question->place);
+    enum vv_status status = VV_OK;
+    *has_out = false;
+    for (int64_t at = from; at < to && plans.n > 0 && status == VV_OK && !*has_out;) {
+        struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
+        status = look_in_bucket(store, question, question->place, &bucket, at, to, has_out, error);
+        if (status == VV_OK && late != VV_REGISTRY_NONE && !*has_out) {
+            status = look_in_bucket(store, question, late, &bucket, at, to, has_out, error);
+        }
+        at = bucket.end;
+    }
+    return status;
+}
