@@ -409,6 +409,10 @@ int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retenti
 /* Whether what waits for the store takes all the memory it may: writes are refused. Any thread. */
 bool vv_engine_is_head_full(struct vv_engine *engine);
 
+/* ---- frozen.c: any thread ---- */
+/* Says what spans are frozen though they are young enough, and by whom that is told. */
+void vv_frozen_stage(struct vv_engine *engine, struct vv_staging_options *options);
+
 /* ---- commit.c ---- */
 VV_MUST_CHECK bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind,
                                       uint32_t number);
@@ -517,9 +521,6 @@ bool vv_whole_is_noted(const struct vv_engine *engine);
 /* From when on all is there that was written of a place and its tiers. Any thread; not under the
  * lock. */
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place);
-/* The same as it will be when what comes now is sealed, for who takes points; before expiry has
- * been looked at nothing has gone. */
-struct vv_reroll_bounds vv_whole_bounds_at_sealing(struct vv_engine *engine, uint32_t place);
 /* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
  * by how long it keeps them. */
 int64_t vv_whole_for_tiers(void *engine, uint32_t tenant);

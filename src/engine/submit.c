@@ -2,7 +2,6 @@
 /* The way in: whether a write may begin, its staging, and the queue to the committer. */
 #include "engine/engine_private.h"
 
-#include "seal/gone.h"
 #include "tier/unit.h"
 
 #include <stdlib.h>
@@ -90,53 +89,6 @@ int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place)
     return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, place));
 }
 
-/* By its age everything can be built into tiers that is younger than that; what was there when a
- * retention was made longer had a shorter one. */
-static int64_t frozen_before(struct vv_engine *engine, uint32_t place)
-{
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
-    struct vv_reroll_bounds bounds = vv_whole_bounds_at_sealing(engine, place);
-    return tiers.any ? vv_gone_before(&tiers, &bounds) : INT64_MIN;
-}
-
-/* A source that had nothing so old lost nothing, where one node knows all that it had. */
-static bool had_nothing(struct vv_engine *engine, const struct vv_gone_question *question)
-{
-    int64_t first;
-    int64_t last;
-    uint32_t source = question->source;
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, question->place);
-    int64_t before = vv_gone_before(&tiers, &question->bounds);
-    return !engine->fleet &&
-           (!vv_registry_source_times(engine->registry, source, &first, &last) || first >= before);
-}
-
-static enum vv_status look_at_frozen(void *context, struct vv_staging_frozen *asked,
-                                     struct vv_error *error)
-{
-    struct vv_engine *engine = context;
-    struct vv_gone_question question = {.place = asked->place,
-                                        .source = asked->series.source,
-                                        .measurement = asked->series.measurement,
-                                        .time = asked->time,
-                                        .bounds = vv_whole_bounds_at_sealing(engine, asked->place)};
-    struct vv_gone_answer answer;
-    vv_whole_expired_now(engine, asked->place, &question.expired);
-    asked->from = asked->time;
-    asked->to = asked->time + 1;
-    if (had_nothing(engine, &question)) {
-        return VV_OK;
-    }
-    enum vv_status status =
-        vv_gone_look(engine->store, engine->registry, &question, &answer, error);
-    if (status == VV_OK) {
-        asked->is_frozen = answer.is_gone;
-        asked->from = answer.unit.from;
-        asked->to = answer.unit.to;
-    }
-    return status;
-}
-
 static void stage_classes(struct vv_engine *engine, uint32_t tenant,
                           struct vv_staging_options *options)
 {
@@ -147,7 +99,6 @@ static void stage_classes(struct vv_engine *engine, uint32_t tenant,
             .place = classes[i],
             .retention_ns = vv_engine_accepted_age(engine, classes[i]),
             .freezes = vv_registry_tiers(engine->registry, classes[i]).any,
-            .frozen_before = frozen_before(engine, classes[i]),
         };
     }
 }
@@ -169,14 +120,12 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
         .past_ns_max = engine->settings.past_ns_max,
         .retention_ns = vv_engine_accepted_age(engine, number),
         .freezes = vv_registry_tiers(engine->registry, number).any,
-        .frozen_before = frozen_before(engine, number),
-        .look = look_at_frozen,
-        .look_context = engine,
         .late_ns_max = late.policy == VV_LATE_REFUSE ? late.limit_ns : 0,
         .fields_max = (uint32_t)engine->settings.fields_max,
         .line_bytes_max = (uint32_t)engine->settings.line_bytes_max,
     };
     stage_classes(engine, number, &options);
+    vv_frozen_stage(engine, &options);
     status = vv_staging_init(staging_out, &options);
     if (status != VV_OK) {
         return vv_error_set(error, status, "out of memory: send again later");

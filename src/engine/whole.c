@@ -107,9 +107,10 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
 
 /* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
  * gone, also what was put before that, when it was to live for less. VV_TIME_MIN: nothing. */
-static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, int64_t now)
+static int64_t shared_gone(const struct vv_engine *engine, uint32_t number)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
+    int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t retention = vv_registry_life(engine->registry, number, now);
     int64_t from = retention > 0 ? now - retention : VV_TIME_MIN;
     if (whole.from > 0) {
@@ -120,21 +121,19 @@ static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, int6
     return from;
 }
 
-/* `ahead_ns`: as it will be then. */
-static int64_t shared_from(const struct vv_engine *engine, uint32_t number, int64_t ahead_ns)
+static int64_t shared_from(const struct vv_engine *engine, uint32_t number)
 {
     if (vv_registry_retention(engine->registry, number) == VV_SPACE_OFF_NS) {
         return NOTHING;
     }
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t from = shared_gone(engine, number, now + ahead_ns);
+    int64_t from = shared_gone(engine, number);
     return from == VV_TIME_MIN ? from : vv_time_floor(from, NOTE_EACH_NS) + NOTE_EACH_NS;
 }
 
 static int64_t whole_from(const struct vv_engine *engine, uint32_t number)
 {
     if (engine->store->ops->shared) {
-        return shared_from(engine, number, 0);
+        return shared_from(engine, number);
     }
     bool is_known = number < engine->n_whole && engine->whole[number].from != UNKNOWN;
     return is_known ? engine->whole[number].from : NOTHING;
@@ -148,7 +147,7 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
         int64_t from = whole_from(engine, tenant);
         return from == NOTHING ? INT64_MIN : from;
     }
-    int64_t gone = shared_gone(engine, tenant, engine->clock->wall_ns(engine->clock));
+    int64_t gone = shared_gone(engine, tenant);
     return gone > VV_TIME_MIN ? gone - engine->settings.cassandra_slack_ns : INT64_MIN;
 }
 
@@ -202,27 +201,6 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
         bounds.tier_gone[tier] = INT64_MIN;
     }
     pthread_mutex_unlock(&engine->lock);
-    return bounds;
-}
-
-/* By age what comes is taken as long as all is there when tiers are built of it (submit.c). What
- * was put for a shorter life than the present one may be there now and gone then: so where time
- * takes it, as in a shared store, what holds by then. */
-struct vv_reroll_bounds vv_whole_bounds_at_sealing(struct vv_engine *engine, uint32_t place)
-{
-    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
-    int64_t ahead_ns = VV_TIERS_SLACK_NS + engine->settings.late_fold_every_ns;
-    if (!engine->store->ops->shared) {
-        bounds.raw_from = vv_whole_for_queries(engine, place);
-        return bounds;
-    }
-    bounds.raw_from = shared_from(engine, place, ahead_ns);
-    for (int tier = 0; tier < VV_SPACES; tier++) {
-        if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
-            bounds.tier_from[tier] = shared_from(engine, tiers.spaces[tier], ahead_ns);
-        }
-    }
     return bounds;
 }
 
