@@ -14,6 +14,8 @@
 #define VV_MINUTE      (60 * VV_SECOND)
 #define VV_HOUR        (60 * VV_MINUTE)
 #define VV_DAY         (24 * VV_HOUR)
+/* Clocks of nodes that share a store differ by so much at most. */
+#define VV_CLOCKS_DIFFER_NS (5 * VV_MINUTE)
 
 /* Any thread may call both functions. */
 struct vv_clock {

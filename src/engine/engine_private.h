@@ -473,8 +473,6 @@ bool vv_learning_is_due(const struct vv_engine *engine);
 enum vv_status vv_learning_step(struct vv_engine *engine, bool *failed_out, struct vv_error *error);
 
 /* ---- plans.c: storage thread ---- */
-/* Clocks of nodes differ by so much at most. */
-#define VV_CLOCKS_DIFFER_NS (5 * VV_MINUTE)
 /* Points with earlier times are placed by plans that this node knows. */
 int64_t vv_plans_known_until(struct vv_engine *engine);
 /* How far points may lie ahead of when what was told of plans was heard. */

@@ -10,6 +10,8 @@
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
+/* What is shortened is built of within a day and a half by itself (stale.c: lateness, spread); the
+ * rest is for a node that is away, or busy with a backfill. */
 #define LIVES_ON_NS (4 * VV_DAY)
 
 struct change {

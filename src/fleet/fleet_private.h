@@ -9,8 +9,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define VV_FLEET_CLOCKS_DIFFER_NS (5 * VV_MINUTE) /* of two nodes, at most */
-
 /* ---- known.c: what others know of this node's objects, by number ---- */
 
 /* Hashes of what they know; 0: not known. */

@@ -74,7 +74,7 @@ static void note_shorter_life(const struct taking *taking, uint32_t number)
         return;
     }
     int64_t set_at = (int64_t)vv_stamp_clock_us(stamp) * VV_MICROSECOND;
-    int64_t ahead = VV_FLEET_CLOCKS_DIFFER_NS + fleet->reach_ns; /* by then all know of it */
+    int64_t ahead = VV_CLOCKS_DIFFER_NS + fleet->reach_ns; /* by then all know of it */
     struct vv_whole whole = {.from = set_at < VV_TIME_MAX - ahead ? set_at + ahead : VV_TIME_MAX,
                              .kept_ns = other_ns};
     vv_registry_note_whole(fleet->registry, number, whole);

@@ -42,7 +42,7 @@ static int64_t later(int64_t time_ns, int64_t by_ns)
 
 int64_t vv_fleet_moves_known_until(struct vv_fleet *fleet, int64_t known_until_ns)
 {
-    int64_t until = later(known_until_ns, VV_FLEET_NOTICE_NS - VV_FLEET_CLOCKS_DIFFER_NS);
+    int64_t until = later(known_until_ns, VV_FLEET_NOTICE_NS - VV_CLOCKS_DIFFER_NS);
     int64_t ordinary = later(fleet->clock->wall_ns(fleet->clock), fleet->reach_ns);
     return until > ordinary ? INT64_MAX : until; /* against what begins later it has points */
 }

@@ -370,7 +370,7 @@ static enum vv_status replace_unit(struct replacing *replacing, enum vv_space ti
     bool is_open = unit->to > replacing->now_ns;
     bool is_whole = unit->to - unit->from <= VV_DAY || is_empty(replacing, tier, unit);
     if (look->reroll->options.store->ops->shared) {
-        is_open = unit->to > replacing->now_ns - VV_SEAL_CLOCKS_DIFFER_NS;
+        is_open = unit->to > replacing->now_ns - VV_CLOCKS_DIFFER_NS;
         return tell_unit(replacing, tier, unit, &found, is_whole && !is_open);
     }
     if (found.is_stale && !replacing->has_finer) {

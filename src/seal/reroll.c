@@ -577,7 +577,7 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
     const struct vv_span_key key =
         vv_unit_key(tier, look.tiers.spaces[tier], source, measurement, result_out->unit.from);
     bool is_shared = reroll->options.store->ops->shared != NULL;
-    int64_t over_at = is_shared ? now_ns - VV_SEAL_CLOCKS_DIFFER_NS : now_ns;
+    int64_t over_at = is_shared ? now_ns - VV_CLOCKS_DIFFER_NS : now_ns;
     if (result_out->unit.to > over_at) {
         result_out->verdict = VV_REROLL_OPEN;
         return VV_OK;

@@ -18,8 +18,6 @@
 #define VV_SEAL_RAW     (-1)
 #define VV_SEAL_COHORTS VV_SPACES       /* and from there on: cohorts' units, by tier */
 #define VV_SEAL_VOLUMES (2 * VV_SPACES) /* and likewise: volumes */
-/* Beside other nodes nothing is built that may be open by the clock of one of them. */
-#define VV_SEAL_CLOCKS_DIFFER_NS (5 * VV_MINUTE)
 
 /* A space of which a mark was seen. */
 struct vv_tier_seen {
@@ -83,7 +81,7 @@ int64_t vv_seal_stale_at(const struct vv_sealer *sealer);
 /* Up to when units are over, by the clocks of all nodes. */
 static inline int64_t vv_seal_over_ns(const struct vv_sealer *sealer, int64_t now_ns)
 {
-    return sealer->options.store->ops->shared ? now_ns - VV_SEAL_CLOCKS_DIFFER_NS : now_ns;
+    return sealer->options.store->ops->shared ? now_ns - VV_CLOCKS_DIFFER_NS : now_ns;
 }
 
 /* Whether it is a span that can't be sealed as something is damaged. */
