@@ -66,6 +66,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
             .lead_ns = vv_settings_lead_ns(settings),
             .whole_from = vv_whole_for_tiers,
             .expired = vv_whole_expired,
+            .say_whole = vv_whole_said,
             .records_from = vv_whole_for_records,
             .whole_context = engine,
         };
@@ -224,6 +225,9 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status != VV_OK) {
         return status;
     }
+    struct vv_head_figures head;
+    vv_head_read_figures(engine->head, &head);
+    engine->replay_is_sealed = head.series == 0;
     pthread_mutex_lock(&engine->lock);
     engine->lives_after = engine->flush_requested; /* of what was replayed, if anything was */
     pthread_mutex_unlock(&engine->lock);

@@ -297,6 +297,9 @@ struct vv_engine {
     vv_stamp seal_all_until;
     struct vv_load *load;
     struct vv_whole_note *whole; /* by tenant and space: see whole.c */
+    bool replay_is_sealed;       /* what was replayed is in all tiers (storage_expire.c) … */
+    int64_t replay_began_ns;     /* … which was looked at first then; 0: not yet … */
+    int64_t replay_flushed_ns;   /* … when all of it had been flushed */
     uint32_t n_whole;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
@@ -528,8 +531,8 @@ int64_t vv_whole_for_records(void *engine, uint32_t space);
 void vv_whole_expired(void *engine, uint32_t tenant, struct vv_expired *expired_out);
 void vv_whole_expired_now(struct vv_engine *engine, uint32_t tenant,
                           struct vv_expired *expired_out);
-/* How long its points are kept from now on, so more of them expires, or less. Any thread. */
-void vv_whole_set_retention(struct vv_engine *engine, uint32_t tenant, int64_t retention_ns);
+/* The sealer has written a record that says that count. */
+void vv_whole_said(void *engine, uint32_t tenant);
 /* The same as vv_whole_for_tiers, of a tenant or a space; any thread. */
 int64_t vv_whole_for_queries(void *engine, uint32_t number);
 

@@ -9,16 +9,26 @@
 #include "engine/engine_private.h"
 #include "seal/gone.h"
 
+/* Of what is whole where tiers are to be built; nothing has gone before expiry has looked. */
+static struct vv_reroll_bounds bounds_of(struct vv_engine *engine, uint32_t place)
+{
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    bounds.raw_from = vv_whole_for_queries(engine, place);
+    return bounds;
+}
+
 /* Of all that comes only what is older has to be looked at; INT64_MIN: nothing. */
-static int64_t frozen_before(struct vv_engine *engine, uint32_t place)
+static int64_t frozen_before(struct vv_engine *engine, uint32_t place,
+                             const struct vv_reroll_bounds *bounds)
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
-    if (!tiers.any) {
-        return INT64_MIN;
-    }
-    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
-    bounds.raw_from = vv_whole_for_queries(engine, place); /* nothing, before expiry looked */
-    return vv_gone_before(&tiers, &bounds);
+    return tiers.any ? vv_gone_before(&tiers, bounds) : INT64_MIN;
+}
+
+static int64_t stage_place(struct vv_engine *engine, uint32_t place)
+{
+    struct vv_reroll_bounds bounds = bounds_of(engine, place);
+    return frozen_before(engine, place, &bounds);
 }
 
 /* A source that had nothing so old lost nothing. */
@@ -35,23 +45,19 @@ static enum vv_status look(void *context, struct vv_staging_frozen *asked, struc
     struct vv_gone_question question = {.place = asked->place,
                                         .source = asked->series.source,
                                         .measurement = asked->series.measurement,
+                                        .now_ns = engine->clock->wall_ns(engine->clock),
                                         .time = asked->time,
-                                        .bounds = vv_whole_bounds(engine, asked->place)};
-    struct vv_gone_answer answer;
-    asked->from = asked->time;
-    asked->to = asked->time + 1;
-    if (had_nothing(engine, question.source, frozen_before(engine, asked->place))) {
-        return VV_OK;
+                                        .bounds = bounds_of(engine, asked->place)};
+    int64_t before = frozen_before(engine, asked->place, &question.bounds);
+    struct vv_gone_answer answer = {.unit = {INT64_MIN, before}};
+    enum vv_status status = VV_OK;
+    if (!had_nothing(engine, question.source, before)) {
+        vv_whole_expired_now(engine, asked->place, &question.expired);
+        status = vv_gone_look(engine->store, engine->registry, &question, &answer, error);
     }
-    question.bounds.raw_from = vv_whole_for_queries(engine, asked->place);
-    vv_whole_expired_now(engine, asked->place, &question.expired);
-    enum vv_status status =
-        vv_gone_look(engine->store, engine->registry, &question, &answer, error);
-    if (status == VV_OK) {
-        asked->is_frozen = answer.is_gone;
-        asked->from = answer.unit.from;
-        asked->to = answer.unit.to;
-    }
+    asked->is_frozen = answer.is_gone;
+    asked->from = answer.unit.from;
+    asked->to = answer.unit.to;
     return status;
 }
 
@@ -62,8 +68,8 @@ void vv_frozen_stage(struct vv_engine *engine, struct vv_staging_options *option
     }
     options->look = look;
     options->look_context = engine;
-    options->frozen_before = frozen_before(engine, options->tenant);
+    options->frozen_before = stage_place(engine, options->tenant);
     for (size_t i = 0; i < options->n_classes; i++) {
-        options->classes[i].frozen_before = frozen_before(engine, options->classes[i].place);
+        options->classes[i].frozen_before = stage_place(engine, options->classes[i].place);
     }
 }

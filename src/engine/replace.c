@@ -32,7 +32,8 @@
 static int64_t frozen_of(struct vv_engine *engine, uint32_t place)
 {
     int64_t gone = vv_whole_for_queries(engine, place);
-    return gone <= VV_TIME_MIN + VV_DAY ? VV_TIME_MIN : vv_time_floor(gone - VV_HOUR, VV_DAY);
+    int64_t ahead_ns = engine->fleet ? 0 : VV_HOUR;
+    return gone <= VV_TIME_MIN + VV_DAY ? VV_TIME_MIN : vv_time_floor(gone - ahead_ns, VV_DAY);
 }
 
 /* Whether points of the day are kept that came behind the others: raw answers have them. */

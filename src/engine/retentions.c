@@ -212,7 +212,7 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
 static void set(struct vv_engine *engine, const struct change *change,
                 const struct vv_retentions *present, const struct vv_retentions *retentions)
 {
-    vv_whole_set_retention(engine, change->place, retentions->raw_ns);
+    vv_registry_set_retention(engine->registry, change->place, retentions->raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
         vv_registry_set_retention(engine->registry, change->spaces[i], retentions->tiers_ns[i]);
     }

@@ -175,6 +175,55 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
     return status;
 }
 
+/* ---- after a start ---- */
+
+/* Runs that were flushed by then, and whether any of them waits to be sealed or built. */
+struct replayed {
+    const struct vv_engine *engine;
+    int64_t until_ns;
+    bool waits;
+};
+
+static enum vv_status look_for_replayed(void *context, const struct vv_mark *mark)
+{
+    struct replayed *replayed = context;
+    int64_t run_ns = (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
+    replayed->waits = run_ns <= replayed->until_ns &&
+                      !vv_volume_is_marked(replayed->engine->registry, mark) &&
+                      !vv_sealer_is_damaged(replayed->engine->sealer, mark);
+    return replayed->waits ? VV_DONE : VV_OK;
+}
+
+/* What was replayed may have been taken long ago, when the node was away for long: what its units
+ * are built of must not go before. Whatever can't be sealed holds it up for some time only. */
+static enum vv_status wait_for_replayed(struct vv_engine *engine, bool *waits_out,
+                                        struct vv_error *error)
+{
+    uint64_t after;
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    struct replayed replayed = {.engine = engine, .until_ns = engine->replay_flushed_ns};
+    enum vv_status status = VV_OK;
+    *waits_out = false;
+    if (engine->fleet || engine->replay_is_sealed) {
+        return VV_OK;
+    }
+    if (engine->replay_began_ns == 0) {
+        engine->replay_began_ns = now;
+    }
+    if (!is_flushed(engine, &after)) {
+        replayed.waits = true;
+    } else {
+        if (engine->replay_flushed_ns == 0) {
+            engine->replay_flushed_ns = replayed.until_ns = now;
+        }
+        status = engine->store->ops->scan_marks(engine->store, now, NULL, look_for_replayed,
+                                                &replayed, error);
+    }
+    *waits_out = status == VV_OK && replayed.waits && now < engine->replay_began_ns + VV_DAY;
+    engine->replay_is_sealed = status == VV_OK && !*waits_out;
+    return status;
+}
+
 /* ---- expiring ---- */
 
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error)
@@ -187,7 +236,12 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     pthread_mutex_lock(&engine->lock);
     uint64_t round = ++engine->expire_begun;
     pthread_mutex_unlock(&engine->lock);
-    status = end_lives(engine, error);
+    bool waits;
+    status = wait_for_replayed(engine, &waits, error);
+    if (status == VV_OK && waits) {
+        return VV_OK;
+    }
+    status = status == VV_OK ? end_lives(engine, error) : status;
     if (status == VV_OK) {
         status = vv_storage_tell_retentions(engine, error);
     }

@@ -25,7 +25,7 @@
 struct vv_whole_note {
     int64_t from;
     struct vv_expired expired; /* of points */
-    bool is_changed;           /* the retention may be another one than when that was noted */
+    bool is_said;              /* a record may have said that count since it was noted */
 };
 
 static bool fit(struct vv_engine *engine, uint32_t n)
@@ -36,7 +36,7 @@ static bool fit(struct vv_engine *engine, uint32_t n)
     pthread_mutex_lock(&engine->lock); /* others read it: vv_whole_bounds */
     struct vv_whole_note *bigger = realloc(engine->whole, n * sizeof *bigger);
     for (uint32_t i = engine->n_whole; bigger && i < n; i++) {
-        bigger[i] = (struct vv_whole_note){.from = UNKNOWN, .is_changed = true};
+        bigger[i] = (struct vv_whole_note){.from = UNKNOWN, .is_said = true};
     }
     if (bigger) {
         engine->whole = bigger;
@@ -179,14 +179,12 @@ void vv_whole_expired_now(struct vv_engine *engine, uint32_t tenant, struct vv_e
     pthread_mutex_unlock(&engine->lock);
 }
 
-void vv_whole_set_retention(struct vv_engine *engine, uint32_t tenant, int64_t retention_ns)
+void vv_whole_said(void *context, uint32_t tenant)
 {
-    pthread_mutex_lock(&engine->lock);
-    vv_registry_set_retention(engine->registry, tenant, retention_ns);
+    struct vv_engine *engine = context;
     if (tenant < engine->n_whole) {
-        engine->whole[tenant].is_changed = true;
+        engine->whole[tenant].is_said = true;
     }
-    pthread_mutex_unlock(&engine->lock);
 }
 
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)
@@ -204,11 +202,11 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
     return bounds;
 }
 
-/* Also what is expired so far again may be more, when the retention was longer meanwhile. */
+/* The same once more, too, if there are records from since then: what they were made of may go. */
 static void note_expired(struct vv_whole_note *note, int64_t gone)
 {
     const struct vv_expired *expired = &note->expired;
-    if (note->is_changed || expired->n == 0 || expired->times[expired->n - 1].before != gone) {
+    if (note->is_said || expired->n == 0 || expired->times[expired->n - 1].before != gone) {
         vv_expired_note(&note->expired, gone);
     }
 }
@@ -234,9 +232,9 @@ static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t num
         next.from = gone > next.from ? gone : next.from;
         if (!is_tier) {
             note_expired(&next, gone);
+            next.is_said = false;
         }
     }
-    next.is_changed = false;
     return next;
 }
 
@@ -247,10 +245,13 @@ static enum vv_status put(struct vv_engine *engine, uint32_t number,
     uint8_t key[4];
     struct vv_buffer value = {0};
     vv_registry_key(number, key);
-    vv_buffer_u8(&value, VERSION);
+    bool has_expired = expired->count > 0;
+    vv_buffer_u8(&value, has_expired ? VERSION : 1);
     vv_buffer_u64(&value, (uint64_t)note->from);
-    vv_buffer_u64(&value, expired->count);
-    vv_buffer_u8(&value, (uint8_t)expired->n);
+    if (has_expired) {
+        vv_buffer_u64(&value, expired->count);
+        vv_buffer_u8(&value, (uint8_t)expired->n);
+    }
     for (size_t i = 0; i < expired->n; i++) {
         vv_buffer_u64(&value, expired->times[i].count);
         vv_buffer_u64(&value, (uint64_t)expired->times[i].before);
@@ -266,47 +267,27 @@ static enum vv_status put(struct vv_engine *engine, uint32_t number,
     return status;
 }
 
-/* With the retentions that count now, which may change meanwhile. */
-static void list_next(struct vv_engine *engine, int64_t expiry_ns, struct vv_whole_note *next,
-                      uint32_t n)
-{
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < n; i++) {
-        next[i] = next_of(engine, i, now, expiry_ns);
-        engine->whole[i].is_changed = false;
-    }
-    pthread_mutex_unlock(&engine->lock);
-}
-
-static void take_next(struct vv_engine *engine, const struct vv_whole_note *next, uint32_t n,
-                      bool is_noted)
-{
-    pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < n; i++) {
-        bool is_changed = engine->whole[i].is_changed || !is_noted;
-        engine->whole[i] = is_noted ? next[i] : engine->whole[i];
-        engine->whole[i].is_changed = is_changed;
-    }
-    pthread_mutex_unlock(&engine->lock);
-}
-
 /* What is in memory is durable: else a store that failed would never be told again. */
 static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns,
                                struct vv_whole_note *next, uint32_t n, struct vv_error *error)
 {
+    int64_t now = engine->clock->wall_ns(engine->clock);
     bool any = false;
     enum vv_status status = VV_OK;
-    list_next(engine, expiry_ns, next, n);
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
         const struct vv_whole_note *present = &engine->whole[i];
+        next[i] = next_of(engine, i, now, expiry_ns);
         if (next[i].from != present->from || next[i].expired.count != present->expired.count) {
             status = put(engine, i, &next[i], error);
             any |= next[i].from != VV_TIME_MIN; /* else nothing goes: that may be lost */
         }
     }
     status = status == VV_OK && any ? vv_engine_confirm(engine, error) : status;
-    take_next(engine, next, n, status == VV_OK);
+    if (status == VV_OK) {
+        pthread_mutex_lock(&engine->lock);
+        memcpy(engine->whole, next, n * sizeof *next);
+        pthread_mutex_unlock(&engine->lock);
+    }
     return status;
 }
 

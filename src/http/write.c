@@ -275,12 +275,20 @@ static bool settle(struct vv_write *write)
 
 /* ---- the body ---- */
 
+static void fail_staging(struct vv_write *write, enum vv_status status)
+{
+    const struct vv_error *failure = &write->staging.failure;
+    bool is_other = failure->message[0] != '\0';
+    vv_write_fail(write, is_other ? VV_OVERLOAD : status,
+                  is_other ? failure->message : "out of memory; send the request again later");
+}
+
 static bool parse(struct vv_write *write, const char *bytes, size_t size)
 {
     enum vv_status status = write->json ? vv_json_parser_feed(write->json, bytes, size)
                                         : vv_line_parser_feed(write->lines, bytes, size);
     if (status != VV_OK) {
-        vv_write_fail(write, status, "out of memory; send the request again later");
+        fail_staging(write, status);
     }
     return status == VV_OK;
 }
@@ -392,7 +400,7 @@ static void finish_parsing(struct vv_write *write)
     enum vv_status status =
         write->json ? vv_json_parser_finish(write->json) : vv_line_parser_finish(write->lines);
     if (status != VV_OK) {
-        vv_write_fail(write, status, "out of memory; send the request again later");
+        fail_staging(write, status);
     }
 }
 

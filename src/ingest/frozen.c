@@ -32,18 +32,20 @@ static struct vv_staging_frozen *find(struct vv_staging_frozen *found,
     return &found[vv_random_next(&random) % FOUND];
 }
 
-static enum vv_status look(struct vv_staging *staging, struct vv_staging_frozen *asked,
-                           struct vv_error *error)
+/* Where the store can't be read the request fails as a whole: whoever sends it does so again. */
+static enum vv_status look(struct vv_staging *staging, struct vv_staging_frozen *asked)
 {
     const struct vv_staging_options *options = &staging->options;
-    enum vv_status status = options->look(options->look_context, asked, error);
-    return status == VV_OK || status == VV_NO_MEMORY
-               ? status
-               : vv_error_prefix(error, VV_OVERLOAD, "whether its span is frozen can't be told");
+    struct vv_error *failure = &staging->failure;
+    enum vv_status status = options->look(options->look_context, asked, failure);
+    if (status != VV_OK && status != VV_NO_MEMORY) {
+        (void)!vv_error_prefix(failure, status,
+                               "whether a span is frozen can't be told, send again later");
+    }
+    return status == VV_OK ? VV_OK : VV_NO_MEMORY;
 }
 
-enum vv_status vv_row_is_frozen(struct vv_staging *staging, int64_t time, bool *is_frozen_out,
-                                struct vv_error *error)
+enum vv_status vv_row_is_frozen(struct vv_staging *staging, int64_t time, bool *is_frozen_out)
 {
     struct vv_staging_row *row = staging->row;
     uint32_t place;
@@ -61,7 +63,7 @@ enum vv_status vv_row_is_frozen(struct vv_staging *staging, int64_t time, bool *
     enum vv_status status = VV_OK;
     if (!is_answer(found, place, &row->series, time)) {
         *found = (struct vv_staging_frozen){.place = place, .series = row->series, .time = time};
-        status = look(staging, found, error);
+        status = look(staging, found);
         found->to = status == VV_OK ? found->to : found->from;
     }
     *is_frozen_out = status == VV_OK && found->is_frozen;

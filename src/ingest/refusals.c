@@ -253,6 +253,9 @@ void vv_refuse_frozen(struct vv_staging *staging, int64_t time)
     char detail[sizeof staging->refusals[0].detail];
     char text[VV_TIME_TEXT_SIZE];
     vv_refuse_points(staging, VV_REASON_RETENTION, vv_row_fields(staging->row));
+    if (!has_place(staging, VV_REASON_RETENTION)) {
+        return;
+    }
     vv_time_format(time, text);
     snprintf(detail, sizeof detail,
              "time %s lies in a frozen span: what tiers have of it was built of points that have "

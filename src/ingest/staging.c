@@ -251,7 +251,7 @@ static enum vv_status stage_row(struct vv_staging *staging, int64_t time, bool *
     }
     enum vv_status status = vv_row_resolve(staging, time, error);
     if (status == VV_OK) {
-        status = vv_row_is_frozen(staging, time, is_frozen_out, error);
+        status = vv_row_is_frozen(staging, time, is_frozen_out);
     }
     return status == VV_OK && !*is_frozen_out ? vv_row_append(staging, time) : status;
 }

@@ -104,7 +104,8 @@ struct vv_staging {
     size_t n_refusals;
     char lenient_fields[256];   /* names of fields refused leniently, comma-separated, cut */
     bool out_of_memory;         /* the request fails as a whole: nothing after it is staged, and
-                                   what is still given counts as refused for overload */
+                                   what is still given counts as refused for overload … */
+    struct vv_error failure;    /* … for another reason, if there is a message */
     struct vv_staging_row *row; /* private */
 };
 

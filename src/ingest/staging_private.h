@@ -178,10 +178,10 @@ VV_MUST_CHECK enum vv_status vv_row_append(struct vv_staging *staging, int64_t t
 
 /* ---- frozen.c ---- */
 
-/* Whether the row, which is resolved, lies in a frozen span. VV_OVERLOAD: that can't be told now;
- * VV_NO_MEMORY. */
+/* Whether the row, which is resolved, lies in a frozen span. VV_NO_MEMORY: that, or what staging's
+ * `failure` says. */
 VV_MUST_CHECK enum vv_status vv_row_is_frozen(struct vv_staging *staging, int64_t time,
-                                              bool *is_frozen_out, struct vv_error *error);
+                                              bool *is_frozen_out);
 
 /* The class of the row's measurement at a time, among those of the options; NULL: the tenant's
  * retention counts. */

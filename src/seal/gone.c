@@ -85,6 +85,7 @@ enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry
                              .whole_from = question->bounds.raw_from,
                              .expired = question->expired,
                              .is_question = true,
+                             .now_ns = question->now_ns,
                              .error = error};
     *answer_out = (struct vv_gone_answer){.unit = {question->time, question->time + 1}};
     if (build.plans.n == 0) { /* nothing of it was ever flushed */

@@ -20,6 +20,7 @@ struct vv_gone_question {
     uint32_t place;
     uint32_t source;
     uint32_t measurement;
+    int64_t now_ns;
     int64_t time;                   /* for vv_gone_look … */
     struct vv_reroll_bounds bounds; /* … of the place: `raw_from` and `tier_from` count, … */
     struct vv_expired expired;      /* … and what of its points has expired */

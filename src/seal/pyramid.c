@@ -254,6 +254,17 @@ static enum vv_status pass_over(struct listing *listing, const struct vv_piece *
     return vv_cover_add_stale(&listing->level->cover, &unit);
 }
 
+/* Whether it may have expired when a unit is built of it for what is asked about: then it is not
+ * taken for anything. */
+static bool goes_first(const struct listing *listing, const struct vv_piece *piece)
+{
+    const struct vv_build *build = listing->build;
+    const struct vv_partition *partition = &piece->key.partition;
+    int64_t retention = vv_registry_retention(build->pyramid->options.registry, partition->tenant);
+    int64_t end = partition->bucket_start + partition->bucket_ns;
+    return retention > 0 && end < build->now_ns + VV_TIER_DUE_NS_MAX - retention;
+}
+
 static enum vv_status list_record(void *context, const struct vv_piece *piece)
 {
     struct listing *listing = context;
@@ -271,10 +282,13 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     if (status != VV_OK) {
         return status;
     }
-    if (record.kind == VV_UNIT_STALE && listing->build->is_question) {
+    if (listing->build->is_question &&
+        (record.kind == VV_UNIT_STALE || goes_first(listing, piece))) {
         return VV_OK;
     }
     if (record.kind == VV_UNIT_STALE) {
+        int64_t put_us = (int64_t)vv_stamp_clock_us(piece->run);
+        level->stale_us = put_us > level->stale_us ? put_us : level->stale_us;
         return vv_cover_add_stale(&level->cover, &record.unit);
     }
     if (record.unit.from < listing->from || record.unit.to > listing->to) {
@@ -315,6 +329,7 @@ enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier,
     struct listing listing = {.build = build, .level = level, .tier = tier, .from = from, .to = to};
     vv_cover_clear(&level->cover);
     vv_piece_list_truncate(&level->records, 0);
+    level->stale_us = 0;
     enum vv_status status = vv_build_read_tier(build, tier, from, to, list_record, &listing);
     vv_cover_settle(&level->cover);
     if (damaged_out) {
@@ -398,6 +413,9 @@ static enum vv_status push_record(struct vv_build *build, struct vv_piece *piece
                                         .applied = {(char *)applied.data, applied.size},
                                         .whole_at = build->whole_at};
     vv_unit_write_head(&bytes, &head);
+    if (build->whole_at > 0 && build->pyramid->options.say_whole) {
+        build->pyramid->options.say_whole(build->pyramid->options.whole_context, build->place);
+    }
     vv_buffer_str(&bytes, content);
     piece->bytes = (struct vv_str){(char *)bytes.data, bytes.size};
     bool added = vv_buffer_status(&applied) == VV_OK && vv_buffer_status(&bytes) == VV_OK &&
@@ -582,6 +600,7 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
     enum vv_status status = vv_build_begin(&build, pyramid, place, mark->key.partition.source,
                                            mark->key.measurement, error);
     build.is_expired = is_expired;
+    build.now_ns = now_ns;
     build.is_late = !vv_runs_only_replace(runs);
     for (int64_t at = mark->key.span_start; at < to && build.plans.n > 0 && status == VV_OK;) {
         struct vv_unit unit = vv_unit_of(tier, build.plans.plans, build.plans.n, at);

@@ -35,6 +35,8 @@ struct vv_pyramid_options {
     /* What of them has expired; where nodes share the store time takes them, and it says nothing.
      */
     void (*expired)(void *whole_context, uint32_t tenant, struct vv_expired *expired_out);
+    /* A record of a tenant was written that says what `expired` counts. With it. */
+    void (*say_whole)(void *whole_context, uint32_t tenant);
     /* The same of the records of a tier's space, with nothing that may have expired; NULL: nothing
      * is certain. */
     int64_t (*records_from)(void *whole_context, uint32_t space);

@@ -22,15 +22,13 @@ static enum vv_status read_records(struct vv_build *build, enum vv_space tier,
                                     vv_frozen_take, records);
 }
 
-/* Whether a stale record of a finer tier, as it was listed for what is built, has some of it. */
+/* What only a finer record has, which is itself to be built, would be lost to this unit for good:
+ * that one keeps what it has, and is read when it has been built. */
 static enum vv_status look_for_stale(struct vv_build *build, enum vv_space tier, int64_t from,
                                      int64_t to, bool *has_out)
 {
     const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     enum vv_status status = VV_OK;
-    if (!vv_cover_is_stale(&level->cover, from, to)) {
-        return VV_OK;
-    }
     for (size_t i = 0; i < level->records.n && status == VV_OK && !*has_out; i++) {
         struct vv_unit_record record;
         struct vv_str bytes = level->records.items[i].bytes;
@@ -45,15 +43,33 @@ static enum vv_status look_for_stale(struct vv_build *build, enum vv_space tier,
     return status;
 }
 
-/* What only a finer record has, which is itself to be built, would be lost to this unit for good:
- * that one keeps what it has, and is read when it has been built. */
+/* A finer unit without a record is built first, too: behind this one, which has steps of its time
+ * then, and of others that are gone, it would be taken for what is left of them. One that is not
+ * built for that long never will be (damaged, too large). */
+static bool waits_to_be_built(struct vv_build *build, enum vv_space tier, int64_t from, int64_t to)
+{
+    const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
+    bool is_recent = level->stale_us * VV_MICROSECOND > build->now_ns - VV_TIER_DUE_NS_MAX;
+    bool is_alone = !build->pyramid->options.store->ops->shared;
+    for (size_t i = 0; is_alone && is_recent && i < level->cover.n_stale; i++) {
+        if (level->cover.stale[i].from < to && level->cover.stale[i].to > from) {
+            vv_build_wait_for(build, tier, level->cover.stale[i].from);
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum vv_status wait_for_finer(struct vv_build *build, int64_t from, int64_t to)
 {
     bool has = false;
     enum vv_status status = VV_OK;
-    for (int tier = 0; tier < (int)build->tier && status == VV_OK && !has; tier++) {
-        if (build->tiers.spaces[tier] != VV_REGISTRY_NONE) {
-            status = look_for_stale(build, (enum vv_space)tier, from, to, &has);
+    for (int i = 0; i < (int)build->tier && status == VV_OK && !has; i++) {
+        enum vv_space tier = (enum vv_space)i;
+        bool is_on = build->tiers.spaces[tier] != VV_REGISTRY_NONE;
+        if (is_on && vv_cover_is_stale(&build->pyramid->levels[tier].cover, from, to)) {
+            status = look_for_stale(build, tier, from, to, &has);
+            has = status == VV_OK && (has || waits_to_be_built(build, tier, from, to));
         }
     }
     if (status != VV_OK || !has) {

@@ -15,6 +15,7 @@
 struct vv_pyramid_level {
     struct vv_cover cover;
     struct vv_piece_list records;
+    int64_t stale_us; /* when the newest run was put that makes something stale */
 };
 
 struct vv_pyramid {
@@ -55,6 +56,7 @@ struct vv_build {
     bool is_late;     /* … and that may leave out something that came late */
     bool found;       /* the raw bucket that was read last has something of the measurement */
     bool is_question; /* nothing is built: what is stale will have been by then */
+    int64_t now_ns;
     struct vv_error *error;
 };
 

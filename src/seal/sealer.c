@@ -31,6 +31,7 @@ enum vv_status vv_sealer_create(const struct vv_sealer_options *options,
                                                  .percentile_error = options->percentile_error,
                                                  .whole_from = options->whole_from,
                                                  .expired = options->expired,
+                                                 .say_whole = options->say_whole,
                                                  .records_from = options->records_from,
                                                  .whole_context = options->whole_context};
     enum vv_status status = sealer ? vv_merge_create(&merge_options, &sealer->merge) : VV_NO_MEMORY;

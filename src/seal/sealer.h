@@ -51,6 +51,8 @@ struct vv_sealer_options {
     /* What of them has expired; where nodes share the store time takes them, and it says nothing.
      */
     void (*expired)(void *whole_context, uint32_t tenant, struct vv_expired *expired_out);
+    /* A record of a tenant was written that says what `expired` counts. With it. */
+    void (*say_whole)(void *whole_context, uint32_t tenant);
     int64_t (*records_from)(void *whole_context, uint32_t space);
     void *whole_context;
 };

@@ -74,8 +74,12 @@ static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
     if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, place).any) {
         return false;
     }
-    int64_t retention = vv_registry_retention(sealer->options.registry, tenant);
+    struct vv_registry *registry = sealer->options.registry;
     int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
+    /* What is shortened lives on until all is built of it (engine/storage_expire.c). */
+    int64_t retention = sealer->options.store->ops->shared
+                            ? vv_registry_retention(registry, tenant)
+                            : vv_registry_life(registry, tenant, now);
     int64_t bucket_end = mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
     return retention == VV_SPACE_OFF_NS || (retention > 0 && bucket_end < now - retention);
 }

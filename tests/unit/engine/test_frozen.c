@@ -42,6 +42,14 @@ static bool write_hour(struct place *place, const char *series, int64_t from)
     return is_taken;
 }
 
+/* What was replayed is flushed by itself. */
+static void flush_all(struct place *place)
+{
+    for (int i = 0; i < 4; i++) {
+        flush(place);
+    }
+}
+
 static void write_and_seal(struct place *place, const char *series, int64_t from)
 {
     assert_true(write_hour(place, series, from));
@@ -291,6 +299,153 @@ static void days_that_expired_can_be_replaced_where_no_points_are_kept(void **st
     end(&place);
 }
 
+/* ---- found by others ---- */
+
+static void assert_in_tiers(struct place *place, const char *tag, uint64_t n)
+{
+    assert_int_equal(minutes(place, "m.v", tag), n);
+    assert_int_equal(hours(place, "m.v", tag), n);
+    assert_int_equal(days(place, "m.v", tag), n);
+}
+
+static void pass(struct place *place, int64_t ns)
+{
+    flush_all(place);
+    vv_sim_clock_advance(&place->clock, ns);
+    seal_all(place);
+}
+
+/* The points of an hour of h=a have gone; another one of the day is loaded behind it. */
+static void begin_beside_gone(struct place *place, int64_t day)
+{
+    begin_empty(place, start);
+    set_retentions(place, 0, 0, 0);
+    write_and_seal(place, "m,h=a v", day + VV_HOUR);
+    make_longer(place);
+    set_retentions(place, 90 * VV_DAY, 30 * VV_DAY, 0);
+    write_and_seal(place, "m,h=a v", day);
+}
+
+/* Then minutes expire, of which hours of that day would have to be built again. */
+static void nothing_is_taken_that_minutes_can_not_keep_until_it_is_built(void **state)
+{
+    (void)state;
+    struct place place;
+    const int64_t day = start - 24 * VV_DAY;
+    uint64_t taken = EACH;
+    int refused = 0;
+    begin_beside_gone(&place, day);
+    for (int i = 1; i < 30; i++) {
+        pass(&place, VV_DAY / 2);
+        expire(&place);
+        bool is_taken = write_hour(&place, "m,h=a v", day + VV_MINUTE + i * VV_SECOND);
+        pass(&place, VV_HOUR);
+        taken += is_taken ? EACH / 2 : 0;
+        refused += !is_taken;
+        assert_int_equal(hours(&place, "m.v", "h=a"), taken);
+        assert_int_equal(days(&place, "m.v", "h=a"), taken);
+    }
+    assert_true(refused > 0 && taken > 2 * EACH);
+    end(&place);
+}
+
+static void minutes_that_are_shortened_live_until_hours_are_built_of_them(void **state)
+{
+    (void)state;
+    struct place place;
+    const int64_t day = start - 24 * VV_DAY;
+    begin_beside_gone(&place, day);
+    assert_true(write_hour(&place, "m,h=a v", day + VV_MINUTE));
+    set_retentions(&place, 90 * VV_DAY, 5 * VV_DAY, 0);
+    for (int i = 0; i < 3; i++) {
+        pass(&place, VV_MINUTE);
+        expire(&place);
+    }
+    assert_int_equal(hours(&place, "m.v", "h=a"), EACH + EACH / 2);
+    assert_int_equal(days(&place, "m.v", "h=a"), EACH + EACH / 2);
+    end(&place);
+}
+
+/* The sealer is in the middle of its round when more comes. */
+static void finer_units_are_built_first_whatever_comes_when(void **state)
+{
+    (void)state;
+    struct place place;
+    const int64_t day = start - 34 * VV_DAY;
+    begin_empty(&place, start);
+    set_retentions(&place, 0, 0, 0);
+    assert_true(write_hour(&place, "m,h=b v", day - 10 * VV_DAY + VV_HOUR));
+    write_and_seal(&place, "m,h=a v", day + VV_HOUR);
+    set_retentions(&place, 2 * VV_DAY, 0, 0);
+    expire(&place);
+    expire(&place);
+    set_retentions(&place, 60 * VV_DAY, 0, 0);
+    (void)write_hour(&place, "m,h=b v", day);
+    flush(&place);
+    (void)!step(&place, VV_TASK_SEAL);
+    assert_true(write_hour(&place, "m,h=a v", day));
+    for (int i = 0; i < 30; i++) { /* until raw points are not there to answer */
+        pass(&place, VV_DAY);
+        expire(&place);
+    }
+    assert_int_equal(count(&place, "raw", "1m", "m.v", "h=a"), 0);
+    assert_in_tiers(&place, "h=a", EACH);
+    end(&place);
+}
+
+/* Whatever waits to be sealed: raw points go later, behind what was noted before. */
+static void what_goes_later_within_the_hour_is_noted_again(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_lengthened(&place);
+    write_and_seal(&place, "m,h=new v", OLD);
+    assert_true(write_hour(&place, "k,h=x v", OLD));
+    flush(&place);
+    set_retentions(&place, 2 * VV_DAY, 0, 0);
+    expire(&place);
+    seal_all(&place);
+    expire(&place);
+    set_retentions(&place, 0, 0, 0);
+    expire(&place);
+    assert_false(write_hour(&place, "m,h=new v", OLD + VV_MINUTE));
+    assert_in_tiers(&place, "h=new", EACH / 2);
+    end(&place);
+}
+
+/* The node was away for longer than points are kept. */
+static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        struct place place;
+        begin_whole(&place);
+        set_retentions(&place, 5 * VV_DAY, 0, 0);
+        expire(&place);
+        int64_t hour =
+            vv_time_floor(place.clock.clock.wall_ns(&place.clock.clock), VV_HOUR) - VV_HOUR;
+        write_and_seal(&place, "m,h=new v", hour);
+        assert_true(write_hour(&place, "m,h=new v", hour + VV_MINUTE));
+        vv_sim_clock_advance(&place.clock, 7 * VV_DAY);
+        crash(&place, 3);
+        if (first) {
+            expire(&place);
+        }
+        flush_all(&place);
+        expire(&place);
+        seal_all(&place);
+        expire(&place);
+        expire(&place);
+        assert_in_tiers(&place, "h=new", EACH);
+        set_retentions(&place, 0, 0, 0);
+        expire(&place);
+        assert_int_equal(count(&place, "raw", "1m", "m.v", "h=new"), 0);
+        assert_false(write_hour(&place, "m,h=new v", hour + 2 * VV_SECOND));
+        assert_in_tiers(&place, "h=new", EACH);
+        end(&place);
+    }
+}
+
 /* ---- whatever comes and goes ---- */
 
 #define SOURCES 2
@@ -350,14 +505,6 @@ static void write_some(struct history *history)
         assert_int_equal(outcome, VV_OK);
     }
     vv_staging_deinit(&staging);
-}
-
-/* What was replayed is flushed by itself. */
-static void flush_all(struct place *place)
-{
-    for (int i = 0; i < 4; i++) {
-        flush(place);
-    }
 }
 
 static void check_history(struct history *history)
@@ -454,6 +601,11 @@ int main(void)
         cmocka_unit_test(what_was_built_of_both_is_refused),
         cmocka_unit_test(what_expires_once_more_is_refused_from_then_on),
         cmocka_unit_test(what_is_as_ever_is_written_as_ever),
+        cmocka_unit_test(nothing_is_taken_that_minutes_can_not_keep_until_it_is_built),
+        cmocka_unit_test(minutes_that_are_shortened_live_until_hours_are_built_of_them),
+        cmocka_unit_test(finer_units_are_built_first_whatever_comes_when),
+        cmocka_unit_test(what_goes_later_within_the_hour_is_noted_again),
+        cmocka_unit_test(what_is_replayed_gets_into_tiers_before_anything_goes),
         cmocka_unit_test(all_that_is_taken_is_in_all_tiers_for_ever),
         cmocka_unit_test(days_that_expired_can_be_replaced_where_no_points_are_kept),
     };
