@@ -211,6 +211,15 @@ static void note_expired(struct vv_whole_note *note, int64_t gone)
     }
 }
 
+/* As the store was told, or as it is by now: a retention may become longer before it expires. */
+static int64_t kept_ns(const struct vv_engine *engine, uint32_t number, int64_t now)
+{
+    int64_t life = vv_registry_life(engine->registry, number, now);
+    int64_t told = number < engine->n_retentions ? engine->retentions[number] : life;
+    bool is_longer = life == 0 || (told > 0 && life > told);
+    return is_longer && told > 0 ? told : life;
+}
+
 /* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
 static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
                                     int64_t expiry_ns)
@@ -219,7 +228,7 @@ static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t num
     uint32_t tenant;
     enum vv_space tier;
     bool is_tier = vv_registry_space_of(engine->registry, number, &tenant, &tier);
-    int64_t retention = vv_registry_life(engine->registry, number, now);
+    int64_t retention = kept_ns(engine, number, now);
     if (is_tier && retention == VV_SPACE_OFF_NS) {
         next.from = NOTHING;
         return next;

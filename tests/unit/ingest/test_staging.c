@@ -100,6 +100,75 @@ static void test_time_refuses_all_fields(void **state)
 
 /* ---- what is left of a row ---- */
 
+/* Hours that are odd are frozen. */
+struct looks {
+    int n;
+    enum vv_status status;
+};
+
+static enum vv_status look(void *context, struct vv_staging_frozen *asked, struct vv_error *error)
+{
+    struct looks *looks = context;
+    looks->n++;
+    asked->from = vv_time_floor(asked->time, HOUR);
+    asked->to = asked->from + HOUR;
+    asked->is_frozen = asked->from / HOUR % 2 != 0;
+    return looks->status == VV_OK ? VV_OK : vv_error_set(error, looks->status, "it is away");
+}
+
+static void test_frozen_spans_are_looked_up_once(void **state)
+{
+    (void)state;
+    struct ingest_fixture fixture;
+    struct looks looks = {.status = VV_OK};
+    fixture_init(&fixture);
+    fixture.options.frozen_before = 10 * HOUR;
+    fixture.options.look = look;
+    fixture.options.look_context = &looks;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 60; i++) {
+        stage(&fixture, "m", "f", i, HOUR + i);     /* frozen */
+        stage(&fixture, "n", "g", i, 4 * HOUR + i); /* not */
+        stage(&fixture, "o", "h", i, 11 * HOUR + i);
+    }
+    assert_int_equal(looks.n, 2);
+    stage(&fixture, "m", "f", 1, 2 * HOUR);
+    stage(&fixture, "m", "f", 1, 10 * HOUR - 1);
+    assert_int_equal(looks.n, 4);
+    struct vv_staging account = fixture_finish(&fixture);
+    assert_int_equal(account.refused[VV_REASON_RETENTION], 61);
+    assert_int_equal(account.points_received, 3 * 60 + 2);
+    assert_int_equal(account.points_staged, 2 * 60 + 1);
+    assert_string_equal(account.refusals[0].detail,
+                        "time 1970-01-01T01:00:00Z lies in a frozen span: what tiers have of it "
+                        "was built of points that have expired since");
+    fixture_deinit(&fixture);
+}
+
+/* Nothing is taken, and nothing refused for good, for a store that can't be read now. */
+static void test_a_look_that_fails_fails_the_request(void **state)
+{
+    (void)state;
+    struct ingest_fixture fixture;
+    struct looks looks = {.status = VV_IO};
+    fixture_init(&fixture);
+    fixture.options.frozen_before = 10 * HOUR;
+    fixture.options.look = look;
+    fixture.options.look_context = &looks;
+    fixture_begin(&fixture);
+    stage(&fixture, "m", "f", 1, 11 * HOUR);
+    stage(&fixture, "m", "f", 1, 2 * HOUR);
+    stage(&fixture, "m", "f", 2, 3 * HOUR);
+    assert_true(fixture.staging.out_of_memory);
+    assert_non_null(strstr(fixture.staging.failure.message, "it is away"));
+    assert_int_equal(looks.n, 1);
+    struct vv_staging account = fixture_finish(&fixture);
+    assert_int_equal(account.refused[VV_REASON_OVERLOAD], 2);
+    assert_int_equal(account.points_received, 3);
+    assert_int_equal(account.points_staged, 1);
+    fixture_deinit(&fixture);
+}
+
 static void test_malformed_line_leaves_no_trace(void **state)
 {
     (void)state;
@@ -527,6 +596,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_time_bounds),
         cmocka_unit_test(test_time_refuses_all_fields),
+        cmocka_unit_test(test_frozen_spans_are_looked_up_once),
+        cmocka_unit_test(test_a_look_that_fails_fails_the_request),
         cmocka_unit_test(test_malformed_line_leaves_no_trace),
         cmocka_unit_test(test_limits_of_the_registry),
         cmocka_unit_test(test_no_more_fields_of_a_measurement_than_fit),
