@@ -227,7 +227,7 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     }
     struct vv_head_figures head;
     vv_head_read_figures(engine->head, &head);
-    engine->replay_is_sealed = head.series == 0;
+    engine->replay_is_flushed = head.series == 0;
     pthread_mutex_lock(&engine->lock);
     engine->lives_after = engine->flush_requested; /* of what was replayed, if anything was */
     pthread_mutex_unlock(&engine->lock);

@@ -297,9 +297,9 @@ struct vv_engine {
     vv_stamp seal_all_until;
     struct vv_load *load;
     struct vv_whole_note *whole; /* by tenant and space: see whole.c */
-    bool replay_is_sealed;       /* what was replayed is in all tiers (storage_expire.c) … */
-    int64_t replay_began_ns;     /* … which was looked at first then; 0: not yet … */
-    int64_t replay_flushed_ns;   /* … when all of it had been flushed */
+    bool replay_is_flushed;      /* what was replayed, if anything (storage_expire.c); … */
+    int64_t replay_until_ns;     /* … which is waited for until then, monotonic; 0: not yet */
+    int64_t clocks_apart_ns;     /* the wall clock from the monotonic one, as of the last expiry */
     uint32_t n_whole;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
@@ -392,6 +392,9 @@ VV_MUST_CHECK enum vv_status vv_engine_check_waits(struct vv_engine *engine,
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
                                                          const struct vv_retentions *wanted,
                                                          struct vv_error *error);
+/* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
+ * marks yet that would tell that something is to be built of it. Waits for nothing. */
+void vv_engine_flush_before(struct vv_engine *engine);
 /* Gives a new place these, with spaces for its tiers; journaling them is left to the caller. */
 VV_MUST_CHECK enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t place,
                                                         const struct vv_retentions *wanted,
@@ -683,6 +686,8 @@ bool vv_storage_seal_is_requested(const struct vv_engine *engine);
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
 void vv_storage_expire_when_due(struct vv_engine *engine);
 /* What may go now, and what is whole then. */
+/* The same for who only wants to know. VV_OVERLOAD: what was replayed is not flushed yet. */
+enum vv_status vv_storage_note_before(struct vv_engine *engine, struct vv_error *error);
 enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
                                      struct vv_error *error);
 /* Whether a retention is another one than the store was told. */

@@ -365,9 +365,7 @@ static bool is_shortened(const struct change *change)
     return is;
 }
 
-/* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
- * marks yet that would tell that something is to be built of it. Waits for nothing. */
-static void flush_before(struct vv_engine *engine)
+void vv_engine_flush_before(struct vv_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     engine->lives_after = ++engine->flush_requested;
@@ -386,13 +384,13 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     }
     bool shortens = !engine->fleet && is_shortened(&change);
     if (shortens) { /* before anything may go, and again behind all that was taken by then */
-        flush_before(engine);
+        vv_engine_flush_before(engine);
     }
     note_whole(engine, &change);
     set(engine, &change, &change.before, &change.after);
     status = journal(engine, &change, error);
     if (shortens) {
-        flush_before(engine);
+        vv_engine_flush_before(engine);
     }
     if (status != VV_OK && status != VV_UNKNOWN) {
         set(engine, &change, &change.after, &change.before);

@@ -15,12 +15,43 @@ struct backlog {
     int64_t since_ns;
 };
 
-/* History that is loaded was due long before it came. Nothing waits for volumes. */
+/* How long anything is kept that a raw span, or a unit, is built of; 0: for ever. */
+static int64_t life_below(const struct vv_engine *engine, uint32_t place, int above, int64_t now)
+{
+    struct vv_registry *registry = engine->registry;
+    struct vv_tiers tiers = vv_registry_tiers(registry, place);
+    int64_t longest_ns = vv_registry_life(registry, place, now);
+    for (int tier = 0; tier < above; tier++) {
+        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
+        int64_t life_ns = is_on ? vv_registry_life(registry, tiers.spaces[tier], now) : longest_ns;
+        longest_ns = vv_retention_is_longer(life_ns, longest_ns) ? life_ns : longest_ns;
+    }
+    return longest_ns;
+}
+
+/* Whether what has to be built of a span that waits would go now, or soon. */
+static bool is_at_risk(const struct vv_engine *engine, const struct vv_mark *mark)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t number = mark->key.partition.tenant;
+    uint32_t place = vv_registry_place_of(registry, number);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    uint32_t of;
+    enum vv_space space;
+    bool is_tier = vv_registry_space_of(registry, number, &of, &space) && space < VV_SPACES;
+    int64_t life_ns = life_below(engine, place, is_tier ? (int)space : 0, now);
+    return vv_registry_tiers(registry, place).any && life_ns > 0 &&
+           mark->key.span_start < now - life_ns + VV_TIERS_SLACK_NS;
+}
+
+/* History that is loaded was due long before it came: it waits since then, unless what it is built
+ * of would go. Nothing waits for volumes. */
 static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
 {
     struct backlog *backlog = context;
     int64_t run_ns = (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
-    int64_t since_ns = mark->due_ns > run_ns ? mark->due_ns : run_ns;
+    bool is_of_due = mark->due_ns > run_ns || is_at_risk(backlog->engine, mark);
+    int64_t since_ns = is_of_due ? mark->due_ns : run_ns;
     if (since_ns < backlog->since_ns && !vv_volume_is_marked(backlog->engine->registry, mark) &&
         !vv_sealer_is_damaged(backlog->engine->sealer, mark)) {
         backlog->since_ns = since_ns;
@@ -177,51 +208,42 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
 
 /* ---- after a start ---- */
 
-/* Runs that were flushed by then, and whether any of them waits to be sealed or built. */
-struct replayed {
-    const struct vv_engine *engine;
-    int64_t until_ns;
-    bool waits;
-};
-
-static enum vv_status look_for_replayed(void *context, const struct vv_mark *mark)
+/* A machine that was suspended is like one that was off: what is in memory is as if replayed. */
+static void note_jump(struct vv_engine *engine, int64_t now)
 {
-    struct replayed *replayed = context;
-    int64_t run_ns = (int64_t)vv_stamp_clock_us(mark->run) * VV_MICROSECOND;
-    replayed->waits = run_ns <= replayed->until_ns &&
-                      !vv_volume_is_marked(replayed->engine->registry, mark) &&
-                      !vv_sealer_is_damaged(replayed->engine->sealer, mark);
-    return replayed->waits ? VV_DONE : VV_OK;
+    int64_t apart_ns = engine->clock->wall_ns(engine->clock) - now;
+    bool is_known = engine->expire_begun > 1;
+    if (is_known && apart_ns - engine->clocks_apart_ns > VV_HOUR) {
+        vv_engine_flush_before(engine);
+        engine->replay_is_flushed = false;
+        engine->replay_until_ns = 0;
+    }
+    engine->clocks_apart_ns = apart_ns;
 }
 
-/* What was replayed may have been taken long ago, when the node was away for long: what its units
- * are built of must not go before. Whatever can't be sealed holds it up for some time only. */
-static enum vv_status wait_for_replayed(struct vv_engine *engine, bool *waits_out,
-                                        struct vv_error *error)
+/* What was replayed may have been taken long ago, when the node was away for long: before it is
+ * flushed nothing tells what its units are built of, and that must not go. For a day at most. */
+static bool waits_for_replayed(struct vv_engine *engine)
 {
     uint64_t after;
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    struct replayed replayed = {.engine = engine, .until_ns = engine->replay_flushed_ns};
-    enum vv_status status = VV_OK;
-    *waits_out = false;
-    if (engine->fleet || engine->replay_is_sealed) {
-        return VV_OK;
+    int64_t now = vv_storage_now(engine);
+    note_jump(engine, now);
+    if (engine->fleet || engine->replay_is_flushed) {
+        return false;
     }
-    if (engine->replay_began_ns == 0) {
-        engine->replay_began_ns = now;
+    if (engine->replay_until_ns == 0) {
+        engine->replay_until_ns = now + VV_DAY;
     }
-    if (!is_flushed(engine, &after)) {
-        replayed.waits = true;
-    } else {
-        if (engine->replay_flushed_ns == 0) {
-            engine->replay_flushed_ns = replayed.until_ns = now;
-        }
-        status = engine->store->ops->scan_marks(engine->store, now, NULL, look_for_replayed,
-                                                &replayed, error);
-    }
-    *waits_out = status == VV_OK && replayed.waits && now < engine->replay_began_ns + VV_DAY;
-    engine->replay_is_sealed = status == VV_OK && !*waits_out;
-    return status;
+    engine->replay_is_flushed = is_flushed(engine, &after) || now > engine->replay_until_ns;
+    return !engine->replay_is_flushed;
+}
+
+enum vv_status vv_storage_note_before(struct vv_engine *engine, struct vv_error *error)
+{
+    int64_t now;
+    return waits_for_replayed(engine)
+               ? vv_error_set(error, VV_OVERLOAD, "what was replayed is not flushed yet")
+               : vv_storage_note_whole(engine, &now, error);
 }
 
 /* ---- expiring ---- */
@@ -236,12 +258,10 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     pthread_mutex_lock(&engine->lock);
     uint64_t round = ++engine->expire_begun;
     pthread_mutex_unlock(&engine->lock);
-    bool waits;
-    status = wait_for_replayed(engine, &waits, error);
-    if (status == VV_OK && waits) {
+    if (waits_for_replayed(engine)) {
         return VV_OK;
     }
-    status = status == VV_OK ? end_lives(engine, error) : status;
+    status = end_lives(engine, error);
     if (status == VV_OK) {
         status = vv_storage_tell_retentions(engine, error);
     }

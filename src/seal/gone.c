@@ -78,6 +78,7 @@ enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry
     struct vv_pyramid pyramid = {.options = {.store = store, .registry = registry}};
     struct vv_build build = {.pyramid = &pyramid,
                              .place = question->place,
+                             .late = vv_registry_late_seen(registry, question->place),
                              .source = question->source,
                              .measurement = question->measurement,
                              .tiers = vv_registry_tiers(registry, question->place),

@@ -262,7 +262,8 @@ static bool goes_first(const struct listing *listing, const struct vv_piece *pie
     const struct vv_partition *partition = &piece->key.partition;
     int64_t retention = vv_registry_retention(build->pyramid->options.registry, partition->tenant);
     int64_t end = partition->bucket_start + partition->bucket_ns;
-    return retention > 0 && end < build->now_ns + VV_TIER_DUE_NS_MAX - retention;
+    int64_t fold_ns = build->late != VV_REGISTRY_NONE ? VV_LATE_FOLD_NS_MAX : 0;
+    return retention > 0 && end < build->now_ns + VV_TIER_DUE_NS_MAX + fold_ns - retention;
 }
 
 static enum vv_status list_record(void *context, const struct vv_piece *piece)
@@ -279,8 +280,8 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     if (is_block && (status != VV_OK || !is_readable(&record))) {
         return pass_over(listing, piece);
     }
-    if (status != VV_OK) {
-        return status;
+    if (status != VV_OK) { /* of a run, which is nothing to who only asks */
+        return listing->build->is_question ? VV_OK : status;
     }
     if (listing->build->is_question &&
         (record.kind == VV_UNIT_STALE || goes_first(listing, piece))) {

@@ -417,7 +417,7 @@ static void what_goes_later_within_the_hour_is_noted_again(void **state)
 static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
 {
     (void)state;
-    for (int first = 0; first < 2; first++) {
+    for (int first = 0; first < 3; first++) {
         struct place place;
         begin_whole(&place);
         set_retentions(&place, 5 * VV_DAY, 0, 0);
@@ -432,6 +432,10 @@ static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
             expire(&place);
         }
         flush_all(&place);
+        if (first == 2) { /* and what was flushed is not sealed yet */
+            crash(&place, 3);
+        }
+        expire(&place);
         expire(&place);
         seal_all(&place);
         expire(&place);
@@ -444,6 +448,31 @@ static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
         assert_in_tiers(&place, "h=new", EACH);
         end(&place);
     }
+}
+
+/* The machine was suspended: only the wall clock went on. */
+static void what_was_in_memory_gets_into_tiers_when_the_clock_jumps(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place);
+    set_retentions(&place, 5 * VV_DAY, 0, 0);
+    expire(&place);
+    int64_t hour = vv_time_floor(place.clock.clock.wall_ns(&place.clock.clock), VV_HOUR) - VV_HOUR;
+    write_and_seal(&place, "m,h=new v", hour);
+    assert_true(write_hour(&place, "m,h=new v", hour + VV_MINUTE));
+    expire(&place);
+    vv_sim_clock_jump(&place.clock, place.clock.clock.wall_ns(&place.clock.clock) + 7 * VV_DAY);
+    expire(&place);
+    expire(&place);
+    flush_all(&place);
+    expire(&place);
+    seal_all(&place);
+    expire(&place);
+    expire(&place);
+    assert_in_tiers(&place, "h=new", EACH);
+    assert_int_equal(count(&place, "raw", "1m", "m.v", "h=new"), 0);
+    end(&place);
 }
 
 /* ---- whatever comes and goes ---- */
@@ -606,6 +635,7 @@ int main(void)
         cmocka_unit_test(finer_units_are_built_first_whatever_comes_when),
         cmocka_unit_test(what_goes_later_within_the_hour_is_noted_again),
         cmocka_unit_test(what_is_replayed_gets_into_tiers_before_anything_goes),
+        cmocka_unit_test(what_was_in_memory_gets_into_tiers_when_the_clock_jumps),
         cmocka_unit_test(all_that_is_taken_is_in_all_tiers_for_ever),
         cmocka_unit_test(days_that_expired_can_be_replaced_where_no_points_are_kept),
     };
