@@ -106,7 +106,8 @@ static void check_points(struct world *world)
     char *rest = NULL;
     char *line = strtok_r((char *)answer.data, "\r\n", &rest);
     for (bool header = true; line; line = strtok_r(NULL, "\r\n", &rest)) {
-        if (!header && !see_line(world, line)) {
+        bool is_remark = line[0] == '#'; /* what the answer is made of */
+        if (!header && !is_remark && !see_line(world, line)) {
             break;
         }
         header = false;
