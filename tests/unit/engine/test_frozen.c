@@ -299,7 +299,7 @@ static void days_that_expired_can_be_replaced_where_no_points_are_kept(void **st
     end(&place);
 }
 
-/* ---- found by others ---- */
+/* ---- in whatever order it happens ---- */
 
 static void assert_in_tiers(struct place *place, const char *tag, uint64_t n)
 {
