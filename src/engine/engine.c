@@ -228,6 +228,8 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     struct vv_head_figures head;
     vv_head_read_figures(engine->head, &head);
     engine->replay_is_flushed = head.series == 0;
+    engine->clocks_apart_ns =
+        engine->clock->wall_ns(engine->clock) - engine->clock->monotonic_ns(engine->clock);
     pthread_mutex_lock(&engine->lock);
     engine->lives_after = engine->flush_requested; /* of what was replayed, if anything was */
     pthread_mutex_unlock(&engine->lock);

@@ -299,7 +299,8 @@ struct vv_engine {
     struct vv_whole_note *whole; /* by tenant and space: see whole.c */
     bool replay_is_flushed;      /* what was replayed, if anything (storage_expire.c); … */
     int64_t replay_until_ns;     /* … which is waited for until then, monotonic; 0: not yet */
-    int64_t clocks_apart_ns;     /* the wall clock from the monotonic one, as of the last expiry */
+    int64_t clocks_apart_ns;     /* the wall clock from the monotonic one, as of the last expiry, or
+                                    start */
     uint32_t n_whole;
     int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;

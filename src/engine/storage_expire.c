@@ -212,8 +212,7 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
 static void note_jump(struct vv_engine *engine, int64_t now)
 {
     int64_t apart_ns = engine->clock->wall_ns(engine->clock) - now;
-    bool is_known = engine->expire_begun > 1;
-    if (is_known && apart_ns - engine->clocks_apart_ns > VV_HOUR) {
+    if (apart_ns - engine->clocks_apart_ns > VV_HOUR) {
         vv_engine_flush_before(engine);
         engine->replay_is_flushed = false;
         engine->replay_until_ns = 0;

@@ -19,6 +19,7 @@ struct flush {
     struct vv_piece_encoder encoder;
     struct vv_merge *merge; /* made when a series needs sorting */
     vv_stamp run;
+    int64_t fold_ns; /* when late points of the present piece are folded */
     uint32_t source; /* whose series are being written */
     struct vv_flush_figures *figures;
     struct vv_error *error;
@@ -287,11 +288,12 @@ static bool has_values(const struct flush *flush, uint32_t place)
     return store->ops->has_values && store->ops->has_values(store, place);
 }
 
-/* The same whenever the flush is repeated. */
-static int64_t fold_of(const struct flush *flush)
+/* The next one behind when a row was accepted: the same whenever the flush is repeated, and over
+ * when what was replayed has waited for it in the journal. */
+static int64_t fold_of(const struct flush *flush, vv_stamp stamp)
 {
-    int64_t run_ns = (int64_t)vv_stamp_clock_us(flush->run) * VV_MICROSECOND;
-    return vv_ledger_fold(&flush->options->ledger, run_ns);
+    int64_t accepted = (int64_t)vv_stamp_clock_us(stamp) * VV_MICROSECOND;
+    return vv_ledger_fold(&flush->options->ledger, accepted);
 }
 
 /* Whether a row was older than the limit when it was accepted, and is kept apart for that. Its
@@ -316,7 +318,7 @@ static enum vv_status put_mark(struct flush *flush, const struct vv_span_key *ke
 {
     struct vv_store *store = flush->options->store;
     struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
-    int64_t fold = key->partition.tenant == flush->late_space ? fold_of(flush) : mark.due_ns;
+    int64_t fold = key->partition.tenant == flush->late_space ? flush->fold_ns : mark.due_ns;
     mark.due_ns = fold > mark.due_ns ? fold : mark.due_ns;
     return store->ops->put_mark(store, &mark, flush->error);
 }
@@ -449,7 +451,8 @@ static enum vv_status write_rows(struct flush *flush, uint32_t source, uint32_t 
         span_end = span_end < flush->stay.to ? span_end : flush->stay.to;
         bool late = is_late(flush, rows, first);
         key.partition.tenant = late ? flush->late_space : place;
-        vv_stale_not_before(&flush->stale, late ? fold_of(flush) : INT64_MIN);
+        flush->fold_ns = late ? fold_of(flush, rows->stamps[first]) : INT64_MIN;
+        vv_stale_not_before(&flush->stale, flush->fold_ns);
         size_t end = first + 1;
         while (
             end < rows->n_rows && rows->times[end] < span_end &&

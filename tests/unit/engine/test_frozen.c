@@ -417,10 +417,15 @@ static void what_goes_later_within_the_hour_is_noted_again(void **state)
 static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
 {
     (void)state;
-    for (int first = 0; first < 3; first++) {
+    const struct vv_late_wish apart = {
+        .has_policy = true, .policy = VV_LATE_SEPARATE, .limit_ns = VV_SECOND};
+    for (int first = 0; first < 4; first++) {
         struct place place;
         begin_whole(&place);
         set_retentions(&place, 5 * VV_DAY, 0, 0);
+        if (first == 3) { /* folded once a day, at a time that has passed by then */
+            assert_int_equal(vv_engine_set_late(place.engine, TENANT, &apart, NULL), VV_OK);
+        }
         expire(&place);
         int64_t hour =
             vv_time_floor(place.clock.clock.wall_ns(&place.clock.clock), VV_HOUR) - VV_HOUR;
