@@ -297,12 +297,12 @@ struct vv_engine {
     vv_stamp seal_all_until;
     struct vv_load *load;
     struct vv_whole_note *whole; /* by tenant and space: see whole.c */
-    bool replay_is_flushed;      /* what was replayed, if anything (storage_expire.c); … */
-    int64_t replay_until_ns;     /* … which is waited for until then, monotonic; 0: not yet */
-    int64_t clocks_apart_ns;     /* the wall clock from the monotonic one, as of the last expiry, or
-                                    start */
     uint32_t n_whole;
-    int64_t *retentions; /* as the store has them, by tenant; -1: not told yet */
+    bool replay_is_flushed;  /* what was replayed, if anything (storage_expire.c); … */
+    int64_t replay_until_ns; /* … which is waited for until then, monotonic; 0: not yet */
+    int64_t clocks_apart_ns; /* the wall clock from the monotonic one, as of the last expiry, or
+                                start */
+    int64_t *retentions;     /* as the store has them, by tenant; -1: not told yet */
     uint32_t n_retentions;
     struct vv_open_units *open_units; /* NULL: there are no other nodes. The storage thread's */
 };
@@ -686,9 +686,9 @@ bool vv_storage_seal_is_requested(const struct vv_engine *engine);
 /* Retention: tells the store what tenants' retentions are, and lets it expire. */
 enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struct vv_error *error);
 void vv_storage_expire_when_due(struct vv_engine *engine);
+/* Whether nothing may be taken for gone yet, as what was replayed is not flushed. */
+bool vv_storage_waits_for_replayed(struct vv_engine *engine);
 /* What may go now, and what is whole then. */
-/* The same for who only wants to know. VV_OVERLOAD: what was replayed is not flushed yet. */
-enum vv_status vv_storage_note_before(struct vv_engine *engine, struct vv_error *error);
 enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
                                      struct vv_error *error);
 /* Whether a retention is another one than the store was told. */

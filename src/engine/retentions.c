@@ -44,9 +44,8 @@ static int64_t finer_ns(const struct vv_retentions *retentions, enum vv_space ti
 {
     int64_t longest_ns = retentions->raw_ns;
     for (int i = 0; i < (int)tier; i++) {
-        if (vv_retentions_have(retentions, (enum vv_space)i) &&
-            vv_retention_is_longer(retentions->tiers_ns[i], longest_ns)) {
-            longest_ns = retentions->tiers_ns[i];
+        if (vv_retentions_have(retentions, (enum vv_space)i)) {
+            longest_ns = vv_retention_longer(retentions->tiers_ns[i], longest_ns);
         }
     }
     return longest_ns;

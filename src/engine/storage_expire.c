@@ -16,15 +16,13 @@ struct backlog {
 };
 
 /* How long anything is kept that a raw span, or a unit, is built of; 0: for ever. */
-static int64_t life_below(const struct vv_engine *engine, uint32_t place, int above, int64_t now)
+static int64_t life_below(const struct vv_engine *engine, uint32_t place, int above)
 {
-    struct vv_registry *registry = engine->registry;
-    struct vv_tiers tiers = vv_registry_tiers(registry, place);
-    int64_t longest_ns = vv_registry_life(registry, place, now);
-    for (int tier = 0; tier < above; tier++) {
-        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
-        int64_t life_ns = is_on ? vv_registry_life(registry, tiers.spaces[tier], now) : longest_ns;
-        longest_ns = vv_retention_is_longer(life_ns, longest_ns) ? life_ns : longest_ns;
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    int64_t longest_ns = vv_storage_kept_ns(engine, place);
+    for (int tier = vv_tiers_below(&tiers, above); tier >= 0; tier = vv_tiers_below(&tiers, tier)) {
+        int64_t life_ns = vv_storage_kept_ns(engine, tiers.spaces[tier]);
+        longest_ns = vv_retention_longer(life_ns, longest_ns);
     }
     return longest_ns;
 }
@@ -36,10 +34,9 @@ static bool is_at_risk(const struct vv_engine *engine, const struct vv_mark *mar
     uint32_t number = mark->key.partition.tenant;
     uint32_t place = vv_registry_place_of(registry, number);
     int64_t now = engine->clock->wall_ns(engine->clock);
-    uint32_t of;
     enum vv_space space;
-    bool is_tier = vv_registry_space_of(registry, number, &of, &space) && space < VV_SPACES;
-    int64_t life_ns = life_below(engine, place, is_tier ? (int)space : 0, now);
+    bool is_tier = vv_registry_space_of(registry, number, &place, &space);
+    int64_t life_ns = life_below(engine, place, is_tier ? (int)space : 0);
     return vv_registry_tiers(registry, place).any && life_ns > 0 &&
            mark->key.span_start < now - life_ns + VV_TIERS_SLACK_NS;
 }
@@ -222,12 +219,15 @@ static void note_jump(struct vv_engine *engine, int64_t now)
 
 /* What was replayed may have been taken long ago, when the node was away for long: before it is
  * flushed nothing tells what its units are built of, and that must not go. For a day at most. */
-static bool waits_for_replayed(struct vv_engine *engine)
+bool vv_storage_waits_for_replayed(struct vv_engine *engine)
 {
     uint64_t after;
     int64_t now = vv_storage_now(engine);
+    if (engine->fleet) {
+        return false;
+    }
     note_jump(engine, now);
-    if (engine->fleet || engine->replay_is_flushed) {
+    if (engine->replay_is_flushed) {
         return false;
     }
     if (engine->replay_until_ns == 0) {
@@ -235,14 +235,6 @@ static bool waits_for_replayed(struct vv_engine *engine)
     }
     engine->replay_is_flushed = is_flushed(engine, &after) || now > engine->replay_until_ns;
     return !engine->replay_is_flushed;
-}
-
-enum vv_status vv_storage_note_before(struct vv_engine *engine, struct vv_error *error)
-{
-    int64_t now;
-    return waits_for_replayed(engine)
-               ? vv_error_set(error, VV_OVERLOAD, "what was replayed is not flushed yet")
-               : vv_storage_note_whole(engine, &now, error);
 }
 
 /* ---- expiring ---- */
@@ -257,7 +249,7 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     pthread_mutex_lock(&engine->lock);
     uint64_t round = ++engine->expire_begun;
     pthread_mutex_unlock(&engine->lock);
-    if (waits_for_replayed(engine)) {
+    if (vv_storage_waits_for_replayed(engine)) {
         return VV_OK;
     }
     status = end_lives(engine, error);

@@ -42,12 +42,6 @@ enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
     return VV_OK;
 }
 
-/* 0 is for ever, which is longest. */
-static int64_t longer_of(int64_t a_ns, int64_t b_ns)
-{
-    return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
-}
-
 /* A unit of any tier must find all that it is built of, at its start, too; late points that are
  * kept apart, when they are folded. */
 int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retentions *retentions,
@@ -66,7 +60,7 @@ int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retenti
             left_ns = left_ns > 1 ? left_ns : 1;
             age_ns = age_ns == 0 || left_ns < age_ns ? left_ns : age_ns;
         }
-        finer_ns = longer_of(finer_ns, retentions->tiers_ns[tier]);
+        finer_ns = vv_retention_longer(finer_ns, retentions->tiers_ns[tier]);
     }
     return age_ns;
 }

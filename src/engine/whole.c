@@ -216,8 +216,7 @@ static int64_t kept_ns(const struct vv_engine *engine, uint32_t number, int64_t 
 {
     int64_t life = vv_registry_life(engine->registry, number, now);
     int64_t told = number < engine->n_retentions ? engine->retentions[number] : life;
-    bool is_longer = life == 0 || (told > 0 && life > told);
-    return is_longer && told > 0 ? told : life;
+    return told > 0 && vv_retention_is_longer(life, told) ? told : life;
 }
 
 /* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */

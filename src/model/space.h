@@ -36,6 +36,10 @@ static inline bool vv_retention_is_longer(int64_t a_ns, int64_t b_ns)
 {
     return b_ns != 0 && (a_ns == 0 || a_ns > b_ns);
 }
+static inline int64_t vv_retention_longer(int64_t a_ns, int64_t b_ns)
+{
+    return vv_retention_is_longer(a_ns, b_ns) ? a_ns : b_ns;
+}
 
 /* What it is called: "hour". A NUL follows. */
 struct vv_str vv_space_word(enum vv_space space);
