@@ -19,7 +19,7 @@ struct flush {
     struct vv_piece_encoder encoder;
     struct vv_merge *merge; /* made when a series needs sorting */
     vv_stamp run;
-    int64_t fold_ns; /* when late points of the present piece are folded */
+    int64_t fold_ns; /* when late points of the present piece are folded; INT64_MIN: it has none */
     uint32_t source; /* whose series are being written */
     struct vv_flush_figures *figures;
     struct vv_error *error;
@@ -318,8 +318,7 @@ static enum vv_status put_mark(struct flush *flush, const struct vv_span_key *ke
 {
     struct vv_store *store = flush->options->store;
     struct vv_mark mark = vv_ledger_mark(&flush->options->ledger, key, span_ns, flush->run);
-    int64_t fold = key->partition.tenant == flush->late_space ? flush->fold_ns : mark.due_ns;
-    mark.due_ns = fold > mark.due_ns ? fold : mark.due_ns;
+    mark.due_ns = flush->fold_ns > mark.due_ns ? flush->fold_ns : mark.due_ns;
     return store->ops->put_mark(store, &mark, flush->error);
 }
 
