@@ -45,7 +45,7 @@ static enum vv_status look_at_tier(struct vv_build *build, enum vv_space tier,
         vv_unit_key(tier, build->tiers.spaces[tier], build->source, build->measurement, unit->from);
     build->unit_to = unit->to;
     vv_frozen_begin(&build->pyramid->frozen);
-    return vv_build_would_keep(build, (int)tier, unit->from, unit->to);
+    return vv_build_gather(build, (int)tier, unit->from, unit->to);
 }
 
 static enum vv_status look(struct vv_build *build, const struct vv_gone_question *question,
@@ -71,12 +71,12 @@ static enum vv_status look(struct vv_build *build, const struct vv_gone_question
     return status;
 }
 
-enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry,
-                            const struct vv_gone_question *question,
-                            struct vv_gone_answer *answer_out, struct vv_error *error)
+/* `pyramid` stays where it is, and has nothing but what the look needs. */
+static struct vv_build build_of(struct vv_pyramid *pyramid, const struct vv_gone_question *question,
+                                struct vv_error *error)
 {
-    struct vv_pyramid pyramid = {.options = {.store = store, .registry = registry}};
-    struct vv_build build = {.pyramid = &pyramid,
+    struct vv_registry *registry = pyramid->options.registry;
+    return (struct vv_build){.pyramid = pyramid,
                              .place = question->place,
                              .late = vv_registry_late_seen(registry, question->place),
                              .source = question->source,
@@ -88,6 +88,14 @@ enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry
                              .is_question = true,
                              .now_ns = question->now_ns,
                              .error = error};
+}
+
+enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry,
+                            const struct vv_gone_question *question,
+                            struct vv_gone_answer *answer_out, struct vv_error *error)
+{
+    struct vv_pyramid pyramid = {.options = {.store = store, .registry = registry}};
+    struct vv_build build = build_of(&pyramid, question, error);
     *answer_out = (struct vv_gone_answer){.unit = {question->time, question->time + 1}};
     if (build.plans.n == 0) { /* nothing of it was ever flushed */
         return VV_OK;
@@ -110,44 +118,18 @@ static enum vv_status note_piece(void *context, const struct vv_piece *piece)
     return *has ? VV_DONE : VV_OK;
 }
 
-static enum vv_status look_in_bucket(struct vv_store *store,
-                                     const struct vv_gone_question *question, uint32_t number,
-                                     const struct vv_bucket *bucket, int64_t from, int64_t to,
-                                     bool *has, struct vv_error *error)
-{
-    enum vv_status status = VV_OK;
-    for (uint16_t split = 0; split < bucket->splits && status == VV_OK && !*has; split++) {
-        const struct vv_store_read read = {
-            .partition = {.tenant = number,
-                          .source = question->source,
-                          .bucket_start = bucket->start,
-                          .bucket_ns = bucket->bucket_ns,
-                          .split = vv_split_name(bucket, split)},
-            .measurement = question->measurement,
-            .span_from = vv_span_of(bucket, from > bucket->start ? from : bucket->start),
-            .span_to = to,
-            .span_ns = bucket->span_ns,
-        };
-        status = store->ops->read(store, &read, note_piece, has, error);
-    }
-    return status;
-}
-
 enum vv_status vv_gone_look_for_points(struct vv_store *store, struct vv_registry *registry,
                                        const struct vv_gone_question *question, int64_t from,
                                        int64_t to, bool *has_out, struct vv_error *error)
 {
-    struct vv_plans plans = vv_registry_source_plans(registry, question->source);
-    uint32_t late = vv_registry_late_seen(registry, question->place);
+    struct vv_pyramid pyramid = {.options = {.store = store, .registry = registry}};
+    struct vv_build build = build_of(&pyramid, question, error);
     enum vv_status status = VV_OK;
     *has_out = false;
-    for (int64_t at = from; at < to && plans.n > 0 && status == VV_OK && !*has_out;) {
-        struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
-        status = look_in_bucket(store, question, question->place, &bucket, at, to, has_out, error);
-        if (status == VV_OK && late != VV_REGISTRY_NONE && !*has_out) {
-            status = look_in_bucket(store, question, late, &bucket, at, to, has_out, error);
-        }
-        at = bucket.end;
+    while (from < to && build.plans.n > 0 && status == VV_OK && !*has_out) {
+        struct vv_bucket bucket = vv_bucket_of(build.plans.plans, build.plans.n, from);
+        status = vv_build_read_points(&build, &bucket, from, to, note_piece, has_out);
+        from = bucket.end;
     }
     return status;
 }

@@ -139,7 +139,8 @@ static enum vv_status visit_raw(void *context, const struct vv_piece *piece)
 
 /* What a place, or the space of its late points, has of a bucket. */
 static enum vv_status read_partitions(struct vv_build *build, uint32_t number,
-                                      const struct vv_bucket *bucket, int64_t from, int64_t to)
+                                      const struct vv_bucket *bucket, int64_t from, int64_t to,
+                                      vv_piece_visit visit, void *context)
 {
     struct vv_store *store = build->pyramid->options.store;
     enum vv_status status = VV_OK;
@@ -155,9 +156,18 @@ static enum vv_status read_partitions(struct vv_build *build, uint32_t number,
             .span_to = to,
             .span_ns = bucket->span_ns,
         };
-        status = store->ops->read(store, &read, visit_raw, build, build->error);
+        status = store->ops->read(store, &read, visit, context, build->error);
     }
     return status;
+}
+
+enum vv_status vv_build_read_points(struct vv_build *build, const struct vv_bucket *bucket,
+                                    int64_t from, int64_t to, vv_piece_visit visit, void *context)
+{
+    enum vv_status status = read_partitions(build, build->place, bucket, from, to, visit, context);
+    return status == VV_OK && build->late != VV_REGISTRY_NONE
+               ? read_partitions(build, build->late, bucket, from, to, visit, context)
+               : status;
 }
 
 static enum vv_status read_bucket(struct vv_build *build, const struct vv_bucket *bucket,
@@ -166,10 +176,7 @@ static enum vv_status read_bucket(struct vv_build *build, const struct vv_bucket
     from = from > bucket->start ? from : bucket->start;
     to = to < bucket->end ? to : bucket->end;
     vv_merge_reset(build->pyramid->merge, from, to);
-    enum vv_status status = read_partitions(build, build->place, bucket, from, to);
-    if (status == VV_OK && build->late != VV_REGISTRY_NONE) {
-        status = read_partitions(build, build->late, bucket, from, to);
-    }
+    enum vv_status status = vv_build_read_points(build, bucket, from, to, visit_raw, build);
     return status == VV_OK ? add_merged(build) : status;
 }
 
@@ -381,20 +388,31 @@ enum vv_status vv_build_add_record(struct vv_build *build, const struct vv_piece
 
 /* ---- all below a tier ---- */
 
+static enum vv_status gather_points(struct vv_build *build, int64_t from, int64_t to)
+{
+    enum vv_status looked = vv_build_look_at_gone(build, from, to);
+    bool is_wanted = looked == VV_OK && !build->keeps && !build->is_question;
+    return is_wanted ? read_raw(build, from, to) : looked;
+}
+
 /* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
 enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from, int64_t to)
 {
     int tier = vv_tiers_below(&build->tiers, above);
     if (tier < 0) {
-        enum vv_status looked = vv_build_look_at_gone(build, from, to);
-        return looked == VV_OK && !build->keeps ? read_raw(build, from, to) : looked;
+        return gather_points(build, from, to);
     }
     struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     enum vv_status status = vv_build_list_records(build, (enum vv_space)tier, from, to, NULL);
-    while (from < to && status == VV_OK && !build->keeps) {
+    /* Behind what may be gone there is nothing to ask about. */
+    int64_t end = build->is_question && build->whole_from < to ? build->whole_from : to;
+    while (from < end && status == VV_OK && !build->keeps) {
         struct vv_stretch stretch = vv_cover_next(&level->cover, 0, from, to);
-        status = stretch.is_covered ? vv_build_add_record(build, &level->records, stretch.tag)
-                                    : vv_build_gather(build, tier, stretch.from, stretch.to);
+        if (!stretch.is_covered) {
+            status = vv_build_gather(build, tier, stretch.from, stretch.to);
+        } else if (!build->is_question) {
+            status = vv_build_add_record(build, &level->records, stretch.tag);
+        }
         from = stretch.to;
     }
     return status;

@@ -95,11 +95,16 @@ static enum vv_status check_readable(const struct vv_build *build,
 /* Where a record covers all of it and has nothing, nothing was there: coarser steps, which are
  * longer, need not be asked. Finer records are left out where coarser ones have more: those would
  * be built of the late points alone. */
-static enum vv_status look_at_records(struct vv_build *build, int64_t from, int64_t to)
+enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64_t to)
 {
     struct vv_pyramid *pyramid = build->pyramid;
     struct vv_frozen_found found = {0};
-    enum vv_status status = VV_OK;
+    to = to < build->whole_from ? to : build->whole_from;
+    if (from >= to) {
+        return VV_OK;
+    }
+    /* By when a unit is built that is only asked about, what is finer will have been. */
+    enum vv_status status = build->is_question ? VV_OK : wait_for_finer(build, from, to);
     for (int tier = (int)build->tier;
          tier < VV_SPACES && !build->keeps && !found.covers && status == VV_OK; tier++) {
         struct vv_frozen_records *records = &pyramid->frozen.tiers[tier];
@@ -118,37 +123,6 @@ static enum vv_status look_at_records(struct vv_build *build, int64_t from, int6
     return status == VV_NO_MEMORY
                ? vv_error_set(build->error, status, "out of memory while building tiers")
                : status;
-}
-
-static int64_t end_of_gone(const struct vv_build *build, int64_t to)
-{
-    return to < build->whole_from ? to : build->whole_from;
-}
-
-enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64_t to)
-{
-    to = end_of_gone(build, to);
-    enum vv_status status = from < to ? wait_for_finer(build, from, to) : VV_OK;
-    return from < to && status == VV_OK ? look_at_records(build, from, to) : status;
-}
-
-enum vv_status vv_build_would_keep(struct vv_build *build, int above, int64_t from, int64_t to)
-{
-    int tier = vv_tiers_below(&build->tiers, above);
-    if (tier < 0) {
-        to = end_of_gone(build, to);
-        return from < to ? look_at_records(build, from, to) : VV_OK;
-    }
-    struct vv_pyramid_level *level = &build->pyramid->levels[tier];
-    enum vv_status status = vv_build_list_records(build, (enum vv_space)tier, from, to, NULL);
-    while (from < to && from < build->whole_from && status == VV_OK && !build->keeps) {
-        struct vv_stretch stretch = vv_cover_next(&level->cover, 0, from, to);
-        if (!stretch.is_covered) {
-            status = vv_build_would_keep(build, tier, stretch.from, stretch.to);
-        }
-        from = stretch.to;
-    }
-    return status;
 }
 
 static void tell_kept(const struct vv_build *build)

@@ -64,7 +64,8 @@ struct vv_build {
 VV_MUST_CHECK enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid,
                                             uint32_t place, uint32_t source, uint32_t measurement,
                                             struct vv_error *error);
-/* Adds what there is of [from, to) in tiers below `above`, or in raw data. */
+/* Adds what there is of [from, to) in tiers below `above`, or in raw data. Of a question it adds
+ * nothing, and sets `keeps` as when the unit is built, once all that is finer has been. */
 VV_MUST_CHECK enum vv_status vv_build_gather(struct vv_build *build, int above, int64_t from,
                                              int64_t to);
 /* Visits what the store has in a tier that is on, of units that may meet [from, to). */
@@ -76,11 +77,10 @@ VV_MUST_CHECK enum vv_status vv_build_read_tier(struct vv_build *build, enum vv_
  * is left of them. VV_OVERLOAD: a finer record has some that is to be built first. */
 VV_MUST_CHECK enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from,
                                                    int64_t to);
-/* Sets `keeps` as vv_build_gather would where the unit was built when all that is finer has been,
- * and adds nothing; of a build that is a question. Errors of the store, VV_CORRUPT, VV_NO_MEMORY.
- */
-VV_MUST_CHECK enum vv_status vv_build_would_keep(struct vv_build *build, int above, int64_t from,
-                                                 int64_t to);
+/* Visits what the store has of raw points, late ones, too, of [from, to) in a bucket. */
+VV_MUST_CHECK enum vv_status vv_build_read_points(struct vv_build *build,
+                                                  const struct vv_bucket *bucket, int64_t from,
+                                                  int64_t to, vv_piece_visit visit, void *context);
 /* Lists what the store has of a tier in [from, to), as its level, settled; *damaged_out (NULL: not
  * wanted): some of it can't be read, and counts as stale. */
 VV_MUST_CHECK enum vv_status vv_build_list_records(struct vv_build *build, enum vv_space tier,
