@@ -228,12 +228,17 @@ static void time_text(const struct vv_staging *staging, enum vv_reason reason,
     }
 }
 
+/* Counts all fields of the row; whether a text about them would be kept. */
+static bool refuse_fields(struct vv_staging *staging, enum vv_reason reason)
+{
+    uint32_t fields = vv_row_fields(staging->row);
+    vv_refuse_points(staging, reason, fields);
+    return fields > 0 && has_place(staging, reason);
+}
+
 void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t time)
 {
-    struct vv_staging_row *row = staging->row;
-    uint32_t fields = vv_row_fields(row);
-    vv_refuse_points(staging, reason, fields);
-    if (fields == 0 || !has_place(staging, reason)) {
+    if (!refuse_fields(staging, reason)) {
         return;
     }
     char detail[sizeof staging->refusals[0].detail];
@@ -245,17 +250,16 @@ void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t t
     } else {
         time_text(staging, reason, vv_row_class(staging, time), text, detail, sizeof detail);
     }
-    vv_refusal_keep(staging, row->line, 0, reason, detail);
+    vv_refusal_keep(staging, staging->row->line, 0, reason, detail);
 }
 
 void vv_refuse_frozen(struct vv_staging *staging, int64_t time)
 {
-    char detail[sizeof staging->refusals[0].detail];
-    char text[VV_TIME_TEXT_SIZE];
-    vv_refuse_points(staging, VV_REASON_RETENTION, vv_row_fields(staging->row));
-    if (!has_place(staging, VV_REASON_RETENTION)) {
+    if (!refuse_fields(staging, VV_REASON_RETENTION)) {
         return;
     }
+    char detail[sizeof staging->refusals[0].detail];
+    char text[VV_TIME_TEXT_SIZE];
     vv_time_format(time, text);
     snprintf(detail, sizeof detail,
              "time %s lies in a frozen span: what tiers have of it was built of points that have "
