@@ -129,17 +129,22 @@ static inline void keep_status(void *context, enum vv_status status, const char 
     *(enum vv_status *)context = status;
 }
 
+static inline void parse_text(struct vv_staging *staging, struct vv_str text)
+{
+    struct vv_line_parser *parser;
+    assert_int_equal(vv_line_parser_create(staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+}
+
 /* Lines of the tenant, which are accepted. */
 static inline void write_text(struct place *place, struct vv_str text)
 {
     struct vv_staging staging;
-    struct vv_line_parser *parser;
     enum vv_status outcome = VV_UNKNOWN;
     assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
+    parse_text(&staging, text);
     vv_engine_account(place->engine, &staging);
     vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
     vv_staging_deinit(&staging);

@@ -70,15 +70,11 @@ static inline enum vv_status try_replace(struct place *place, struct vv_str text
                                          struct vv_error *error)
 {
     struct vv_staging staging;
-    struct vv_line_parser *parser;
     enum vv_status status = vv_engine_stage_frozen(place->engine, TENANT, &staging, error);
     if (status != VV_OK) {
         return status;
     }
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
+    parse_text(&staging, text);
     status = vv_engine_replace(place->engine, vv_staging_take_batch(&staging), error);
     vv_staging_deinit(&staging);
     return status;
@@ -102,6 +98,41 @@ static inline enum vv_status replace_day(struct place *place, const char *series
         try_replace(place, (struct vv_str){(char *)text.data, text.size}, &error);
     vv_buffer_deinit(&text);
     return status;
+}
+
+/* ---- deleting ---- */
+
+/* [from, to), from the start on, of what one parameter selects. */
+static inline enum vv_status try_delete(struct place *place, const char *name, const char *value,
+                                        int64_t from, int64_t to, struct vv_deleted *deleted,
+                                        struct vv_error *error)
+{
+    char times[2][32];
+    snprintf(times[0], sizeof times[0], "%lld", (long long)(start + from));
+    snprintf(times[1], sizeof times[1], "%lld", (long long)(start + to));
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
+                                              {vv_str_of(name), vv_str_of(value)},
+                                              {VV_STR_LITERAL("from"), vv_str_of(times[0])},
+                                              {VV_STR_LITERAL("to"), vv_str_of(times[1])}};
+    struct vv_request *request;
+    enum vv_status status =
+        vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
+                         place->clock.clock.wall_ns(&place->clock.clock), &request, error);
+    if (status == VV_OK) {
+        status = vv_engine_delete(place->engine, request, deleted, error);
+        vv_request_destroy(request);
+    }
+    return status;
+}
+
+static inline void order_deletion(struct place *place, const char *name, const char *value,
+                                  int64_t from, int64_t to)
+{
+    struct vv_error error = {0};
+    struct vv_deleted deleted;
+    if (try_delete(place, name, value, from, to, &deleted, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
 }
 
 /* ---- asking ---- */

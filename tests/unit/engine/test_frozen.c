@@ -14,7 +14,6 @@
 static bool write_hour(struct place *place, const char *series, int64_t from)
 {
     struct vv_staging staging;
-    struct vv_line_parser *parser;
     struct vv_buffer text = {0};
     enum vv_status outcome = VV_OK;
     for (int i = 0; i < EACH / 2; i++) {
@@ -22,10 +21,7 @@ static bool write_hour(struct place *place, const char *series, int64_t from)
                          (long long)(from + i * 2 * VV_MINUTE + VV_SECOND));
     }
     assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, (const char *)text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
+    parse_text(&staging, (struct vv_str){(char *)text.data, text.size});
     vv_buffer_deinit(&text);
     bool is_taken = staging.refused[VV_REASON_RETENTION] == 0;
     assert_int_equal(is_taken ? staging.points_staged : staging.refused[VV_REASON_RETENTION],
@@ -57,12 +53,17 @@ static void write_and_seal(struct place *place, const char *series, int64_t from
     seal_all(place);
 }
 
-static void assert_has(struct place *place, const char *metric, const char *tag, uint64_t n)
+static void assert_in_tiers(struct place *place, const char *metric, const char *tag, uint64_t n)
 {
-    assert_int_equal(count(place, "raw", "1m", metric, tag), n);
     assert_int_equal(minutes(place, metric, tag), n);
     assert_int_equal(hours(place, metric, tag), n);
     assert_int_equal(days(place, metric, tag), n);
+}
+
+static void assert_has(struct place *place, const char *metric, const char *tag, uint64_t n)
+{
+    assert_int_equal(count(place, "raw", "1m", metric, tag), n);
+    assert_in_tiers(place, metric, tag, n);
 }
 
 /* Points are kept for two days, and then for ever. */
@@ -152,31 +153,6 @@ static void what_nothing_is_left_of_gets_into_all_tiers(void **state)
     }
 }
 
-static void delete_hour(struct place *place, const char *tag, int64_t from_ns)
-{
-    struct vv_error error = {0};
-    struct vv_deleted deleted;
-    struct vv_request *request;
-    char from[32];
-    char to[32];
-    snprintf(from, sizeof from, "%lld", (long long)from_ns);
-    snprintf(to, sizeof to, "%lld", (long long)(from_ns + VV_HOUR));
-    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
-                                              {VV_STR_LITERAL("tag"), vv_str_of(tag)},
-                                              {VV_STR_LITERAL("from"), vv_str_of(from)},
-                                              {VV_STR_LITERAL("to"), vv_str_of(to)}};
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
-                                      place->clock.clock.wall_ns(&place->clock.clock), &request,
-                                      &error),
-                     VV_OK);
-    if (vv_engine_delete(place->engine, request, &deleted, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-    vv_request_destroy(request);
-    sweep_all(place);
-    seal_all(place);
-}
-
 /* An hour of a unit of a day, without tiers that have it together with others. */
 static void what_is_deleted_of_it_leaves_it_open(void **state)
 {
@@ -189,7 +165,9 @@ static void what_is_deleted_of_it_leaves_it_open(void **state)
     assert_int_equal(vv_engine_set_tiers(place.engine, TENANT, only_minutes, &error), VV_OK);
     write_and_seal(&place, "m,h=new v", OLD);
     write_and_seal(&place, "m,h=new v", OLD + VV_HOUR);
-    delete_hour(&place, "h=new", OLD);
+    order_deletion(&place, "tag", "h=new", OLD - start, OLD - start + VV_HOUR);
+    sweep_all(&place);
+    seal_all(&place);
     assert_int_equal(minutes(&place, "m.v", "h=new"), EACH / 2);
     write_and_seal(&place, "m,h=new v", OLD);
     assert_int_equal(count(&place, "raw", "1m", "m.v", "h=new"), EACH);
@@ -301,13 +279,6 @@ static void days_that_expired_can_be_replaced_where_no_points_are_kept(void **st
 
 /* ---- in whatever order it happens ---- */
 
-static void assert_in_tiers(struct place *place, const char *tag, uint64_t n)
-{
-    assert_int_equal(minutes(place, "m.v", tag), n);
-    assert_int_equal(hours(place, "m.v", tag), n);
-    assert_int_equal(days(place, "m.v", tag), n);
-}
-
 static void pass(struct place *place, int64_t ns)
 {
     flush_all(place);
@@ -389,7 +360,7 @@ static void finer_units_are_built_first_whatever_comes_when(void **state)
         expire(&place);
     }
     assert_int_equal(count(&place, "raw", "1m", "m.v", "h=a"), 0);
-    assert_in_tiers(&place, "h=a", EACH);
+    assert_in_tiers(&place, "m.v", "h=a", EACH);
     end(&place);
 }
 
@@ -409,8 +380,18 @@ static void what_goes_later_within_the_hour_is_noted_again(void **state)
     set_retentions(&place, 0, 0, 0);
     expire(&place);
     assert_false(write_hour(&place, "m,h=new v", OLD + VV_MINUTE));
-    assert_in_tiers(&place, "h=new", EACH / 2);
+    assert_in_tiers(&place, "m.v", "h=new", EACH / 2);
     end(&place);
+}
+
+/* Half of the points of the hour that is over are sealed, the others in memory. */
+static int64_t write_half_sealed(struct place *place)
+{
+    int64_t now = place->clock.clock.wall_ns(&place->clock.clock);
+    int64_t hour = vv_time_floor(now, VV_HOUR) - VV_HOUR;
+    write_and_seal(place, "m,h=new v", hour);
+    assert_true(write_hour(place, "m,h=new v", hour + VV_MINUTE));
+    return hour;
 }
 
 /* The node was away for longer than points are kept. */
@@ -427,10 +408,7 @@ static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
             assert_int_equal(vv_engine_set_late(place.engine, TENANT, &apart, NULL), VV_OK);
         }
         expire(&place);
-        int64_t hour =
-            vv_time_floor(place.clock.clock.wall_ns(&place.clock.clock), VV_HOUR) - VV_HOUR;
-        write_and_seal(&place, "m,h=new v", hour);
-        assert_true(write_hour(&place, "m,h=new v", hour + VV_MINUTE));
+        int64_t hour = write_half_sealed(&place);
         vv_sim_clock_advance(&place.clock, 7 * VV_DAY);
         crash(&place, 3);
         if (first) {
@@ -445,12 +423,12 @@ static void what_is_replayed_gets_into_tiers_before_anything_goes(void **state)
         seal_all(&place);
         expire(&place);
         expire(&place);
-        assert_in_tiers(&place, "h=new", EACH);
+        assert_in_tiers(&place, "m.v", "h=new", EACH);
         set_retentions(&place, 0, 0, 0);
         expire(&place);
         assert_int_equal(count(&place, "raw", "1m", "m.v", "h=new"), 0);
         assert_false(write_hour(&place, "m,h=new v", hour + 2 * VV_SECOND));
-        assert_in_tiers(&place, "h=new", EACH);
+        assert_in_tiers(&place, "m.v", "h=new", EACH);
         end(&place);
     }
 }
@@ -463,9 +441,7 @@ static void what_was_in_memory_gets_into_tiers_when_the_clock_jumps(void **state
     begin_whole(&place);
     set_retentions(&place, 5 * VV_DAY, 0, 0);
     expire(&place);
-    int64_t hour = vv_time_floor(place.clock.clock.wall_ns(&place.clock.clock), VV_HOUR) - VV_HOUR;
-    write_and_seal(&place, "m,h=new v", hour);
-    assert_true(write_hour(&place, "m,h=new v", hour + VV_MINUTE));
+    (void)write_half_sealed(&place);
     expire(&place);
     vv_sim_clock_jump(&place.clock, place.clock.clock.wall_ns(&place.clock.clock) + 7 * VV_DAY);
     expire(&place);
@@ -475,7 +451,7 @@ static void what_was_in_memory_gets_into_tiers_when_the_clock_jumps(void **state
     seal_all(&place);
     expire(&place);
     expire(&place);
-    assert_in_tiers(&place, "h=new", EACH);
+    assert_in_tiers(&place, "m.v", "h=new", EACH);
     assert_int_equal(count(&place, "raw", "1m", "m.v", "h=new"), 0);
     end(&place);
 }
@@ -504,7 +480,6 @@ static uint64_t below(struct history *history, uint64_t bound)
 static void write_some(struct history *history)
 {
     struct vv_staging staging;
-    struct vv_line_parser *parser;
     struct vv_buffer text = {0};
     enum vv_status outcome = VV_UNKNOWN;
     struct place *place = &history->place;
@@ -521,10 +496,7 @@ static void write_some(struct history *history)
                          (long long)(time + ++history->n_written));
     }
     assert_int_equal(vv_engine_stage(place->engine, TENANT, &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    assert_int_equal(vv_line_parser_feed(parser, (const char *)text.data, text.size), VV_OK);
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
+    parse_text(&staging, (struct vv_str){(char *)text.data, text.size});
     vv_buffer_deinit(&text);
     assert_int_equal(staging.points_received,
                      staging.points_staged + staging.refused[VV_REASON_RETENTION]);
@@ -544,15 +516,11 @@ static void write_some(struct history *history)
 static void check_history(struct history *history)
 {
     struct place *place = &history->place;
-    flush_all(place);
-    vv_sim_clock_advance(&place->clock, 3 * VV_DAY); /* all is due but for days */
-    seal_all(place);
+    pass(place, 3 * VV_DAY); /* all is due but for days */
     for (size_t i = 0; i < SOURCES; i++) {
         char tag[] = {'h', '=', (char)('a' + i), 0};
         if (history->taken[i] > 0) {
-            assert_int_equal(minutes(place, "m.v", tag), history->taken[i]);
-            assert_int_equal(hours(place, "m.v", tag), history->taken[i]);
-            assert_int_equal(days(place, "m.v", tag), history->taken[i]);
+            assert_in_tiers(place, "m.v", tag, history->taken[i]);
         }
     }
 }

@@ -87,22 +87,10 @@ static void forget_volumes(struct place *place)
     assert_false(is_volume_marked(place));
 }
 
-/* Up to that time, of all that h=a has. */
-static void delete_up_to(struct place *place, const char *to)
+/* Up to the end of its days, of all that h=a has. */
+static void delete_all(struct place *place)
 {
-    struct vv_error error = {0};
-    struct vv_deleted deleted;
-    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
-                                              {VV_STR_LITERAL("tag"), VV_STR_LITERAL("h=a")},
-                                              {VV_STR_LITERAL("from"), VV_STR_LITERAL("0")},
-                                              {VV_STR_LITERAL("to"), vv_str_of(to)}};
-    struct vv_request *request;
-    assert_int_equal(vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
-                                      place->clock.clock.wall_ns(&place->clock.clock), &request,
-                                      &error),
-                     VV_OK);
-    assert_int_equal(vv_engine_delete(place->engine, request, &deleted, &error), VV_OK);
-    vv_request_destroy(request);
+    order_deletion(place, "tag", "h=a", -start, DAYS * VV_DAY);
 }
 
 static void a_volume_of_hours_that_are_replaced_or_cut_is_made_again(void **state)
@@ -114,7 +102,7 @@ static void a_volume_of_hours_that_are_replaced_or_cut_is_made_again(void **stat
     assert_int_equal(replace_day(&place, "m,h=a", 1, 60), VV_OK);
     assert_true(is_volume_marked(&place));
     forget_volumes(&place);
-    delete_up_to(&place, "1767484800000000000");
+    delete_all(&place);
     sweep_all(&place);
     assert_true(is_volume_marked(&place));
     end(&place);
@@ -169,7 +157,7 @@ static void a_deletion_that_is_not_swept_is_waited_for(void **state)
     (void)state;
     struct place place;
     begin_frozen(&place);
-    delete_up_to(&place, "1767484800000000000");
+    delete_all(&place);
     assert_int_equal(replace_day(&place, "m,h=a", 1, 5), VV_OVERLOAD);
     sweep_all(&place);
     assert_int_equal(hours(&place, "m.v", "h=a"), 0);

@@ -7,42 +7,9 @@
 
 /* ---- deleting ---- */
 
-/* [from, to), from the start on, of what one parameter selects. */
-static enum vv_status try_delete(struct place *place, const char *name, const char *value,
-                                 int64_t from, int64_t to, struct vv_deleted *deleted,
-                                 struct vv_error *error)
-{
-    char times[2][32];
-    snprintf(times[0], sizeof times[0], "%lld", (long long)(start + from));
-    snprintf(times[1], sizeof times[1], "%lld", (long long)(start + to));
-    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
-                                              {vv_str_of(name), vv_str_of(value)},
-                                              {VV_STR_LITERAL("from"), vv_str_of(times[0])},
-                                              {VV_STR_LITERAL("to"), vv_str_of(times[1])}};
-    struct vv_request *request;
-    enum vv_status status =
-        vv_request_parse(VV_REQUEST_DELETE, parameters, 4,
-                         place->clock.clock.wall_ns(&place->clock.clock), &request, error);
-    if (status == VV_OK) {
-        status = vv_engine_delete(place->engine, request, deleted, error);
-        vv_request_destroy(request);
-    }
-    return status;
-}
-
-static void order(struct place *place, const char *name, const char *value, int64_t from,
-                  int64_t to)
-{
-    struct vv_error error = {0};
-    struct vv_deleted deleted;
-    if (try_delete(place, name, value, from, to, &deleted, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
 static void delete_hours(struct place *place, const char *name, const char *value, int from, int to)
 {
-    order(place, name, value, from * VV_HOUR, to * VV_HOUR);
+    order_deletion(place, name, value, from * VV_HOUR, to * VV_HOUR);
     sweep_all(place);
 }
 
@@ -99,7 +66,7 @@ static void a_metric_goes_and_the_others_stay(void **state)
     (void)state;
     struct place place;
     begin(&place);
-    order(&place, "metric", "m.v", 5 * VV_HOUR, 7 * VV_HOUR);
+    order_deletion(&place, "metric", "m.v", 5 * VV_HOUR, 7 * VV_HOUR);
     sweep_all(&place);
     seal_all(&place);
     assert_int_equal(hours(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
@@ -152,13 +119,13 @@ static void minutes_that_are_left_can_be_deleted(void **state)
     begin_without_points(&place, 0);
     assert_refused(&place, "h=dense", 90 * VV_SECOND, 3 * VV_MINUTE, "whole minutes",
                    "from 2026-01-01T00:01:00Z to 2026-01-01T00:03:00Z");
-    order(&place, "tag", "h=dense", VV_MINUTE, 3 * VV_MINUTE);
+    order_deletion(&place, "tag", "h=dense", VV_MINUTE, 3 * VV_MINUTE);
     sweep_all(&place);
     assert_int_equal(count(&place, "minute", "1m", "n.v", "h=dense"), 1800 - 60);
     assert_int_equal(hours(&place, "n.v", "h=dense"), 1800 - 60);
     assert_int_equal(days(&place, "n.v", "h=dense"), 1800 - 60);
     /* Where a minute has few points, these are kept, and go one by one. */
-    order(&place, "tag", "h=a", 90 * VV_SECOND, 150 * VV_SECOND);
+    order_deletion(&place, "tag", "h=a", 90 * VV_SECOND, 150 * VV_SECOND);
     sweep_all(&place);
     assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH - 1);
     assert_int_equal(days(&place, "m.v", "h=a"), HOURS * EACH - 1);
@@ -190,7 +157,7 @@ static void what_is_deleted_does_not_come_back(void **state)
     for (uint64_t seed = 0; seed < 4; seed++) {
         struct place place;
         begin(&place);
-        order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+        order_deletion(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
         crash(&place, seed); /* it is in the journal only */
         for (uint64_t i = 0; i < seed; i++) {
             vv_sim_clock_advance(&place.clock, VV_SECOND);
@@ -217,7 +184,7 @@ static void nothing_expires_that_a_deletion_is_built_of(void **state)
     (void)state;
     struct place place;
     begin(&place);
-    order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    order_deletion(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
     vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
     expire(&place);
     sweep_all(&place);
@@ -246,7 +213,7 @@ static void it_is_told_how_long_what_is_not_swept_holds_expiry(void **state)
     struct place place;
     begin(&place);
     assert_true(held(&place) == 0);
-    order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    order_deletion(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
     vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
     expire(&place);
     assert_true(held(&place) > 59 * 86400 && held(&place) < 61 * 86400);
@@ -280,7 +247,7 @@ static void a_sweep_passes_over_damage(void **state)
     const struct vv_store_ops *good = place.store->ops;
     struct vv_store_ops damaged = *good;
     damaged.nearest = damaged_nearest;
-    order(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    order_deletion(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
     place.store->ops = &damaged;
     sweep_all(&place);
     place.store->ops = good;
@@ -331,7 +298,7 @@ static void what_is_deleted_goes_where_long_spans_are_frozen_in_part(void **stat
         set_retentions(&place, 43 * VV_DAY + 12 * VV_HOUR, 0, 0); /* frozen: a day and some of it */
         expire(&place);
         assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH);
-        order(&place, "tag", "h=a", from * VV_HOUR, to * VV_HOUR);
+        order_deletion(&place, "tag", "h=a", from * VV_HOUR, to * VV_HOUR);
         sweep_all(&place);
         seal_all(&place);
         assert_int_equal(count(&place, "raw", "1h", "m.v", "h=a"), left);

@@ -116,16 +116,21 @@ static enum vv_status look(void *context, struct vv_staging_frozen *asked, struc
     return looks->status == VV_OK ? VV_OK : vv_error_set(error, looks->status, "it is away");
 }
 
+static void begin_looking(struct ingest_fixture *fixture, struct looks *looks)
+{
+    fixture_init(fixture);
+    fixture->options.frozen_before = 10 * HOUR;
+    fixture->options.look = look;
+    fixture->options.look_context = looks;
+    fixture_begin(fixture);
+}
+
 static void test_frozen_spans_are_looked_up_once(void **state)
 {
     (void)state;
     struct ingest_fixture fixture;
     struct looks looks = {.status = VV_OK};
-    fixture_init(&fixture);
-    fixture.options.frozen_before = 10 * HOUR;
-    fixture.options.look = look;
-    fixture.options.look_context = &looks;
-    fixture_begin(&fixture);
+    begin_looking(&fixture, &looks);
     for (int i = 0; i < 60; i++) {
         stage(&fixture, "m", "f", i, HOUR + i);     /* frozen */
         stage(&fixture, "n", "g", i, 4 * HOUR + i); /* not */
@@ -151,11 +156,7 @@ static void test_a_look_that_fails_fails_the_request(void **state)
     (void)state;
     struct ingest_fixture fixture;
     struct looks looks = {.status = VV_IO};
-    fixture_init(&fixture);
-    fixture.options.frozen_before = 10 * HOUR;
-    fixture.options.look = look;
-    fixture.options.look_context = &looks;
-    fixture_begin(&fixture);
+    begin_looking(&fixture, &looks);
     stage(&fixture, "m", "f", 1, 11 * HOUR);
     stage(&fixture, "m", "f", 1, 2 * HOUR);
     stage(&fixture, "m", "f", 2, 3 * HOUR);
