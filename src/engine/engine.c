@@ -3,6 +3,7 @@
 #include "engine/engine_private.h"
 
 #include "base/log.h"
+#include "engine/frozen_found.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,8 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
     if (status == VV_OK && engine->store->ops->shared) {
         status = vv_fleet_create(engine->registry, engine->deletions, engine->store, engine->clock,
                                  vv_plans_reach(engine), &engine->fleet);
+        engine->frozen_found = vv_frozen_found_create();
+        status = status == VV_OK && !engine->frozen_found ? VV_NO_MEMORY : status;
         if (engine->names) {
             vv_names_set_fleet(engine->names, engine->fleet);
             vv_names_set_deletions(engine->names, engine->deletions);
@@ -145,6 +148,7 @@ static void destroy(struct vv_engine *engine)
     vv_names_destroy(engine->names);
     vv_members_destroy(engine->members);
     vv_fleet_destroy(engine->fleet);
+    vv_frozen_found_destroy(engine->frozen_found);
     free(engine->schema);
     vv_registry_destroy(engine->registry);
     vv_folder_close(engine->folder);

@@ -191,10 +191,11 @@ struct vv_engine {
     struct vv_registry *registry;
     struct vv_head *head;
     struct vv_store *store;
-    struct vv_names *names;         /* for a store that needs them; else NULL */
-    struct vv_schema_setup *schema; /* the same */
-    struct vv_fleet *fleet;         /* NULL: the store is this node's alone */
-    struct vv_members *members;     /* NULL: the same, or it has no cohorts */
+    struct vv_names *names;               /* for a store that needs them; else NULL */
+    struct vv_schema_setup *schema;       /* the same */
+    struct vv_fleet *fleet;               /* NULL: the store is this node's alone */
+    struct vv_members *members;           /* NULL: the same, or it has no cohorts */
+    struct vv_frozen_found *frozen_found; /* NULL: the same */
     struct vv_journal *journal;
     struct vv_sealer *sealer;
     struct vv_deletions *deletions;
@@ -526,15 +527,19 @@ bool vv_whole_is_noted(const struct vv_engine *engine);
 /* From when on all is there that was written of a place and its tiers. Any thread; not under the
  * lock. */
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place);
+/* The same in some time, where nodes share the store: what time takes until then counts as gone. */
+struct vv_reroll_bounds vv_whole_bounds_in(struct vv_engine *engine, uint32_t place,
+                                           int64_t ahead_ns);
 /* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
  * by how long it keeps them. */
 int64_t vv_whole_for_tiers(void *engine, uint32_t tenant);
 /* The same of a tier's records, as vv_whole_bounds has it: for the sealer. */
 int64_t vv_whole_for_records(void *engine, uint32_t space);
-/* What has expired of a tenant's points: for the sealer, and for any thread. */
+/* What has expired of a tenant's points: for the sealer; and for any thread, in some time, as of
+ * vv_whole_bounds_in. */
 void vv_whole_expired(void *engine, uint32_t tenant, struct vv_expired *expired_out);
-void vv_whole_expired_now(struct vv_engine *engine, uint32_t tenant,
-                          struct vv_expired *expired_out);
+void vv_whole_expired_in(struct vv_engine *engine, uint32_t tenant, int64_t ahead_ns,
+                         struct vv_expired *expired_out);
 /* The sealer has written a record that says that count. */
 void vv_whole_said(void *engine, uint32_t tenant);
 /* The same as vv_whole_for_tiers, of a tenant or a space; any thread. */

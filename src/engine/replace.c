@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine_private.h"
+#include "engine/frozen_found.h"
 #include "registry/shared.h"
 #include "seal/gone.h"
 
@@ -713,6 +714,9 @@ enum vv_status vv_engine_replace(struct vv_engine *engine, struct vv_batch *take
         pthread_mutex_lock(&engine->replace_lock);
         status = ask(engine, &request, error);
         pthread_mutex_unlock(&engine->replace_lock);
+        if (engine->fleet) { /* in any case: it may have been replaced in part */
+            vv_frozen_found_forget(engine->frozen_found);
+        }
     }
     account(engine, take_batch, status);
     vv_batch_destroy(take_batch);

@@ -252,7 +252,7 @@ static void note_whole(struct vv_engine *engine, const struct change *change)
             vv_retention_is_longer(after_ns, before_ns)) {
             vv_registry_note_whole(
                 engine->registry, number,
-                (struct vv_whole){.from = from, .kept_ns = was_off ? 0 : before_ns});
+                (struct vv_whole){.longer = {{from, was_off ? 0 : before_ns}}, .n = 1});
         }
         bool is_off = level >= 0 && after_ns == VV_SPACE_OFF_NS;
         if (number != VV_REGISTRY_NONE && !was_off && !is_off &&

@@ -2,6 +2,7 @@
 /* The way in: whether a write may begin, its staging, and the queue to the committer. */
 #include "engine/engine_private.h"
 
+#include "registry/shared.h"
 #include "tier/unit.h"
 
 #include <stdlib.h>
@@ -83,6 +84,34 @@ int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place)
     return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, place));
 }
 
+/* Where nodes share the store, a longer retention counts when all of them know of it: what one of
+ * them put before that may go when the shorter one said. */
+static void await_longer(struct vv_engine *engine, uint32_t number, int64_t *kept_ns)
+{
+    struct vv_whole whole = vv_registry_whole(engine->registry, number);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    for (size_t i = 0; i < whole.n; i++) {
+        int64_t before_ns = whole.longer[i].kept_ns; /* 0: the tier was off */
+        bool counts = now < whole.longer[i].from && before_ns > 0;
+        if (counts && vv_retention_is_longer(*kept_ns, before_ns)) {
+            *kept_ns = before_ns;
+        }
+    }
+}
+
+static int64_t accepted_age_now(struct vv_engine *engine, uint32_t place)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_retentions retentions = vv_engine_retentions(engine, place);
+    await_longer(engine, place, &retentions.raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (tiers.spaces[i] != VV_REGISTRY_NONE) {
+            await_longer(engine, tiers.spaces[i], &retentions.tiers_ns[i]);
+        }
+    }
+    return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, place));
+}
+
 static void stage_classes(struct vv_engine *engine, uint32_t tenant,
                           struct vv_staging_options *options)
 {
@@ -91,7 +120,7 @@ static void stage_classes(struct vv_engine *engine, uint32_t tenant,
     for (size_t i = 0; i < options->n_classes; i++) {
         options->classes[i] = (struct vv_staging_class){
             .place = classes[i],
-            .retention_ns = vv_engine_accepted_age(engine, classes[i]),
+            .retention_ns = accepted_age_now(engine, classes[i]),
             .freezes = vv_registry_tiers(engine->registry, classes[i]).any,
         };
     }
@@ -112,7 +141,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
         .now_ns = engine->clock->wall_ns(engine->clock),
         .future_ns_max = engine->settings.future_ns_max,
         .past_ns_max = engine->settings.past_ns_max,
-        .retention_ns = vv_engine_accepted_age(engine, number),
+        .retention_ns = accepted_age_now(engine, number),
         .freezes = vv_registry_tiers(engine->registry, number).any,
         .late_ns_max = late.policy == VV_LATE_REFUSE ? late.limit_ns : 0,
         .fields_max = (uint32_t)engine->settings.fields_max,

@@ -106,37 +106,41 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
 }
 
 /* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
- * gone, also what was put before that, when it was to live for less. VV_TIME_MIN: nothing. */
-static int64_t shared_gone(const struct vv_engine *engine, uint32_t number)
+ * gone at a time, also what was put before that, when it was to live for less. VV_TIME_MIN:
+ * nothing. */
+static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, int64_t at)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
     int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t retention = vv_registry_life(engine->registry, number, now);
-    int64_t from = retention > 0 ? now - retention : VV_TIME_MIN;
-    if (whole.from > 0) {
-        int64_t gone = now - whole.kept_ns;
-        gone = gone < whole.from ? gone : whole.from;
-        from = gone > from ? gone : from;
-    }
-    return from;
+    int64_t from = retention > 0 ? at - retention : VV_TIME_MIN;
+    int64_t gone = vv_whole_gone(&whole, at);
+    return gone > from ? gone : from;
 }
 
-static int64_t shared_from(const struct vv_engine *engine, uint32_t number)
+static int64_t shared_from(const struct vv_engine *engine, uint32_t number, int64_t at)
 {
     if (vv_registry_retention(engine->registry, number) == VV_SPACE_OFF_NS) {
         return NOTHING;
     }
-    int64_t from = shared_gone(engine, number);
+    int64_t from = shared_gone(engine, number, at);
     return from == VV_TIME_MIN ? from : vv_time_floor(from, NOTE_EACH_NS) + NOTE_EACH_NS;
 }
 
-static int64_t whole_from(const struct vv_engine *engine, uint32_t number)
+/* At a time, where that takes what is there. */
+static int64_t whole_from(const struct vv_engine *engine, uint32_t number, int64_t at)
 {
     if (engine->store->ops->shared) {
-        return shared_from(engine, number);
+        return shared_from(engine, number, at);
     }
     bool is_known = number < engine->n_whole && engine->whole[number].from != UNKNOWN;
     return is_known ? engine->whole[number].from : NOTHING;
+}
+
+/* What nodes share lives for so much longer. */
+static int64_t tiers_at(const struct vv_engine *engine)
+{
+    return engine->clock->wall_ns(engine->clock) - engine->settings.cassandra_slack_ns;
 }
 
 /* Before expiry has been looked at nothing has gone in this process that is not noted. */
@@ -144,16 +148,17 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
 {
     struct vv_engine *engine = context;
     if (!engine->store->ops->shared) {
-        int64_t from = whole_from(engine, tenant);
+        int64_t from = whole_from(engine, tenant, 0);
         return from == NOTHING ? INT64_MIN : from;
     }
-    int64_t gone = shared_gone(engine, tenant);
-    return gone > VV_TIME_MIN ? gone - engine->settings.cassandra_slack_ns : INT64_MIN;
+    int64_t gone = shared_gone(engine, tenant, tiers_at(engine));
+    return gone > VV_TIME_MIN ? gone : INT64_MIN;
 }
 
 int64_t vv_whole_for_records(void *context, uint32_t space)
 {
-    return whole_from(context, space);
+    struct vv_engine *engine = context;
+    return whole_from(engine, space, engine->clock->wall_ns(engine->clock));
 }
 
 int64_t vv_whole_for_queries(void *context, uint32_t number)
@@ -165,15 +170,41 @@ int64_t vv_whole_for_queries(void *context, uint32_t number)
     return from;
 }
 
+/* What was put before a retention was made longer goes when it was to: by `at` what is of an
+ * earlier time has. The time from when on all nodes knew of the longer one is the count. */
+static void shared_expired(const struct vv_engine *engine, uint32_t tenant, int64_t at,
+                           struct vv_expired *expired_out)
+{
+    struct vv_whole whole = vv_registry_whole(engine->registry, tenant);
+    _Static_assert(VV_LENGTHENED_MAX <= VV_EXPIRED_TIMES, "there is room for all");
+    *expired_out = (struct vv_expired){.count = (uint64_t)vv_whole_from(&whole), .n = whole.n};
+    for (size_t i = 0; i < whole.n; i++) {
+        const struct vv_lengthened *one = &whole.longer[i];
+        int64_t before = at - one->kept_ns;
+        expired_out->times[i].count = (uint64_t)one->from;
+        expired_out->times[i].before = before < one->from ? before : one->from;
+    }
+}
+
 void vv_whole_expired(void *context, uint32_t tenant, struct vv_expired *expired_out)
 {
     const struct vv_engine *engine = context;
+    if (engine->store->ops->shared) {
+        shared_expired(engine, tenant, tiers_at(engine), expired_out);
+        return;
+    }
     *expired_out =
         tenant < engine->n_whole ? engine->whole[tenant].expired : (struct vv_expired){0};
 }
 
-void vv_whole_expired_now(struct vv_engine *engine, uint32_t tenant, struct vv_expired *expired_out)
+void vv_whole_expired_in(struct vv_engine *engine, uint32_t tenant, int64_t ahead_ns,
+                         struct vv_expired *expired_out)
 {
+    if (engine->store->ops->shared) {
+        int64_t now = engine->clock->wall_ns(engine->clock);
+        shared_expired(engine, tenant, now + ahead_ns, expired_out);
+        return;
+    }
     pthread_mutex_lock(&engine->lock);
     vv_whole_expired(engine, tenant, expired_out);
     pthread_mutex_unlock(&engine->lock);
@@ -189,13 +220,20 @@ void vv_whole_said(void *context, uint32_t tenant)
 
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)
 {
+    return vv_whole_bounds_in(engine, place, 0);
+}
+
+struct vv_reroll_bounds vv_whole_bounds_in(struct vv_engine *engine, uint32_t place,
+                                           int64_t ahead_ns)
+{
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    int64_t at = engine->clock->wall_ns(engine->clock) + ahead_ns;
     pthread_mutex_lock(&engine->lock);
-    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place),
+    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place, at),
                                       .heard_until = INT64_MAX};
     for (int tier = 0; tier < VV_SPACES; tier++) {
         bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
-        bounds.tier_from[tier] = is_on ? whole_from(engine, tiers.spaces[tier]) : INT64_MAX;
+        bounds.tier_from[tier] = is_on ? whole_from(engine, tiers.spaces[tier], at) : INT64_MAX;
         bounds.tier_gone[tier] = INT64_MIN;
     }
     pthread_mutex_unlock(&engine->lock);

@@ -85,11 +85,13 @@ struct vv_terms vv_terms_told(const struct vv_told_content *content)
 
 uint64_t vv_known_terms(struct vv_terms terms)
 {
-    const uint64_t words[] = {(uint64_t)terms.retention_ns, terms.retention_stamp,
-                              vv_late_pack(terms.late),     terms.late_stamp,
-                              (uint64_t)terms.whole.from,   (uint64_t)terms.whole.kept_ns,
-                              (uint64_t)terms.whole.until,  (uint64_t)terms.whole.before_ns,
-                              terms.patterns_stamp,         vv_known_hash(terms.patterns, 0)};
+    const struct vv_whole *whole = &terms.whole;
+    const struct vv_str longer = {(const char *)whole->longer, whole->n * sizeof whole->longer[0]};
+    const uint64_t words[] = {(uint64_t)terms.retention_ns,    terms.retention_stamp,
+                              vv_late_pack(terms.late),        terms.late_stamp,
+                              vv_known_hash(longer, 0),        (uint64_t)whole->until,
+                              (uint64_t)whole->before_ns,      terms.patterns_stamp,
+                              vv_known_hash(terms.patterns, 0)};
     return vv_known_hash((struct vv_str){(const char *)words, sizeof words}, 0);
 }
 

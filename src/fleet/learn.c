@@ -51,9 +51,9 @@ static enum vv_status first_of(enum vv_status a, enum vv_status b)
 
 /* ---- tenants ---- */
 
-static bool is_said(struct vv_whole whole, int64_t shorter_ns)
+static bool is_said(const struct vv_whole *whole, int64_t shorter_ns)
 {
-    return whole.from > 0 && whole.kept_ns <= shorter_ns;
+    return whole->n > 0 && whole->longer[0].kept_ns <= shorter_ns;
 }
 
 /* Two nodes may begin a tenant at the same time, each as if it were new. Who gives it the longer
@@ -69,15 +69,15 @@ static void note_shorter_life(const struct taking *taking, uint32_t number)
     int64_t lasting_ns = is_theirs ? content->retention_ns : own.retention_ns;
     int64_t other_ns = is_theirs ? own.retention_ns : content->retention_ns;
     if (content->retention_stamp == own.retention_stamp ||
-        !vv_retention_is_longer(lasting_ns, other_ns) || is_said(content->whole, other_ns) ||
-        is_said(own.whole, other_ns)) {
+        !vv_retention_is_longer(lasting_ns, other_ns) || is_said(&content->whole, other_ns) ||
+        is_said(&own.whole, other_ns)) {
         return;
     }
     int64_t set_at = (int64_t)vv_stamp_clock_us(stamp) * VV_MICROSECOND;
     int64_t ahead = VV_CLOCKS_DIFFER_NS + fleet->reach_ns; /* by then all know of it */
-    struct vv_whole whole = {.from = set_at < VV_TIME_MAX - ahead ? set_at + ahead : VV_TIME_MAX,
-                             .kept_ns = other_ns};
-    vv_registry_note_whole(fleet->registry, number, whole);
+    int64_t from = set_at < VV_TIME_MAX - ahead ? set_at + ahead : VV_TIME_MAX;
+    vv_registry_note_whole(fleet->registry, number,
+                           (struct vv_whole){.longer = {{from, other_ns}}, .n = 1});
 }
 
 static enum vv_status take_tenant(struct taking *taking, uint32_t number)

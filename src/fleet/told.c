@@ -36,6 +36,7 @@
 #define FORM_WHOLE     3 /* tenants only */
 #define FORM_CLASS     4 /* tenants only */
 #define FORM_SHORTER   5 /* tenants only */
+#define FORM_LONGER    6 /* tenants only */
 #define FORM_PLACED    2 /* measurements only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
@@ -74,13 +75,16 @@ static uint8_t form_of(const struct vv_told_content *content)
     if (content->kind != VV_TOLD_TENANT) {
         return FORM_PLAIN;
     }
+    if (content->whole.n > 1) {
+        return FORM_LONGER;
+    }
     if (content->whole.until > 0) {
         return FORM_SHORTER;
     }
     if (content->patterns_stamp > 0) {
         return FORM_CLASS;
     }
-    return content->whole.from > 0 ? FORM_WHOLE : has_late ? FORM_LATE : FORM_PLAIN;
+    return content->whole.n > 0 ? FORM_WHOLE : has_late ? FORM_LATE : FORM_PLAIN;
 }
 
 static void encode_tenant(const struct vv_told_content *content, struct vv_buffer *buffer)
@@ -92,8 +96,7 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
         vv_buffer_u64(buffer, content->late_stamp);
     }
     if (form_of(content) >= FORM_WHOLE) {
-        vv_buffer_zigzag(buffer, content->whole.from);
-        vv_buffer_zigzag(buffer, content->whole.kept_ns);
+        vv_whole_encode_first(&content->whole, buffer);
     }
     if (form_of(content) >= FORM_CLASS) {
         vv_buffer_sized(buffer, content->patterns);
@@ -102,6 +105,9 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
     if (form_of(content) >= FORM_SHORTER) {
         vv_buffer_zigzag(buffer, content->whole.until);
         vv_buffer_zigzag(buffer, content->whole.before_ns);
+    }
+    if (form_of(content) >= FORM_LONGER) {
+        vv_whole_encode_rest(&content->whole, buffer);
     }
 }
 
@@ -184,8 +190,7 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
     out->late_stamp = form >= FORM_LATE ? vv_reader_u64(reader) : 0;
     out->whole = (struct vv_whole){0};
     if (form >= FORM_WHOLE) {
-        out->whole.from = vv_reader_zigzag(reader);
-        out->whole.kept_ns = vv_reader_zigzag(reader);
+        vv_whole_read_first(reader, &out->whole);
     }
     out->patterns = form >= FORM_CLASS ? vv_reader_sized(reader) : (struct vv_str){"", 0};
     out->patterns_stamp = form >= FORM_CLASS ? vv_reader_u64(reader) : 0;
@@ -193,9 +198,12 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
         out->whole.until = vv_reader_zigzag(reader);
         out->whole.before_ns = vv_reader_zigzag(reader);
     }
+    if (form >= FORM_LONGER) {
+        vv_whole_read_rest(reader, &out->whole);
+    }
     return out->patterns_stamp <= VV_TOLD_STAMP_MAX && out->retention_ns >= 0 &&
            out->retention_stamp <= VV_TOLD_STAMP_MAX && vv_late_is_good(out->late) &&
-           out->late_stamp <= VV_TOLD_STAMP_MAX && vv_whole_is_good(out->whole);
+           out->late_stamp <= VV_TOLD_STAMP_MAX && vv_whole_is_good(&out->whole);
 }
 
 static bool read_measurement(struct vv_reader *reader, uint8_t form, struct vv_told_content *out)
@@ -336,7 +344,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_SHORTER
+    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_LONGER
                        : told->kind == VV_TOLD_MEASUREMENT ? FORM_PLACED
                                                            : FORM_PLAIN;
     if (told->kind > VV_TOLD_MOVE || form > form_max) {

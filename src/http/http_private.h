@@ -27,6 +27,7 @@ struct vv_http {
     struct vv_guard *guard;
     struct vv_workers *query_workers;
     struct vv_workers *admin_workers;
+    struct vv_workers *look_workers; /* look up what writes have to know */
     struct vv_traffic traffic;
     int64_t started_wall_ns;
     int64_t started_ns;

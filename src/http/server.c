@@ -11,6 +11,7 @@
 
 #define CONNECTION_MEMORY_BYTES (256u << 10)
 #define ADMIN_THREADS           2
+#define LOOK_THREADS            4 /* they mostly wait */
 #define WARNING_INTERVAL_NS     (10 * VV_SECOND)
 #define CLOSING_NS              (VV_SECOND / 4) /* for answers that are ready to leave */
 
@@ -131,6 +132,7 @@ static void destroy(struct vv_http *http)
 {
     vv_workers_destroy(http->query_workers);
     vv_workers_destroy(http->admin_workers);
+    vv_workers_destroy(http->look_workers);
     vv_guard_destroy(http->guard);
     pthread_cond_destroy(&http->changed);
     pthread_mutex_destroy(&http->lock);
@@ -139,11 +141,11 @@ static void destroy(struct vv_http *http)
 
 static void stop_workers(struct vv_http *http)
 {
-    if (http->query_workers) {
-        vv_workers_stop(http->query_workers);
-    }
-    if (http->admin_workers) {
-        vv_workers_stop(http->admin_workers);
+    struct vv_workers *all[] = {http->query_workers, http->admin_workers, http->look_workers};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i]) {
+            vv_workers_stop(all[i]);
+        }
     }
 }
 
@@ -156,6 +158,9 @@ static enum vv_status start_parts(struct vv_http *http, struct vv_error *error)
     }
     if (status == VV_OK) {
         status = vv_workers_create("http-admin", ADMIN_THREADS, &http->admin_workers, error);
+    }
+    if (status == VV_OK) {
+        status = vv_workers_create("http-look", LOOK_THREADS, &http->look_workers, error);
     }
     if (status == VV_OK) {
         status = vv_listen_open(http->settings.listen, &http->listener, error);

@@ -176,8 +176,7 @@ static size_t batch_bytes_max(struct vv_http *http)
 
 static bool batch_is_full(const struct vv_write *write)
 {
-    const struct vv_batch *batch = write->staging.batch;
-    return batch && batch->bytes >= batch_bytes_max(write->exchange->http);
+    return vv_staging_bytes(&write->staging) >= batch_bytes_max(write->exchange->http);
 }
 
 /* Runs under the door's lock, when the server stops. */
@@ -201,9 +200,14 @@ static struct vv_batch *next_batch(struct vv_write *write, bool last)
 
 /* Hands the staged batch to the engine; the exchange is suspended until it is committed, or has
  * its answer. False when there was nothing to hand in. Only the last waits for the store: it has
- * what came before when it has that. */
+ * what came before when it has that. Where rows are in doubt these are decided on first, and the
+ * batch is handed in when this is called again. */
 static bool submit(struct vv_write *write, bool last)
 {
+    if (vv_staging_is_in_doubt(&write->staging)) {
+        vv_write_decide(write);
+        return true;
+    }
     struct vv_batch *batch = next_batch(write, last);
     if (!batch) {
         return write->exchange->reply.code != 0;
@@ -235,6 +239,7 @@ static bool submit(struct vv_write *write, bool last)
 static void forget_staged(struct vv_staging *staging)
 {
     struct vv_batch *batch = vv_staging_take_batch(staging);
+    vv_staging_forget_doubt(staging);
     if (batch) {
         staging->points_received -= batch->points;
         staging->points_staged -= batch->points;
@@ -254,10 +259,23 @@ static void account(struct vv_write *write)
     vv_engine_account(write->exchange->http->engine, &write->staging);
 }
 
-/* After a resume: takes the outcome of the batch. False with an answer when it failed. */
+static void fail_staging(struct vv_write *write, enum vv_status status)
+{
+    const struct vv_error *failure = &write->staging.failure;
+    bool is_other = failure->message[0] != '\0';
+    vv_write_fail(write, is_other ? VV_OVERLOAD : status,
+                  is_other ? failure->message : "out of memory; send the request again later");
+}
+
+/* After a resume: takes the outcome of the batch, or of what was in doubt. False with an answer
+ * when it failed. */
 static bool settle(struct vv_write *write)
 {
     struct vv_ticket *ticket = write->ticket;
+    if (write->staging.out_of_memory) {
+        fail_staging(write, VV_NO_MEMORY);
+        return false;
+    }
     if (!ticket) {
         return true;
     }
@@ -274,14 +292,6 @@ static bool settle(struct vv_write *write)
 }
 
 /* ---- the body ---- */
-
-static void fail_staging(struct vv_write *write, enum vv_status status)
-{
-    const struct vv_error *failure = &write->staging.failure;
-    bool is_other = failure->message[0] != '\0';
-    vv_write_fail(write, is_other ? VV_OVERLOAD : status,
-                  is_other ? failure->message : "out of memory; send the request again later");
-}
 
 static bool parse(struct vv_write *write, const char *bytes, size_t size)
 {

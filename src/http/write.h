@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A write that is going on: private to write.c and write_reply.c. */
+/* A write that is going on: private to write.c, write_decide.c and write_reply.c. */
 #ifndef VV_HTTP_WRITE_H
 #define VV_HTTP_WRITE_H
 
@@ -20,6 +20,7 @@ struct vv_write {
     struct vv_decoder decoder;
     char *slice; /* of decoded bytes, unless the coding is identity */
     uint64_t decoded_bytes;
+    struct vv_job decider;    /* decides on rows that are in doubt */
     struct vv_ticket *ticket; /* of the batch that is being committed */
     bool to_store;            /* answered when the store has confirmed all of it … */
     bool confirmed;           /* … as it has */
@@ -30,6 +31,8 @@ struct vv_write {
     struct vv_error damage;
 };
 
+/* Has it decided which rows in doubt are staged: suspends the exchange, or leaves an answer. */
+void vv_write_decide(struct vv_write *write);
 /* The answer when everything was handed in: 204, or 400 with what was refused. */
 void vv_write_reply(struct vv_write *write);
 /* A batch, or the request as a whole, failed; tells what was stored before. */

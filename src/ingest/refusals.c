@@ -253,9 +253,10 @@ void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t t
     vv_refusal_keep(staging, staging->row->line, 0, reason, detail);
 }
 
-void vv_refuse_frozen(struct vv_staging *staging, int64_t time)
+void vv_refuse_frozen(struct vv_staging *staging, int64_t time, uint64_t line, uint32_t n)
 {
-    if (!refuse_fields(staging, VV_REASON_RETENTION)) {
+    vv_refuse_points(staging, VV_REASON_RETENTION, n);
+    if (!has_place(staging, VV_REASON_RETENTION)) {
         return;
     }
     char detail[sizeof staging->refusals[0].detail];
@@ -265,5 +266,5 @@ void vv_refuse_frozen(struct vv_staging *staging, int64_t time)
              "time %s lies in a frozen span: what tiers have of it was built of points that have "
              "expired since",
              text);
-    vv_refusal_keep(staging, staging->row->line, 0, VV_REASON_RETENTION, detail);
+    vv_refusal_keep(staging, line, 0, VV_REASON_RETENTION, detail);
 }

@@ -152,11 +152,10 @@ static enum vv_status begin_batch(struct vv_staging *staging)
     return define_tenant(staging);
 }
 
-static enum vv_status define_metrics(struct vv_staging *staging, const uint32_t *metrics,
-                                     uint32_t n)
+static enum vv_status define_metrics(struct vv_staging *staging, uint32_t measurement,
+                                     const uint32_t *metrics, uint32_t n)
 {
-    enum vv_status status =
-        define(staging, VV_REGISTRY_MEASUREMENT, staging->row->series.measurement);
+    enum vv_status status = define(staging, VV_REGISTRY_MEASUREMENT, measurement);
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
         status = define(staging, VV_REGISTRY_METRIC, vv_metric_number(metrics[i]));
     }
@@ -201,8 +200,7 @@ static void say_types(const struct vv_staging_row *row, uint32_t *metrics)
     }
 }
 
-/* Finds the frame of the row's fields, which become the shape's last ones. */
-static enum vv_status find_frame(struct vv_staging *staging)
+enum vv_status vv_row_metrics(struct vv_staging *staging, const uint32_t **metrics_out)
 {
     struct vv_staging_row *row = staging->row;
     struct vv_shape *shape = row->shape;
@@ -218,10 +216,26 @@ static enum vv_status find_frame(struct vv_staging *staging)
     if (vv_registry_is_shared(staging->options.registry)) {
         say_types(row, metrics);
     }
-    enum vv_status status =
-        vv_batch_frame(staging->batch, row->series.measurement, metrics, row->n, &shape->frame);
+    *metrics_out = metrics;
+    return VV_OK;
+}
+
+static enum vv_status find_frame_of(struct vv_staging *staging, uint32_t measurement,
+                                    const uint32_t *metrics, uint32_t n, size_t *frame_out)
+{
+    enum vv_status status = vv_batch_frame(staging->batch, measurement, metrics, n, frame_out);
+    return status == VV_OK ? define_metrics(staging, measurement, metrics, n) : status;
+}
+
+/* The frame of the row's fields, which become the shape's last ones. */
+static enum vv_status find_frame(struct vv_staging *staging)
+{
+    struct vv_staging_row *row = staging->row;
+    struct vv_shape *shape = row->shape;
+    const uint32_t *metrics;
+    enum vv_status status = vv_row_metrics(staging, &metrics);
     if (status == VV_OK) {
-        status = define_metrics(staging, metrics, row->n);
+        status = find_frame_of(staging, row->series.measurement, metrics, row->n, &shape->frame);
     }
     if (status == VV_OK) {
         shape->batch_serial = row->batch_serial;
@@ -236,7 +250,7 @@ static bool is_like_last(const struct vv_staging_row *row)
            memcmp(shape->last, row->slots, row->n * sizeof *row->slots) == 0;
 }
 
-static const uint64_t *ordered_values(struct vv_staging_row *row)
+const uint64_t *vv_row_values(struct vv_staging_row *row)
 {
     const struct vv_shape *shape = row->shape;
     if (shape->last_ascending) {
@@ -246,6 +260,16 @@ static const uint64_t *ordered_values(struct vv_staging_row *row)
         row->ordered[i] = row->values[shape->order[i]];
     }
     return row->ordered;
+}
+
+static enum vv_status append_to_frame(struct vv_staging *staging, size_t frame, uint32_t source,
+                                      int64_t time, const uint64_t *values)
+{
+    enum vv_status status = define(staging, VV_REGISTRY_SOURCE, source);
+    if (status == VV_OK) {
+        status = vv_batch_row(staging->batch, frame, source, time, values);
+    }
+    return status == VV_OK ? VV_OK : VV_NO_MEMORY;
 }
 
 enum vv_status vv_row_append(struct vv_staging *staging, int64_t time)
@@ -258,14 +282,22 @@ enum vv_status vv_row_append(struct vv_staging *staging, int64_t time)
     if (status == VV_OK && !is_like_last(row)) {
         status = find_frame(staging);
     }
+    return status == VV_OK ? append_to_frame(staging, row->shape->frame, row->series.source, time,
+                                             vv_row_values(row))
+                           : VV_NO_MEMORY;
+}
+
+enum vv_status vv_staging_append(struct vv_staging *staging, const struct vv_series *series,
+                                 int64_t time, const uint32_t *metrics, const uint64_t *values,
+                                 uint32_t n)
+{
+    size_t frame;
+    enum vv_status status = begin_batch(staging);
     if (status == VV_OK) {
-        status = define(staging, VV_REGISTRY_SOURCE, row->series.source);
+        status = find_frame_of(staging, series->measurement, metrics, n, &frame);
     }
-    if (status == VV_OK) {
-        status = vv_batch_row(staging->batch, row->shape->frame, row->series.source, time,
-                              ordered_values(row));
-    }
-    return status == VV_OK ? VV_OK : VV_NO_MEMORY;
+    return status == VV_OK ? append_to_frame(staging, frame, series->source, time, values)
+                           : VV_NO_MEMORY;
 }
 
 /* The source comes last: it is not made for a row of which nothing is left. */

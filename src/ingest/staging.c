@@ -241,36 +241,37 @@ static void refuse_misses(struct vv_staging *staging)
     row->n_misses = 0;
 }
 
-/* Looks up and appends the cells; those that turn out to be impossible are refused. */
-static enum vv_status stage_row(struct vv_staging *staging, int64_t time, bool *is_frozen_out,
+/* Looks up and appends the cells, or sets them aside; those that turn out to be impossible are
+ * refused. */
+static enum vv_status stage_row(struct vv_staging *staging, int64_t time, bool *is_aside_out,
                                 struct vv_error *error)
 {
-    *is_frozen_out = false;
+    uint32_t place;
+    *is_aside_out = false;
     if (staging->out_of_memory) {
         return VV_NO_MEMORY;
     }
     enum vv_status status = vv_row_resolve(staging, time, error);
-    if (status == VV_OK) {
-        status = vv_row_is_frozen(staging, time, is_frozen_out);
+    if (status == VV_OK && vv_row_is_in_doubt(staging, time, &place)) {
+        *is_aside_out = true;
+        return vv_row_set_aside(staging, time, place);
     }
-    return status == VV_OK && !*is_frozen_out ? vv_row_append(staging, time) : status;
+    return status == VV_OK ? vv_row_append(staging, time) : status;
 }
 
 static void stage_cells(struct vv_staging *staging, int64_t time)
 {
     struct vv_staging_row *row = staging->row;
     struct vv_error error = {0};
-    bool is_frozen;
-    enum vv_status status = stage_row(staging, time, &is_frozen, &error);
-    if (status == VV_OK && is_frozen) {
-        vv_refuse_frozen(staging, time);
-    } else if (status == VV_OK) {
+    bool is_aside;
+    enum vv_status status = stage_row(staging, time, &is_aside, &error);
+    if (status == VV_OK && !is_aside) {
         staging->points_received += row->n;
         staging->points_staged += row->n;
     } else if (status == VV_NO_MEMORY) {
         staging->out_of_memory = true;
         vv_refuse_points(staging, VV_REASON_OVERLOAD, vv_row_fields(row));
-    } else {
+    } else if (status != VV_OK) {
         refuse_row(staging, vv_reason_of(status), error.message);
     }
 }

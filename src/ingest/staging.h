@@ -7,7 +7,8 @@
  * Flow: for each line or object: vv_staging_begin, vv_staging_identify unless the series is known,
  * vv_staging_float …, vv_staging_end; or vv_staging_refuse_line. Nothing is made in the registry
  * before the end, so a malformed line leaves no trace there. vv_staging_take_batch hands over what
- * has been built so far, also in the middle of a long body, so that memory stays bounded.
+ * has been built so far, also in the middle of a long body, so that memory stays bounded; before,
+ * vv_staging_decide decides on what is in doubt.
  *
  * Texts given for a row (raw, measurement, tags; field names are copied) must stay as they are
  * until the row ends.
@@ -69,7 +70,7 @@ struct vv_staging_options {
     int64_t retention_ns;  /* older points are refused; 0: for ever */
     bool freezes;          /* that is less than the retention, for what tiers are built of */
     /* Of what is older a span may be frozen all the same, which depends on the series: `look` tells
-     * (any thread; errors of the store). NULL: nothing is. */
+     * (any thread; may wait for the store; its errors, VV_NO_MEMORY). NULL: nothing is. */
     int64_t frozen_before;
     enum vv_status (*look)(void *look_context, struct vv_staging_frozen *asked,
                            struct vv_error *error);
@@ -145,6 +146,18 @@ void vv_staging_refuse_line(struct vv_staging *staging, uint64_t line, uint32_t 
 /* n points that were staged and taken are refused after all, for one cause. */
 void vv_staging_refuse_staged(struct vv_staging *staging, uint64_t n, enum vv_reason reason,
                               const char *detail);
+
+/*
+ * Rows in doubt, of spans that may be frozen, are set aside, not counted, and in no batch until it
+ * is decided on them, which may wait for the store: any thread, also between two calls of a parser.
+ * A store that can't be read is as if memory were out, with a `failure`.
+ */
+bool vv_staging_is_in_doubt(const struct vv_staging *staging);
+void vv_staging_decide(struct vv_staging *staging);
+void vv_staging_forget_doubt(struct vv_staging *staging); /* drops them, as if they had not come */
+
+/* Memory of what is staged, or in doubt, and was not taken. */
+size_t vv_staging_bytes(const struct vv_staging *staging);
 
 /* What has been staged since the last call; NULL when there is nothing. The caller owns it. */
 struct vv_batch *vv_staging_take_batch(struct vv_staging *staging);

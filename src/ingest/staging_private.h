@@ -124,7 +124,8 @@ struct vv_staging_row {
     int64_t class_time_min[VV_CLASSES_OF_TENANT_MAX]; /* the same of each class */
     uint64_t batch_serial;
     struct vv_shapes shapes;
-    struct vv_staging_frozen *frozen; /* what was found, see frozen.c; NULL: nothing yet */
+    struct vv_buffer aside;           /* rows in doubt, see doubt.c … */
+    struct vv_staging_frozen *frozen; /* … and what was found; NULL: nothing yet */
 };
 
 /* The slot that is expected to come next; slot 0 when there is no expectation. The row has a
@@ -173,15 +174,26 @@ bool vv_value_convert(enum vv_field_kind kind, enum vv_value_type type, uint64_t
  * from the row. */
 VV_MUST_CHECK enum vv_status vv_row_resolve(struct vv_staging *staging, int64_t time,
                                             struct vv_error *error);
+/* The metrics of its frame, in their order; until the next row. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_row_metrics(struct vv_staging *staging,
+                                            const uint32_t **metrics_out);
+/* The values in that order. */
+const uint64_t *vv_row_values(struct vv_staging_row *row);
 /* Appends what is left of it to the batch. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_row_append(struct vv_staging *staging, int64_t time);
+/* The same of a row that is not the present one. */
+VV_MUST_CHECK enum vv_status vv_staging_append(struct vv_staging *staging,
+                                               const struct vv_series *series, int64_t time,
+                                               const uint32_t *metrics, const uint64_t *values,
+                                               uint32_t n);
 
-/* ---- frozen.c ---- */
+/* ---- doubt.c ---- */
 
-/* Whether the row, which is resolved, lies in a frozen span. VV_NO_MEMORY: that, or what staging's
- * `failure` says. */
-VV_MUST_CHECK enum vv_status vv_row_is_frozen(struct vv_staging *staging, int64_t time,
-                                              bool *is_frozen_out);
+/* Whether the row, which is resolved, lies in a span that may be frozen. */
+bool vv_row_is_in_doubt(const struct vv_staging *staging, int64_t time, uint32_t *place_out);
+/* Keeps it until it is decided on, and counted. VV_NO_MEMORY. */
+VV_MUST_CHECK enum vv_status vv_row_set_aside(struct vv_staging *staging, int64_t time,
+                                              uint32_t place);
 
 /* The class of the row's measurement at a time, among those of the options; NULL: the tenant's
  * retention counts. */
@@ -202,8 +214,8 @@ void vv_refusal_keep(struct vv_staging *staging, uint64_t line, uint32_t column,
 void vv_refuse_miss(struct vv_staging *staging, const struct vv_miss *miss, const char *cause);
 /* Counts and keeps all fields of the present row, refused for its time. */
 void vv_refuse_time(struct vv_staging *staging, enum vv_reason reason, int64_t time);
-/* The same, since it lies in a span that is frozen though it is young enough. */
-void vv_refuse_frozen(struct vv_staging *staging, int64_t time);
+/* n points of a line, which lie in a span that is frozen though it is young enough. */
+void vv_refuse_frozen(struct vv_staging *staging, int64_t time, uint64_t line, uint32_t n);
 /* The reason behind what the registry says. */
 enum vv_reason vv_reason_of(enum vv_status status);
 

@@ -39,6 +39,7 @@ enum vv_status vv_merge_create(const struct vv_merge_options *options, struct vv
         memcpy(merge->metrics, options->metrics, merge->n_metrics * sizeof *merge->metrics);
     }
     begin_types(merge);
+    merge->stamp_min = UINT64_MAX;
     *merge_out = merge;
     return VV_OK;
 }
@@ -84,6 +85,7 @@ void vv_merge_reset(struct vv_merge *merge, int64_t from, int64_t to)
     merge->options.to = to;
     merge->emitted_first = merge->emitted_end = 0;
     merge->started = false;
+    merge->stamp_min = UINT64_MAX;
     begin_types(merge);
     if (merge->all_metrics) { /* another range may have other metrics */
         deinit_buffers(merge);
@@ -92,6 +94,11 @@ void vv_merge_reset(struct vv_merge *merge, int64_t from, int64_t to)
         vv_merge_buffer_clear(&merge->rows);
         vv_merge_buffer_clear(&merge->out);
     }
+}
+
+uint64_t vv_merge_stamp_min(const struct vv_merge *merge)
+{
+    return merge->stamp_min;
 }
 
 void vv_merge_set_deletions(struct vv_merge *merge, const struct vv_deletion_list *deletions)

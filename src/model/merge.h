@@ -56,6 +56,7 @@ struct vv_merge_options {
     /* What hides rows of the series, borrowed for the merge's life, or until it is set anew; NULL:
      * nothing. A row loses the values that are hidden, and is left out when it has none left. */
     const struct vv_deletion_list *deletions;
+    bool notes_stamps; /* see vv_merge_stamp_min */
 };
 
 VV_MUST_CHECK enum vv_status vv_merge_create(const struct vv_merge_options *options,
@@ -77,6 +78,9 @@ VV_MUST_CHECK enum vv_status vv_merge_next(struct vv_merge *merge, const struct 
                                            struct vv_error *error);
 /* Forgets all input and starts again with another range; keeps the memory. */
 void vv_merge_reset(struct vv_merge *merge, int64_t from, int64_t to);
+/* The lowest stamp of the rows in the range that were read since the last reset, also of such as
+ * another one wins over, or a deletion hides; UINT64_MAX: there were none. With `notes_stamps`. */
+uint64_t vv_merge_stamp_min(const struct vv_merge *merge);
 /* Before the first rows are asked for: other deletions than those of the options. */
 void vv_merge_set_deletions(struct vv_merge *merge, const struct vv_deletion_list *deletions);
 

@@ -53,6 +53,15 @@ static void clip(struct vv_merge *merge, size_t first)
     rows->n_rows = first + kept;
 }
 
+static void note_stamps(struct vv_merge *merge, size_t first)
+{
+    const struct vv_merge_buffer *rows = &merge->rows;
+    for (size_t i = first; merge->options.notes_stamps && i < rows->n_rows; i++) {
+        uint64_t stamp = rows->stamps[i];
+        merge->stamp_min = stamp < merge->stamp_min ? stamp : merge->stamp_min;
+    }
+}
+
 /* ---- deletions ---- */
 
 static uint64_t hide_row(struct vv_merge *merge, const struct vv_deletion *deletion, size_t row)
@@ -148,6 +157,7 @@ static enum vv_status open_block(struct vv_merge *merge, const struct vv_merge_i
     merge->figures.bytes_opened += input->size;
     merge->figures.rows_opened += block.n_rows;
     clip(merge, first);
+    note_stamps(merge, first);
     hide(merge, first, input);
     vv_merge_buffer_appended(&merge->rows, first);
     return VV_OK;
@@ -185,6 +195,7 @@ static enum vv_status open_rows(struct vv_merge *merge, const struct vv_merge_in
         }
     }
     merge->figures.rows_opened += rows->n_rows;
+    note_stamps(merge, first);
     hide(merge, first, input);
     vv_merge_buffer_appended(buffer, first);
     return VV_OK;

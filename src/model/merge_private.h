@@ -42,6 +42,7 @@ struct vv_merge {
     uint8_t *scratch; /* a presence bitmap while decoding */
     size_t scratch_capacity;
     struct vv_merge_figures figures;
+    uint64_t stamp_min; /* of rows that were opened, if it is wanted; UINT64_MAX: none were */
 };
 
 /* ---- merge_input.c ---- */

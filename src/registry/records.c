@@ -41,6 +41,7 @@
 #define FORM_WHOLE   5 /* tenants only */
 #define FORM_SHARED  6 /* tenants only */
 #define FORM_SHORTER 7 /* tenants only */
+#define FORM_LONGER  8 /* tenants only */
 #define OWN          128u
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
@@ -65,9 +66,11 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     uint64_t late = atomic_load_explicit(&tenant->late, memory_order_relaxed);
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
-    uint8_t form = tenant->whole.until > 0      ? FORM_SHORTER
+    const struct vv_whole *whole = &tenant->whole;
+    uint8_t form = whole->n > 1                 ? FORM_LONGER
+                   : whole->until > 0           ? FORM_SHORTER
                    : tenant->patterns_stamp > 0 ? FORM_SHARED
-                   : tenant->whole.from > 0     ? FORM_WHOLE
+                   : whole->n > 0               ? FORM_WHOLE
                    : patterns.size > 0          ? FORM_CLASS
                    : late || late_stamp         ? FORM_LATE
                    : stamp                      ? FORM_STAMPED
@@ -86,15 +89,17 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
         vv_buffer_sized(buffer, patterns);
     }
     if (form >= FORM_WHOLE) {
-        vv_buffer_zigzag(buffer, tenant->whole.from);
-        vv_buffer_zigzag(buffer, tenant->whole.kept_ns);
+        vv_whole_encode_first(whole, buffer);
     }
     if (form >= FORM_SHARED) {
         vv_buffer_u64(buffer, tenant->patterns_stamp);
     }
     if (form >= FORM_SHORTER) {
-        vv_buffer_zigzag(buffer, tenant->whole.until);
-        vv_buffer_zigzag(buffer, tenant->whole.before_ns);
+        vv_buffer_zigzag(buffer, whole->until);
+        vv_buffer_zigzag(buffer, whole->before_ns);
+    }
+    if (form >= FORM_LONGER) {
+        vv_whole_encode_rest(whole, buffer);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -304,8 +309,7 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
         terms.patterns = vv_reader_sized(reader);
     }
     if (head->form >= FORM_WHOLE) {
-        terms.whole.from = vv_reader_zigzag(reader);
-        terms.whole.kept_ns = vv_reader_zigzag(reader);
+        vv_whole_read_first(reader, &terms.whole);
     }
     if (head->form >= FORM_SHARED) {
         terms.patterns_stamp = vv_reader_u64(reader);
@@ -313,6 +317,9 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
     if (head->form >= FORM_SHORTER) {
         terms.whole.until = vv_reader_zigzag(reader);
         terms.whole.before_ns = vv_reader_zigzag(reader);
+    }
+    if (head->form >= FORM_LONGER) {
+        vv_whole_read_rest(reader, &terms.whole);
     }
     return terms;
 }
@@ -329,7 +336,7 @@ static enum vv_status apply_tenant(struct vv_registry *registry, const struct he
     uint32_t number = head->number;
     struct vv_str name = vv_reader_sized(reader);
     struct terms terms = read_terms(head, reader);
-    if (!is_done(reader) || terms.retention_ns < 0 || !vv_whole_is_good(terms.whole) ||
+    if (!is_done(reader) || terms.retention_ns < 0 || !vv_whole_is_good(&terms.whole) ||
         !vv_late_is_good(vv_late_unpack(terms.late)) || !has_good_name(name) ||
         !vv_class_patterns_are_good(terms.patterns)) {
         return damaged(error, "its name, its retention, its patterns or what it wants with late "
@@ -614,7 +621,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_SHORTER;
+        return FORM_LONGER;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
         return FORM_AGREED;

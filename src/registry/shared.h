@@ -111,23 +111,42 @@ VV_MUST_CHECK enum vv_status vv_registry_withdraw_move(struct vv_registry *regis
  * there is none. Cheap then. */
 uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from);
 
-/* From when on all that was written lives as long as the retention says: what is older may have
- * been put when that was a shorter one, or the tier was off. And until when it lives as long as a
- * longer one said, as what is built of it may not be yet. */
+/* What is older than `from` may have been put when the retention was a shorter one, or the tier was
+ * off: of that it lives for `kept_ns` at least. */
+struct vv_lengthened {
+    int64_t from; /* > 0 */
+    int64_t kept_ns;
+};
+/* How long what was written lives, where that is not what the retention says: what was put before
+ * it was made longer, and, until some time, what was to live as long as a longer one said, as what
+ * is built of it may not be yet. */
+#define VV_LENGTHENED_MAX 4
 struct vv_whole {
-    int64_t from;      /* > 0; 0: always */
-    int64_t kept_ns;   /* what is older than that lives for so long at least */
+    struct vv_lengthened longer[VV_LENGTHENED_MAX]; /* ascending by both */
+    size_t n;
     int64_t until;     /* > 0; 0: the retention was never shortened */
     int64_t before_ns; /* what it was before; 0: for ever */
 };
-static inline bool vv_whole_is_good(struct vv_whole whole)
+bool vv_whole_is_good(const struct vv_whole *whole);
+/* From when on all that is put lives as long as the retention says; 0: always. */
+static inline int64_t vv_whole_from(const struct vv_whole *whole)
 {
-    return whole.from >= 0 && whole.from <= VV_TIME_MAX && whole.kept_ns >= 0 && whole.until >= 0 &&
-           whole.until <= VV_TIME_MAX && whole.before_ns >= 0;
+    return whole->n > 0 ? whole->longer[whole->n - 1].from : 0;
 }
+/* What is older may have gone by `at`, for it was to live for less when it was put; INT64_MIN:
+ * nothing. */
+int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns);
+/* For records, and for what is told: the first of what was lengthened, and the others. What is read
+ * may be no good. */
+void vv_whole_encode_first(const struct vv_whole *whole, struct vv_buffer *out);
+void vv_whole_encode_rest(const struct vv_whole *whole, struct vv_buffer *out);
+void vv_whole_read_first(struct vv_reader *reader, struct vv_whole *whole_out);
+void vv_whole_read_rest(struct vv_reader *reader, struct vv_whole *whole);
+
 struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t tenant);
-/* Taken together with what is known: the later time counts, and the shorter life, and of what was
- * shortened the last, in whatever order they come. Setting makes a new, unsettled version. */
+/* Taken together with what is known, and of what was shortened the last counts, in whatever order
+ * they come. Of more than there is room for rather more is taken for gone than is. Setting makes a
+ * new, unsettled version. */
 void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struct vv_whole whole);
 /* How long is kept what others are built of: as the retention says, or, while one that was
  * shortened still counts, as that did. 0: for ever. */

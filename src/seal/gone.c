@@ -48,6 +48,39 @@ static enum vv_status look_at_tier(struct vv_build *build, enum vv_space tier,
     return vv_build_gather(build, (int)tier, unit->from, unit->to);
 }
 
+/* Some record that can't be made again of points. */
+static enum vv_status find_frozen(void *context, const struct vv_piece *piece)
+{
+    struct vv_build *build = context;
+    struct vv_unit_record record;
+    if (piece->kind != VV_PIECE_BLOCK || piece->bytes.size == 0) {
+        return VV_OK;
+    }
+    build->found = vv_unit_read(piece->bytes, &record, NULL) != VV_OK ||
+                   !vv_frozen_is_whole(&record, &build->expired);
+    return build->found ? VV_DONE : VV_OK;
+}
+
+/* Each look is a question over the network, so they begin with one of a long time for each tier:
+ * history comes for sources that have nothing, or only what came after the points that are gone. */
+static enum vv_status look_at_all(struct vv_build *build, const struct vv_gone_question *question,
+                                  struct vv_gone_answer *answer_out)
+{
+    struct vv_unit all =
+        vv_unit_of(VV_SPACE_DAY, build->plans.plans, build->plans.n, question->time);
+    enum vv_status status = VV_OK;
+    build->found = false;
+    for (int tier = 0; tier < VV_SPACES && status == VV_OK && !build->found; tier++) {
+        bool is_on = build->tiers.spaces[tier] != VV_REGISTRY_NONE;
+        status = is_on ? vv_build_read_tier(build, (enum vv_space)tier, all.from, all.to,
+                                            find_frozen, build)
+                       : VV_OK;
+        status = status == VV_DONE ? VV_OK : status;
+    }
+    answer_out->unit = all;
+    return status;
+}
+
 static enum vv_status look(struct vv_build *build, const struct vv_gone_question *question,
                            struct vv_gone_answer *answer_out)
 {
@@ -100,7 +133,11 @@ enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry
     if (build.plans.n == 0) { /* nothing of it was ever flushed */
         return VV_OK;
     }
-    enum vv_status status = look(&build, question, answer_out);
+    bool is_shared = store->ops->shared;
+    enum vv_status status = is_shared ? look_at_all(&build, question, answer_out) : VV_OK;
+    if (status == VV_OK && (!is_shared || build.found)) {
+        status = look(&build, question, answer_out);
+    }
     for (size_t tier = 0; tier < VV_SPACES; tier++) {
         vv_cover_deinit(&pyramid.levels[tier].cover);
         vv_piece_list_deinit(&pyramid.levels[tier].records);

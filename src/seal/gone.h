@@ -29,8 +29,9 @@ struct vv_gone_answer {
     bool is_gone;
     struct vv_unit unit; /* the same holds for all times of it */
 };
-/* Reads the record of each tier, and where these are from before a tier was on those of finer ones
- * in it, at most. Errors of the store; VV_NO_MEMORY. */
+/* Where nodes share the store the source's plans must be those that are told, if any is. Reads the
+ * record of each tier, and where these are from before a tier was on those of finer ones in it, at
+ * most. Errors of the store; VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_gone_look(struct vv_store *store, struct vv_registry *registry,
                                           const struct vv_gone_question *question,
                                           struct vv_gone_answer *answer_out,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/shared.h"
 #include "seal/pyramid_private.h"
 
 #include <stdlib.h>
@@ -10,7 +11,10 @@
 enum vv_status vv_pyramid_create(const struct vv_pyramid_options *options,
                                  struct vv_pyramid **pyramid_out)
 {
-    const struct vv_merge_options merge = {.from = INT64_MIN, .to = INT64_MAX, .join_times = true};
+    const struct vv_merge_options merge = {.from = INT64_MIN,
+                                           .to = INT64_MAX,
+                                           .join_times = true,
+                                           .notes_stamps = options->store->ops->shared};
     struct vv_pyramid *pyramid = calloc(1, sizeof *pyramid);
     *pyramid_out = NULL;
     if (!pyramid) {
@@ -170,6 +174,20 @@ enum vv_status vv_build_read_points(struct vv_build *build, const struct vv_buck
                : status;
 }
 
+static void lower_whole(struct vv_build *build, uint64_t at)
+{
+    build->whole_at = at < build->whole_at ? at : build->whole_at;
+}
+
+/* Where nodes share the store, when points were put says when they go. */
+static void note_stamps(struct vv_build *build)
+{
+    if (build->pyramid->options.store->ops->shared) {
+        vv_stamp earliest = vv_merge_stamp_min(build->pyramid->merge);
+        lower_whole(build, vv_stamp_clock_us(earliest) * VV_MICROSECOND);
+    }
+}
+
 static enum vv_status read_bucket(struct vv_build *build, const struct vv_bucket *bucket,
                                   int64_t from, int64_t to)
 {
@@ -177,7 +195,9 @@ static enum vv_status read_bucket(struct vv_build *build, const struct vv_bucket
     to = to < bucket->end ? to : bucket->end;
     vv_merge_reset(build->pyramid->merge, from, to);
     enum vv_status status = vv_build_read_points(build, bucket, from, to, visit_raw, build);
-    return status == VV_OK ? add_merged(build) : status;
+    status = status == VV_OK ? add_merged(build) : status;
+    note_stamps(build);
+    return status;
 }
 
 /* Lowers *next to where a place, or the space of its late points, has something of the source. */
@@ -266,11 +286,15 @@ static enum vv_status pass_over(struct listing *listing, const struct vv_piece *
 static bool goes_first(const struct listing *listing, const struct vv_piece *piece)
 {
     const struct vv_build *build = listing->build;
+    struct vv_registry *registry = build->pyramid->options.registry;
     const struct vv_partition *partition = &piece->key.partition;
-    int64_t retention = vv_registry_retention(build->pyramid->options.registry, partition->tenant);
+    int64_t retention = vv_registry_retention(registry, partition->tenant);
+    struct vv_whole whole = vv_registry_whole(registry, partition->tenant);
     int64_t end = partition->bucket_start + partition->bucket_ns;
     int64_t fold_ns = build->late != VV_REGISTRY_NONE ? VV_LATE_FOLD_NS_MAX : 0;
-    return retention > 0 && end < build->now_ns + VV_TIER_DUE_NS_MAX + fold_ns - retention;
+    int64_t by = build->now_ns + VV_TIER_DUE_NS_MAX + fold_ns;
+    bool may_have_gone = end < vv_whole_gone(&whole, by); /* it may have been put before */
+    return may_have_gone || (retention > 0 && end < by - retention);
 }
 
 static enum vv_status list_record(void *context, const struct vv_piece *piece)
@@ -295,7 +319,9 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
         return VV_OK;
     }
     if (record.kind == VV_UNIT_STALE) {
-        int64_t put_us = (int64_t)vv_stamp_clock_us(piece->run);
+        /* Where nodes share the store it is one and the same run, of another version each time. */
+        bool is_shared = listing->build->pyramid->options.store->ops->shared;
+        int64_t put_us = is_shared ? piece->version : (int64_t)vv_stamp_clock_us(piece->run);
         level->stale_us = put_us > level->stale_us ? put_us : level->stale_us;
         return vv_cover_add_stale(&level->cover, &record.unit);
     }
@@ -360,7 +386,10 @@ static enum vv_status add_steps(struct vv_build *build, struct vv_str content)
 /* What is built of a record that may have more than raw points are left of may have, too. */
 static void note_whole(struct vv_build *build, const struct vv_unit_record *record)
 {
-    if (record->unit.from < build->whole_from && !vv_frozen_is_whole(record, &build->expired)) {
+    if (build->pyramid->options.store->ops->shared) {
+        lower_whole(build, record->whole_at);
+    } else if (record->unit.from < build->whole_from &&
+               !vv_frozen_is_whole(record, &build->expired)) {
         build->whole_at = 0;
     }
 }
@@ -535,6 +564,16 @@ enum vv_status vv_build_write_unit(struct vv_build *build, enum vv_space tier,
     return vv_build_write_record(build, &piece, is_few, unit, blocks_out);
 }
 
+/* What a record says of what it is made of, but for that: nothing as a rule. Where nodes share the
+ * store, from when on a retention was made longer for the first time. */
+static uint64_t whole_at_most(const struct vv_build *build, const struct vv_unit *unit)
+{
+    if (build->pyramid->options.store->ops->shared) {
+        return build->expired.count > 0 ? UINT64_MAX : 0;
+    }
+    return unit->from < build->whole_from ? build->expired.count : 0;
+}
+
 static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
                                  const struct vv_unit *unit, const struct vv_mark *mark,
                                  int64_t made_from, struct vv_piece_list *blocks_out)
@@ -544,7 +583,7 @@ static enum vv_status build_unit(struct vv_build *build, enum vv_space tier,
     build->tier = tier;
     build->unit_to = unit->to;
     build->keeps = false;
-    build->whole_at = unit->from < build->whole_from ? build->expired.count : 0; /* for now */
+    build->whole_at = whole_at_most(build, unit);
     vv_build_begin_unit(build->pyramid, tier, unit);
     enum vv_status status = vv_build_lacks_none(build);
     if (status == VV_OK && !build->is_expired) {

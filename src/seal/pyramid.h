@@ -32,8 +32,8 @@ struct vv_pyramid_options {
     /* From when on all points of a tenant are there; what is older may have expired. NULL: all are
      * there. */
     int64_t (*whole_from)(void *whole_context, uint32_t tenant);
-    /* What of them has expired; where nodes share the store time takes them, and it says nothing.
-     */
+    /* What of them has expired. Where nodes share the store its count is the time from when on all
+     * that is put lives as long as the longest retention; what was put before counts as gone. */
     void (*expired)(void *whole_context, uint32_t tenant, struct vv_expired *expired_out);
     /* A record of a tenant was written that says what `expired` counts. With it. */
     void (*say_whole)(void *whole_context, uint32_t tenant);

@@ -50,8 +50,7 @@ static bool waits_to_be_built(struct vv_build *build, enum vv_space tier, int64_
 {
     const struct vv_pyramid_level *level = &build->pyramid->levels[tier];
     bool is_recent = level->stale_us * VV_MICROSECOND > build->now_ns - VV_TIER_DUE_NS_MAX;
-    bool is_alone = !build->pyramid->options.store->ops->shared;
-    for (size_t i = 0; is_alone && is_recent && i < level->cover.n_stale; i++) {
+    for (size_t i = 0; is_recent && i < level->cover.n_stale; i++) {
         if (level->cover.stale[i].from < to && level->cover.stale[i].to > from) {
             vv_build_wait_for(build, tier, level->cover.stale[i].from);
             return true;
@@ -81,11 +80,12 @@ static enum vv_status wait_for_finer(struct vv_build *build, int64_t from, int64
 
 /* Where nodes share the store, one of them may be newer, and has written it: built without it the
  * unit would lose what it has. Alone, what a record that can't be read had is lost. */
-static enum vv_status check_readable(const struct vv_build *build,
-                                     const struct vv_frozen_found *found)
+static enum vv_status check_readable(struct vv_build *build, const struct vv_frozen_found *found)
 {
-    bool may_have = found->is_unreadable && !found->has && !found->covers;
-    return may_have && build->pyramid->options.store->ops->shared
+    bool may_have = found->is_unreadable && !found->has && !found->covers &&
+                    build->pyramid->options.store->ops->shared;
+    build->keeps |= may_have && build->is_question; /* as long as it can't be built */
+    return may_have && !build->is_question
                ? vv_error_set(build->error, VV_CORRUPT,
                               "a record that has what has expired is damaged, or newer than this "
                               "program: start a newer one")
@@ -157,6 +157,7 @@ enum vv_status vv_build_keep_record(struct vv_build *build, int64_t made_from,
     struct vv_frozen_records *records = &pyramid->frozen.tiers[build->tier];
     bool is_cut = false;
     enum vv_status status = VV_OK;
+    build->whole_at = 0;
     if (pyramid->options.store->ops->shared) { /* else it is cut out of the record (cut.c) */
         status = vv_build_apply_deletions(build, &records->parts, &is_cut);
     }

@@ -16,7 +16,7 @@
  *   applied = from version 2 on, not empty where nodes share a store: u16 n, n times u64, the
  *             deletions that it has in it, as far as they meet the unit
  *             (src/seal/pyramid_applied.c says what numbers)
- *   whole   = in version 3 alone, where one node has the store: u64, see struct vv_unit_record
+ *   whole   = in version 3 alone: u64, see struct vv_unit_record
  *
  *   content = of kind steps a chunk (chunk.h), of rows a block (lib/codec), of stale nothing or
  *             what replaces a day, of members u64 ids, ascending: whose points are in a cohort's
@@ -101,8 +101,8 @@ struct vv_unit_record {
     struct vv_unit unit;
     struct vv_str applied; /* borrowed: 8 bytes each, as vv_buffer_u64 writes them; n of them … */
     /* All that the record was made of was there as raw points when it was made, at that count of
-     * what has expired (seal/expired.h): it came behind what younger points did. 0: not said, as a
-     * rule. */
+     * what has expired (seal/expired.h): it came behind what younger points did. Where nodes share
+     * the store: all of it was put at that time, in ns, or later. 0: not said, as a rule. */
     uint64_t whole_at;
     struct vv_str content; /* borrowed */
 };

@@ -285,6 +285,7 @@ static struct vv_batch *parse(struct world *world, const struct vv_buffer *text)
     vv_invariant(vv_line_parser_create(&staging, 1, &parser) == VV_OK);
     vv_invariant(vv_line_parser_feed(parser, (const char *)text->data, text->size) == VV_OK);
     vv_invariant(vv_line_parser_finish(parser) == VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     if (staging.points_received != staging.points_staged) {
         world_fail(world, "a good line was refused: %s", staging.refusals[0].detail);

@@ -464,6 +464,7 @@ static struct vv_batch *parse(struct fleet_node *node, const struct vv_buffer *t
     vv_invariant(vv_line_parser_create(&staging, 1, &parser) == VV_OK);
     vv_invariant(vv_line_parser_feed(parser, (const char *)text->data, text->size) == VV_OK);
     vv_invariant(vv_line_parser_finish(parser) == VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     if (staging.points_received != staging.points_staged) {
         fleet_fail(node->world, "a good line was refused: %s", staging.refusals[0].detail);

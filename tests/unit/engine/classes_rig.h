@@ -120,6 +120,7 @@ static inline uint64_t write_old(struct rig *rig, const char *measurement, int64
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, (size_t)size), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     uint64_t refused = staging.refused[VV_REASON_RETENTION];
     if (detail && refused > 0) {

@@ -123,6 +123,7 @@ static inline void rig_submit_line(struct rig *rig, const char *line, struct rig
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_account(rig->engine, &staging);
     struct vv_batch *batch = vv_staging_take_batch(&staging);

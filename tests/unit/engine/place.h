@@ -135,6 +135,7 @@ static inline void parse_text(struct vv_staging *staging, struct vv_str text)
     assert_int_equal(vv_line_parser_create(staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, text.data, text.size), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(staging);
     vv_line_parser_destroy(parser);
 }
 

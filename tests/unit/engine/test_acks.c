@@ -100,6 +100,7 @@ static void submit(struct place *place, submit_function how, int number, struct 
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_account(place->engine, &staging);
     how(place->engine, vv_staging_take_batch(&staging), answer, write);

@@ -89,6 +89,7 @@ static enum vv_status write_lines(struct vv_engine *engine, const char *tenant, 
     vv_invariant(vv_line_parser_create(&staging, 1, &parser) == VV_OK);
     vv_invariant(vv_line_parser_feed(parser, text, strlen(text)) == VV_OK);
     vv_invariant(vv_line_parser_finish(parser) == VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_account(engine, &staging);
     struct vv_batch *batch = vv_staging_take_batch(&staging);

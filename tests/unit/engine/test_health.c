@@ -89,6 +89,7 @@ static enum vv_status write_some(struct place *place)
         assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
     }
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_account(place->engine, &staging);
     int before = place->n_answers;

@@ -119,6 +119,7 @@ static void send_point(struct vv_engine *engine, int64_t time, bool to_store, vv
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, (size_t)size), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     (to_store ? vv_engine_submit_to_store
               : vv_engine_submit)(engine, vv_staging_take_batch(&staging), done, context);

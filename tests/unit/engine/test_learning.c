@@ -106,6 +106,7 @@ static void write_line(struct rig *rig, const char *fields, int64_t seconds)
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     struct vv_batch *batch = vv_staging_take_batch(&staging);
     assert_int_equal(staging.n_refusals, 0);

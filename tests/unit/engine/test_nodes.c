@@ -232,7 +232,7 @@ static void a_new_tenant_is_journaled_with_its_retention(void **state)
         assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("new"), false, &tenant, NULL),
                          VV_OK);
         assert_int_equal(vv_registry_retention(registry, tenant), retentions[i]);
-        assert_int_equal(vv_registry_whole(registry, tenant).from, 0);
+        assert_int_equal(vv_registry_whole(registry, tenant).n, 0);
         rig_deinit(&rig);
     }
 }

@@ -110,6 +110,7 @@ static void submit(struct rig *rig, uint32_t tenant, struct write *write)
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     struct vv_batch *batch = vv_staging_take_batch(&staging);
     vv_staging_deinit(&staging);

@@ -182,6 +182,7 @@ static void write_minute(struct rig *rig, int rate)
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, (const char *)text.data, text.size), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_account(rig->engine, &staging);
     vv_engine_submit(rig->engine, vv_staging_take_batch(&staging), rig_set_outcome, &outcome);

@@ -152,6 +152,7 @@ static enum vv_status write_point(struct place *place, struct vv_str tenant)
     assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
     assert_int_equal(vv_line_parser_feed(parser, line, sizeof line - 1), VV_OK);
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_submit(place->engine, vv_staging_take_batch(&staging), keep_status, &outcome);
     vv_staging_deinit(&staging);

@@ -344,9 +344,9 @@ __attribute__((unused)) static char *node_dump(struct node *node)
                              (unsigned long long)late_stamp);
         }
         struct vv_whole whole = vv_registry_whole(registry, i);
-        if (whole.from > 0) {
-            vv_buffer_format(&line, " whole %lld %lld", (long long)whole.from,
-                             (long long)whole.kept_ns);
+        for (size_t n = 0; n < whole.n; n++) {
+            vv_buffer_format(&line, " whole %lld %lld", (long long)whole.longer[n].from,
+                             (long long)whole.longer[n].kept_ns);
         }
         dump_line(&dump, &line);
     }

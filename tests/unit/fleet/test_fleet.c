@@ -260,7 +260,7 @@ static void the_latest_setting_counts(void **state)
     vv_sim_clock_jump(&pair.b->clock, 1600000000 * VV_SECOND); /* b's clock is behind */
     vv_registry_set_retention(pair.b->registry, 0, 3 * VV_DAY);
     vv_registry_note_whole(pair.b->registry, 0,
-                           (struct vv_whole){.from = VV_HOUR, .kept_ns = VV_DAY});
+                           (struct vv_whole){.longer = {{VV_HOUR, VV_DAY}}, .n = 1});
     node_describe(pair.b, 0, "C", NULL);
     node_flush(pair.b);
     node_keep(pair.b);
@@ -275,7 +275,8 @@ static void the_latest_setting_counts(void **state)
     vv_registry_metric_info(pair.a->registry, 0, &info);
     assert_true(vv_str_equal(info.unit, TEXT("C")));
     assert_true(vv_str_equal(info.description, TEXT("how warm")));
-    assert_int_equal(vv_registry_whole(pair.a->registry, 0).from, VV_HOUR); /* no more is said */
+    assert_int_equal(vv_registry_whole(pair.a->registry, 0).longer[0].from,
+                     VV_HOUR); /* no more is said */
     close_pair(&pair);
 }
 
@@ -318,16 +319,18 @@ static void expect_shorter_life_said(void (*begin)(struct node *))
     learn_and_keep(nodes[2]); /* of both */
     learn_and_keep(b);
     struct vv_whole whole = whole_of_t(b);
-    assert_true(whole.from >= set_at + VV_HOUR); /* behind all that may have been put by then */
-    assert_int_equal(whole.kept_ns, VV_DAY);
+    assert_true(vv_whole_from(&whole) >=
+                set_at + VV_HOUR); /* behind all that may have been put by then */
+    assert_int_equal(whole.longer[0].kept_ns, VV_DAY);
     node_restart(nodes[2], true);
     for (size_t i = 1; i < 4; i++) { /* the last one is new then */
         vv_sim_clock_advance(&nodes[i]->clock, 300 * VV_DAY);
     }
     for (size_t i = 4; i-- > 1;) {
         learn_and_keep(nodes[i]);
-        assert_int_equal(whole_of_t(nodes[i]).from, whole.from); /* whenever it is heard */
-        assert_int_equal(whole_of_t(nodes[i]).kept_ns, VV_DAY);
+        assert_int_equal(whole_of_t(nodes[i]).longer[0].from,
+                         vv_whole_from(&whole)); /* whenever it is heard */
+        assert_int_equal(whole_of_t(nodes[i]).longer[0].kept_ns, VV_DAY);
     }
     for (size_t i = 0; i < 4; i++) {
         node_close(nodes[i]);
@@ -355,8 +358,8 @@ static void of_a_longer_life_nothing_is_said(void **state)
     node_learn(pair.a);
     node_learn(pair.b);
     assert_int_equal(vv_registry_retention(pair.b->registry, tenant), VV_DAY);
-    assert_int_equal(vv_registry_whole(pair.a->registry, 0).from, 0);
-    assert_int_equal(vv_registry_whole(pair.b->registry, tenant).from, 0);
+    assert_int_equal(vv_registry_whole(pair.a->registry, 0).n, 0);
+    assert_int_equal(vv_registry_whole(pair.b->registry, tenant).n, 0);
     close_pair(&pair);
 }
 

@@ -22,8 +22,9 @@ static void change_tenant(struct world *world, struct node *node, const char *te
         vv_registry_set_retention(node->registry, number, (1 + pick(world, 5)) * VV_DAY);
         if (pick(world, 3) == 0) {
             vv_registry_note_whole(node->registry, number,
-                                   (struct vv_whole){.from = 1 + pick(world, 9) * VV_HOUR,
-                                                     .kept_ns = pick(world, 9) * VV_DAY,
+                                   (struct vv_whole){.longer = {{1 + pick(world, 9) * VV_HOUR,
+                                                                 pick(world, 9) * VV_DAY}},
+                                                     .n = 1,
                                                      .until = pick(world, 5) * VV_HOUR,
                                                      .before_ns = pick(world, 9) * VV_DAY});
         }

@@ -136,9 +136,15 @@ static void test_frozen_spans_are_looked_up_once(void **state)
         stage(&fixture, "n", "g", i, 4 * HOUR + i); /* not */
         stage(&fixture, "o", "h", i, 11 * HOUR + i);
     }
+    assert_int_equal(looks.n, 0); /* who parses does not wait */
+    assert_true(vv_staging_is_in_doubt(&fixture.staging));
+    assert_int_equal(fixture.staging.points_received, 60);
+    vv_staging_decide(&fixture.staging);
     assert_int_equal(looks.n, 2);
+    assert_false(vv_staging_is_in_doubt(&fixture.staging));
     stage(&fixture, "m", "f", 1, 2 * HOUR);
     stage(&fixture, "m", "f", 1, 10 * HOUR - 1);
+    vv_staging_decide(&fixture.staging);
     assert_int_equal(looks.n, 4);
     struct vv_staging account = fixture_finish(&fixture);
     assert_int_equal(account.refused[VV_REASON_RETENTION], 61);
@@ -147,6 +153,61 @@ static void test_frozen_spans_are_looked_up_once(void **state)
     assert_string_equal(account.refusals[0].detail,
                         "time 1970-01-01T01:00:00Z lies in a frozen span: what tiers have of it "
                         "was built of points that have expired since");
+    fixture_deinit(&fixture);
+}
+
+/* Whatever their fields are, and wherever the parser is in a line when it is decided. */
+static void test_rows_in_doubt_are_staged_as_they_came(void **state)
+{
+    (void)state;
+    static const char text[] = "m f=1,g=2i,h=3 7200000000000\n"
+                               "m g=5i,f=4 7200000000001\n"
+                               "m f=1 3600000000000\n" /* frozen */
+                               "m h=6,f=7,g=8i 7200000000000\n"
+                               "m f=9,h=10 39600000000000\n"
+                               "m f=1,g=2i 3600000000000\n"; /* frozen */
+    for (size_t cut = 0; cut < sizeof text; cut++) {
+        struct ingest_fixture fixture;
+        struct vv_line_parser *parser;
+        struct looks looks = {.status = VV_OK};
+        begin_looking(&fixture, &looks);
+        assert_int_equal(vv_line_parser_create(&fixture.staging, 1, &parser), VV_OK);
+        assert_int_equal(vv_line_parser_feed(parser, text, cut), VV_OK);
+        vv_staging_decide(&fixture.staging);
+        fixture_take(&fixture);
+        assert_int_equal(vv_line_parser_feed(parser, text + cut, sizeof text - 1 - cut), VV_OK);
+        assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+        assert_true(cut > 0 || vv_staging_bytes(&fixture.staging) > 5 * 40);
+        vv_staging_decide(&fixture.staging);
+        struct vv_staging account = fixture_finish(&fixture);
+        vv_line_parser_destroy(parser);
+        assert_int_equal(account.points_staged, 10);
+        assert_string_equal(fixture_refusals(&fixture), "3:0 retention\n6:0 retention\n");
+        static const char *const rows[] = {
+            "m|-|m.f=1 m.g=2i m.h=3|7200000000000\n", "m|-|m.f=4 m.g=5i|7200000000001\n",
+            "m|-|m.f=7 m.g=8i m.h=6|7200000000000\n", "m|-|m.f=9 m.h=10|39600000000000\n"};
+        for (size_t i = 0; i < 4; i++) {
+            assert_non_null(strstr(fixture_rows(&fixture), rows[i]));
+        }
+        assert_true(strstr(fixture_rows(&fixture), rows[0]) <
+                    strstr(fixture_rows(&fixture), rows[2])); /* the later one wins */
+        fixture_deinit(&fixture);
+    }
+}
+
+static void test_what_is_in_doubt_can_be_forgotten(void **state)
+{
+    (void)state;
+    struct ingest_fixture fixture;
+    struct looks looks = {.status = VV_OK};
+    begin_looking(&fixture, &looks);
+    stage(&fixture, "m", "f", 1, 2 * HOUR);
+    stage(&fixture, "m", "f", 1, 11 * HOUR);
+    vv_staging_forget_doubt(&fixture.staging);
+    vv_staging_decide(&fixture.staging);
+    struct vv_staging account = fixture_finish(&fixture);
+    assert_int_equal(looks.n, 0);
+    assert_int_equal(account.points_received, 1);
     fixture_deinit(&fixture);
 }
 
@@ -160,6 +221,7 @@ static void test_a_look_that_fails_fails_the_request(void **state)
     stage(&fixture, "m", "f", 1, 11 * HOUR);
     stage(&fixture, "m", "f", 1, 2 * HOUR);
     stage(&fixture, "m", "f", 2, 3 * HOUR);
+    vv_staging_decide(&fixture.staging);
     assert_true(fixture.staging.out_of_memory);
     assert_non_null(strstr(fixture.staging.failure.message, "it is away"));
     assert_int_equal(looks.n, 1);
@@ -598,6 +660,8 @@ int main(void)
         cmocka_unit_test(test_time_bounds),
         cmocka_unit_test(test_time_refuses_all_fields),
         cmocka_unit_test(test_frozen_spans_are_looked_up_once),
+        cmocka_unit_test(test_rows_in_doubt_are_staged_as_they_came),
+        cmocka_unit_test(test_what_is_in_doubt_can_be_forgotten),
         cmocka_unit_test(test_a_look_that_fails_fails_the_request),
         cmocka_unit_test(test_malformed_line_leaves_no_trace),
         cmocka_unit_test(test_limits_of_the_registry),

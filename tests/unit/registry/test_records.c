@@ -367,7 +367,7 @@ static void newer_forms_are_told(void **state)
     struct vv_registry *registry = fixture_open(NULL);
     fixture_tenant(registry, "a");
     struct records records = records_of(registry);
-    records.items[0].bytes.data[0] = 8;
+    records.items[0].bytes.data[0] = 9;
     struct vv_error error = {0};
     assert_int_equal(
         vv_registry_apply(registry, VV_REGISTRY_TENANT, bytes_of(&records.items[0]), &error),

@@ -2,6 +2,7 @@
 /* Tenants: names, limits, retention, and what is settled. */
 #include "registry_fixture.h"
 
+#include "base/random.h"
 #include "registry/shared.h"
 
 static enum vv_status find(struct vv_registry *registry, struct vv_str name, bool create,
@@ -291,28 +292,66 @@ static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state
     struct vv_error error = {0};
     struct vv_buffer record = {0};
     uint32_t plant = fixture_tenant(registry, "plant");
-    assert_int_equal(vv_registry_whole(registry, plant).from, 0);
+    assert_int_equal(vv_registry_whole(registry, plant).n, 0);
     static const struct vv_whole noted[] = {
-        {.from = 5 * VV_DAY, .kept_ns = VV_DAY},
-        {.from = 4 * VV_DAY, .kept_ns = 2 * VV_DAY, .until = 2, .before_ns = 9},
-        {.from = 3 * VV_DAY, .kept_ns = VV_HOUR, .until = 3, .before_ns = 0},
+        {.longer = {{5 * VV_DAY, VV_DAY}}, .n = 1},
+        {.longer = {{4 * VV_DAY, 2 * VV_DAY}}, .n = 1, .until = 2, .before_ns = 9}, /* said */
+        {.longer = {{3 * VV_DAY, VV_HOUR}, {7 * VV_DAY, 4 * VV_DAY}}, .n = 2, .until = 3},
         {.until = 3, .before_ns = 7},
         {.until = 3, .before_ns = 8},
         {.until = 1, .before_ns = 1},
     };
+    static const struct vv_lengthened expected[] = {
+        {3 * VV_DAY, VV_HOUR}, {5 * VV_DAY, VV_DAY}, {7 * VV_DAY, 4 * VV_DAY}};
     for (size_t i = 0; i < sizeof noted / sizeof noted[0]; i++) {
         vv_registry_note_whole(registry, plant, noted[i]);
     }
     vv_registry_encode(registry, VV_REGISTRY_TENANT, plant, &record);
     struct vv_str bytes = {(char *)record.data, record.size};
     assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
-    assert_int_equal(vv_registry_whole(other, plant).from, 5 * VV_DAY);
-    assert_int_equal(vv_registry_whole(other, plant).kept_ns, VV_HOUR);
-    assert_int_equal(vv_registry_whole(other, plant).until, 3); /* what was shortened last */
-    assert_int_equal(vv_registry_whole(other, plant).before_ns, 7);
+    struct vv_whole whole = vv_registry_whole(other, plant);
+    assert_int_equal(whole.n, 3);
+    assert_memory_equal(whole.longer, expected, sizeof expected);
+    assert_int_equal(vv_whole_from(&whole), 7 * VV_DAY);
+    assert_int_equal(whole.until, 3); /* what was shortened last */
+    assert_int_equal(whole.before_ns, 7);
+    /* By when what was put has gone, which was to live for so long when it was. */
+    assert_int_equal(vv_whole_gone(&whole, 2 * VV_DAY), 2 * VV_DAY - VV_HOUR);
+    assert_int_equal(vv_whole_gone(&whole, 4 * VV_DAY), 3 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 5 * VV_DAY), 4 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 8 * VV_DAY), 5 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 10 * VV_DAY), 6 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 20 * VV_DAY), 7 * VV_DAY);
     vv_buffer_deinit(&record);
     vv_registry_destroy(registry);
     vv_registry_destroy(other);
+}
+
+/* Of more than there is room for the earliest are taken together, by all nodes in the same way, in
+ * whatever order they hear of them. */
+static void what_was_lengthened_often_takes_the_first_together(void **state)
+{
+    (void)state;
+    static const struct vv_lengthened all[] = {{1, 10}, {2, 20}, {3, 30}, {4, 40},
+                                               {5, 50}, {6, 60}, {5, 55}, {3, 50}};
+    static const struct vv_lengthened expected[] = {{3, 10}, {4, 40}, {5, 50}, {6, 60}};
+    enum { N = sizeof all / sizeof all[0] };
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct vv_random random = {seed};
+        struct vv_registry *registry = fixture_open(NULL);
+        uint32_t plant = fixture_tenant(registry, "plant");
+        bool is_noted[N] = {0};
+        for (size_t left = N; left > 0;) {
+            size_t i = vv_random_below(&random, N);
+            vv_registry_note_whole(registry, plant, (struct vv_whole){.longer = {all[i]}, .n = 1});
+            left -= !is_noted[i];
+            is_noted[i] = true;
+        }
+        struct vv_whole whole = vv_registry_whole(registry, plant);
+        assert_int_equal(whole.n, VV_LENGTHENED_MAX);
+        assert_memory_equal(whole.longer, expected, sizeof expected);
+        vv_registry_destroy(registry);
+    }
 }
 
 static void what_is_new_begins_as_the_options_say(void **state)
@@ -463,6 +502,7 @@ int main(void)
         cmocka_unit_test(the_latest_life_of_a_tier_counts),
         cmocka_unit_test(names_of_lives_are_read_as_they_are_written),
         cmocka_unit_test(from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up),
+        cmocka_unit_test(what_was_lengthened_often_takes_the_first_together),
         cmocka_unit_test(what_is_new_begins_as_the_options_say),
         cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),
         cmocka_unit_test(the_longest_name_has_room_for_its_space),

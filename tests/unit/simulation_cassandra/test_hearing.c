@@ -184,6 +184,7 @@ static void write_sources(struct node *node, const char *prefix)
         assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
     }
     assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_staging_decide(&staging);
     vv_line_parser_destroy(parser);
     vv_engine_account(node->engine, &staging);
     struct vv_batch *batch = vv_staging_take_batch(&staging);

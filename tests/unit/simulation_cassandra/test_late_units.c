@@ -79,13 +79,18 @@ static void lengthen(void)
     assert_true(vv_registry_retention(registry, tenant) == 366 * VV_DAY);
 }
 
+enum longer { NEVER, AT_THE_BEGINNING, AT_THE_END };
+
 /* The first node is away for longer than points are kept. */
-static void come_back_late(const char *layout, uint32_t set, bool lengthens, int *without)
+static void come_back_late(const char *layout, uint32_t set, enum longer longer, int *without)
 {
     begin(layout, set + 1);
     if (!park(set)) {
         end();
         return;
+    }
+    if (longer == AT_THE_BEGINNING) {
+        lengthen();
     }
     for (int i = 0; i < 8; i++) { /* first all is sealed and built in time */
         advance(i < 4 ? 12 * VV_HOUR : 12 * VV_DAY);
@@ -94,7 +99,7 @@ static void come_back_late(const char *layout, uint32_t set, bool lengthens, int
     }
     long long before = count_by_hours(&nodes[1]);
     assert_in_range(before, 1, written);
-    if (lengthens) {
+    if (longer == AT_THE_END) {
         lengthen();
     }
     deliver_all(&nodes[0]);
@@ -113,8 +118,8 @@ static void what_comes_when_points_have_expired_takes_nothing_from_tiers(void **
     (void)state;
     int without[2] = {0}; /* times that points were missing before it came back */
     for (uint32_t set = 0; set < SETS_MAX; set++) {
-        come_back_late("blocks", set, false, &without[0]);
-        come_back_late("rows", set, false, &without[1]);
+        come_back_late("blocks", set, NEVER, &without[0]);
+        come_back_late("rows", set, NEVER, &without[1]);
     }
     assert_true(without[0] > 0 && without[1] > 0);
 }
@@ -125,8 +130,20 @@ static void so_it_does_when_points_are_kept_for_longer_by_then(void **state)
     (void)state;
     int without[2] = {0};
     for (uint32_t set = 0; set < SETS_MAX; set++) {
-        come_back_late("blocks", set, true, &without[0]);
-        come_back_late("rows", set, true, &without[1]);
+        come_back_late("blocks", set, AT_THE_END, &without[0]);
+        come_back_late("rows", set, AT_THE_END, &without[1]);
+    }
+    assert_true(without[0] > 0 && without[1] > 0);
+}
+
+/* What was put just before that lives for no longer. */
+static void so_it_does_when_points_are_kept_for_longer_all_the_time(void **state)
+{
+    (void)state;
+    int without[2] = {0};
+    for (uint32_t set = 0; set < SETS_MAX; set++) {
+        come_back_late("blocks", set, AT_THE_BEGINNING, &without[0]);
+        come_back_late("rows", set, AT_THE_BEGINNING, &without[1]);
     }
     assert_true(without[0] > 0 && without[1] > 0);
 }
@@ -245,6 +262,7 @@ int main(void)
         cmocka_unit_test(who_has_something_parked_builds_nothing_above_it),
         cmocka_unit_test(what_comes_when_points_have_expired_takes_nothing_from_tiers),
         cmocka_unit_test(so_it_does_when_points_are_kept_for_longer_by_then),
+        cmocka_unit_test(so_it_does_when_points_are_kept_for_longer_all_the_time),
         cmocka_unit_test(a_deletion_of_long_ago_takes_nothing_from_what_only_tiers_have),
         cmocka_unit_test(
             what_was_deleted_before_points_expired_is_in_no_tier_however_late_it_is_built),

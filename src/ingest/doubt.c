@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows in doubt: whether their spans are frozen depends on the series, and only the store can tell.
+ * Who parses must not wait for it, so such rows are set aside, as they would be appended, until
+ * somebody who may wait decides on all of them. A point is in doubt by its place and time, so
+ * of the values of one point all are set aside, in their order, or none.
+ *
+ * A span is looked up once within a request, as long as there is room for what was found.
+ */
+#include "base/random.h"
+#include "ingest/staging_private.h"
+
+#include <stdlib.h>
+
+#define FOUND 1024u
+
+/* What is set aside: this, then n values, then n metrics and what fills the last 8 bytes. */
+struct aside {
+    struct vv_series series;
+    int64_t time;
+    uint64_t line;
+    uint32_t place;
+    uint32_t n;
+};
+_Static_assert(sizeof(struct aside) % sizeof(uint64_t) == 0, "what follows is aligned");
+
+static int64_t frozen_before(const struct vv_staging *staging, int64_t time, uint32_t *place_out)
+{
+    const struct vv_staging_class *class = vv_row_class(staging, time);
+    *place_out = class ? class->place : staging->options.tenant;
+    return class ? class->frozen_before : staging->options.frozen_before;
+}
+
+bool vv_row_is_in_doubt(const struct vv_staging *staging, int64_t time, uint32_t *place_out)
+{
+    return staging->row->n > 0 && staging->options.look &&
+           time < frozen_before(staging, time, place_out);
+}
+
+enum vv_status vv_row_set_aside(struct vv_staging *staging, int64_t time, uint32_t place)
+{
+    struct vv_staging_row *row = staging->row;
+    const struct aside aside = {row->series, time, row->line, place, row->n};
+    const uint32_t *metrics = NULL;
+    enum vv_status status = vv_row_metrics(staging, &metrics);
+    if (status == VV_OK) {
+        vv_buffer_append(&row->aside, &aside, sizeof aside);
+        vv_buffer_append(&row->aside, vv_row_values(row), row->n * sizeof(uint64_t));
+        vv_buffer_append(&row->aside, metrics, row->n * sizeof *metrics);
+        vv_buffer_append(&row->aside, &(uint32_t){0}, row->n % 2 * sizeof *metrics);
+        status = vv_buffer_status(&row->aside);
+    }
+    return status;
+}
+
+/* ---- looking ---- */
+
+/* One that nothing was noted in has no times. */
+static bool is_answer(const struct vv_staging_frozen *found, const struct aside *aside)
+{
+    return found->from <= aside->time && aside->time < found->to && found->place == aside->place &&
+           found->series.source == aside->series.source &&
+           found->series.measurement == aside->series.measurement;
+}
+
+/* Rows of a series mostly follow each other in time, so only its last span is kept. */
+static struct vv_staging_frozen *find(struct vv_staging_frozen *found,
+                                      const struct vv_series *series)
+{
+    struct vv_random random = {(uint64_t)series->source << 32 | series->measurement};
+    return &found[vv_random_next(&random) % FOUND];
+}
+
+static enum vv_status look(struct vv_staging *staging, const struct aside *aside,
+                           bool *is_frozen_out)
+{
+    const struct vv_staging_options *options = &staging->options;
+    struct vv_staging_row *row = staging->row;
+    row->frozen = row->frozen ? row->frozen : calloc(FOUND, sizeof *row->frozen);
+    if (!row->frozen) {
+        return VV_NO_MEMORY;
+    }
+    struct vv_staging_frozen *found = find(row->frozen, &aside->series);
+    enum vv_status status = VV_OK;
+    if (!is_answer(found, aside)) {
+        *found = (struct vv_staging_frozen){
+            .place = aside->place, .series = aside->series, .time = aside->time};
+        status = options->look(options->look_context, found, &staging->failure);
+        found->to = status == VV_OK ? found->to : found->from;
+    }
+    *is_frozen_out = found->is_frozen;
+    return status;
+}
+
+/* ---- deciding ---- */
+
+static enum vv_status decide(struct vv_staging *staging, const struct aside *aside,
+                             const uint64_t *values)
+{
+    bool is_frozen;
+    enum vv_status status = look(staging, aside, &is_frozen);
+    if (status != VV_OK) {
+        return status;
+    }
+    if (is_frozen) {
+        vv_refuse_frozen(staging, aside->time, aside->line, aside->n);
+        return VV_OK;
+    }
+    const uint32_t *metrics = (const uint32_t *)(values + aside->n);
+    status = vv_staging_append(staging, &aside->series, aside->time, metrics, values, aside->n);
+    if (status == VV_OK) {
+        staging->points_received += aside->n;
+        staging->points_staged += aside->n;
+    }
+    return status;
+}
+
+/* The request fails as a whole: whoever sends it does so again. */
+static void fail(struct vv_staging *staging, enum vv_status status, uint32_t n)
+{
+    staging->out_of_memory = true;
+    vv_refuse_points(staging, VV_REASON_OVERLOAD, n);
+    if (status != VV_NO_MEMORY) {
+        (void)!vv_error_prefix(&staging->failure, status,
+                               "whether a span is frozen can't be told, send again later");
+    }
+}
+
+void vv_staging_decide(struct vv_staging *staging)
+{
+    struct vv_buffer *rows = &staging->row->aside;
+    for (size_t at = 0; at < rows->size;) {
+        const struct aside *aside = (const struct aside *)(rows->data + at);
+        const uint64_t *values = (const uint64_t *)(aside + 1);
+        enum vv_status status =
+            staging->out_of_memory ? VV_NO_MEMORY : decide(staging, aside, values);
+        if (status != VV_OK) {
+            fail(staging, status, aside->n);
+        }
+        at += sizeof *aside + (aside->n + (aside->n + 1) / 2) * sizeof *values;
+    }
+    vv_buffer_clear(rows);
+}
+
+void vv_staging_forget_doubt(struct vv_staging *staging)
+{
+    vv_buffer_clear(&staging->row->aside);
+}
+
+bool vv_staging_is_in_doubt(const struct vv_staging *staging)
+{
+    return staging->row->aside.size > 0;
+}
+
+size_t vv_staging_bytes(const struct vv_staging *staging)
+{
+    return (staging->batch ? staging->batch->bytes : 0) + staging->row->aside.size;
+}

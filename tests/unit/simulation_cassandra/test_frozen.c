@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A retention that was made longer, on nodes that share a store: what tiers have of points that
+ * expired before stays as it is, so what comes for it is refused by any node; what comes for
+ * sources that have nothing there gets into all tiers, in however many parts it comes.
+ */
+#include "tiers_fixture.h"
+
+#include "base/random.h"
+
+#define EACH 30 /* points that are written at once, within half an hour */
+
+static void hear(void)
+{
+    for (int i = 0; i < 12; i++) {
+        advance(10 * VV_SECOND);
+        work(&nodes[0]);
+        work(&nodes[1]);
+    }
+}
+
+/* All is flushed, built and known. */
+static void settle(void)
+{
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < 2; i++) {
+            work(&nodes[i]);
+            seal(&nodes[i]);
+        }
+    }
+    hear();
+}
+
+static void live_both(int times, int64_t length_ns)
+{
+    for (int i = 0; i < times; i++) {
+        advance(length_ns);
+        settle();
+    }
+}
+
+static void set_lives(struct node *node, int64_t life_ns)
+{
+    struct vv_error error = {0};
+    const struct vv_retentions retentions = {.raw_ns = life_ns};
+    if (vv_engine_set_retentions(node->rig.engine, VV_STR_LITERAL("t"), &retentions, &error) !=
+        VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    hear();
+}
+
+/* Of a source, one a minute; how many are taken, and these are durable. */
+static uint64_t write_some(struct node *node, const char *series, int64_t from, int64_t apart_ns,
+                           int n)
+{
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    struct rig_outcome outcome = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
+                                  VV_UNKNOWN};
+    assert_int_equal(vv_engine_stage(node->rig.engine, VV_STR_LITERAL("t"), &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    for (int i = 0; i < n; i++) {
+        char line[96];
+        snprintf(line, sizeof line, "%s v=%di %lld\n", series, i, (long long)(from + i * apart_ns));
+        assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
+    }
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    vv_staging_decide(&staging);
+    if (staging.out_of_memory) {
+        fail_msg("%s", staging.failure.message);
+    }
+    vv_engine_account(node->rig.engine, &staging);
+    struct vv_batch *batch = vv_staging_take_batch(&staging);
+    uint64_t taken = batch ? batch->points : 0;
+    assert_int_equal(staging.refused[VV_REASON_RETENTION], (uint64_t)n - taken);
+    vv_staging_deinit(&staging);
+    if (batch) {
+        vv_engine_submit(node->rig.engine, batch, rig_set_outcome, &outcome);
+        assert_int_equal(rig_step(&node->rig, VV_TASK_COMMIT), VV_OK);
+        assert_int_equal(outcome.status, VV_OK);
+    }
+    return taken;
+}
+
+static bool write_hour(struct node *node, const char *series, int64_t from)
+{
+    uint64_t taken = write_some(node, series, from + VV_SECOND, VV_MINUTE, EACH);
+    assert_true(taken == 0 || taken == EACH);
+    written += (long long)taken;
+    return taken > 0;
+}
+
+static void assert_in_tiers(long long count)
+{
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(count_by(&nodes[i], VV_SPACE_MINUTE), count);
+        assert_int_equal(count_by(&nodes[i], VV_SPACE_HOUR), count);
+        assert_int_equal(count_by(&nodes[i], VV_SPACE_DAY), count);
+    }
+}
+
+static void restart(struct node *node, uint64_t seed)
+{
+    kill_node(node);
+    bury_node(node, seed);
+    rig_open(&node->rig);
+}
+
+/* From then on the longer one counts. */
+static void let_all_know(void)
+{
+    advance(20 * VV_MINUTE);
+    hear();
+}
+
+/* id=x has points of an hour, which expired when all were kept for 40 days; now they are for 366.
+ */
+static int64_t begin_lengthened(void)
+{
+    begin("blocks", 1);
+    set_lives(&nodes[1], raw_ns);
+    int64_t old = fill_minutes(&nodes[1]);
+    live_both(4, VV_DAY);
+    live_both(9, 6 * VV_DAY);
+    assert_int_equal(count_points(&nodes[0]), 0);
+    assert_in_tiers(written);
+    set_lives(&nodes[0], 366 * VV_DAY);
+    assert_false(write_hour(&nodes[0], "m,id=new", old)); /* others may not know yet */
+    let_all_know();
+    return old;
+}
+
+static void what_tiers_have_of_points_that_expired_is_refused(void **state)
+{
+    (void)state;
+    int64_t old = begin_lengthened();
+    long long before = written;
+    for (size_t i = 0; i < 2; i++) {
+        assert_false(write_hour(&nodes[i], "m,id=x", old));
+        assert_false(write_hour(&nodes[i], "m,id=x", old + 30 * VV_MINUTE));
+    }
+    live_both(2, VV_DAY);
+    live_both(2, 30 * VV_DAY);
+    assert_false(write_hour(&nodes[0], "m,id=x", old));
+    assert_int_equal(written, before);
+    assert_in_tiers(before);
+    end();
+}
+
+static void what_nothing_is_left_of_gets_into_all_tiers(void **state)
+{
+    (void)state;
+    int64_t old = begin_lengthened();
+    assert_true(write_hour(&nodes[0], "m,id=x", old - 60 * VV_DAY)); /* in another unit */
+    assert_true(write_hour(&nodes[0], "m,id=new", old));
+    settle();
+    live_both(2, VV_DAY);
+    assert_in_tiers(written);
+    assert_true(write_hour(&nodes[1], "m,id=new", old + 5)); /* the same units */
+    settle();
+    live_both(2, VV_DAY);
+    assert_in_tiers(written);
+    restart(&nodes[0], 3);
+    hear();
+    assert_true(write_hour(&nodes[0], "m,id=new", old + 7));
+    assert_true(write_hour(&nodes[0], "m,id=new", old + VV_DAY));
+    live_both(2, VV_DAY);
+    live_both(3, 20 * VV_DAY);
+    assert_true(write_hour(&nodes[1], "m,id=new", old + 9));
+    live_both(2, VV_DAY);
+    assert_in_tiers(written);
+    assert_int_equal(count_points(&nodes[0]), 6 * EACH);
+    end();
+}
+
+/* What came between has an end of its own. */
+static void what_expires_once_more_is_refused_from_then_on(void **state)
+{
+    (void)state;
+    int64_t old = begin_lengthened();
+    assert_true(write_hour(&nodes[0], "m,id=new", old));
+    live_both(3, VV_DAY);
+    assert_true(write_hour(&nodes[0], "m,id=new", old + 5));
+    live_both(3, VV_DAY);
+    set_lives(&nodes[1], 30 * VV_DAY);
+    live_both(2, 20 * VV_DAY);
+    set_lives(&nodes[0], 0);
+    let_all_know();
+    assert_false(write_hour(&nodes[0], "m,id=new", old));
+    assert_false(write_hour(&nodes[1], "m,id=new", old));
+    assert_true(write_hour(&nodes[1], "m,id=newer", old));
+    live_both(3, VV_DAY);
+    assert_in_tiers(written);
+    end();
+}
+
+/* What is built of such and of others can't be built again, also when what it was built of is gone
+ * as well. */
+static void what_was_built_of_both_is_refused(void **state)
+{
+    (void)state;
+    const struct vv_retentions retentions = {.raw_ns = raw_ns,
+                                             .tiers_ns = {VV_SPACE_OFF_NS, 50 * VV_DAY, 0}};
+    struct vv_error error = {0};
+    begin("blocks", 1);
+    assert_int_equal(
+        vv_engine_set_retentions(nodes[1].rig.engine, VV_STR_LITERAL("t"), &retentions, &error),
+        VV_OK);
+    hear();
+    int64_t old = fill_minutes(&nodes[1]);
+    live_both(4, VV_DAY);
+    live_both(6, 8 * VV_DAY);
+    assert_int_equal(count_points(&nodes[0]), 0);
+    assert_int_equal(
+        vv_engine_set_retention(nodes[1].rig.engine, VV_STR_LITERAL("t"), 366 * VV_DAY, &error),
+        VV_OK);
+    let_all_know();
+    assert_true(write_hour(&nodes[0], "m,id=x", old + 3 * VV_DAY)); /* in the same unit of days */
+    live_both(4, VV_DAY);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), written);
+    live_both(8, 10 * VV_DAY);
+    assert_false(write_hour(&nodes[0], "m,id=x", old));
+    live_both(3, VV_DAY);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), written);
+    end();
+}
+
+/* Points from just before a retention is made longer have the end that they were given. */
+static void what_was_put_before_it_was_longer_goes_when_it_was_to(void **state)
+{
+    (void)state;
+    begin("blocks", 1);
+    set_lives(&nodes[1], raw_ns);
+    live_both(4, VV_DAY);
+    int64_t young = fill_minutes(&nodes[1]);
+    advance(VV_MINUTE);
+    set_lives(&nodes[0], 366 * VV_DAY);
+    live_both(3, VV_DAY);
+    assert_true(write_hour(&nodes[0], "m,id=x", young)); /* they are still there */
+    live_both(3, VV_DAY);
+    assert_in_tiers(written);
+    live_both(5, 10 * VV_DAY);
+    for (size_t i = 0; i < 2; i++) {
+        if (write_hour(&nodes[i], "m,id=x", young + 11)) {
+            live_both(3, VV_DAY);
+        }
+        assert_in_tiers(written);
+    }
+    end();
+}
+
+/* It fails as a whole, and nothing is taken or refused for good. */
+static void while_the_store_is_away_nothing_is_decided(void **state)
+{
+    (void)state;
+    int64_t old = begin_lengthened();
+    char line[96];
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    struct vv_engine *engine = nodes[0].rig.engine;
+    vv_sim_cassandra_set_away(model, UINT32_MAX);
+    snprintf(line, sizeof line, "m,id=x v=1i %lld\n", (long long)(old - 60 * VV_DAY));
+    assert_int_equal(vv_engine_stage(engine, VV_STR_LITERAL("t"), &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    assert_true(vv_staging_is_in_doubt(&staging));
+    vv_staging_decide(&staging);
+    assert_true(staging.out_of_memory);
+    assert_non_null(strstr(staging.failure.message, "send again later"));
+    assert_int_equal(staging.refused[VV_REASON_RETENTION], 0);
+    assert_null(vv_staging_take_batch(&staging));
+    vv_staging_deinit(&staging);
+    vv_sim_cassandra_set_away(model, 0);
+    advance(20 * VV_SECOND);
+    hear();
+    assert_true(write_hour(&nodes[0], "m,id=x", old - 60 * VV_DAY));
+    end();
+}
+
+/* ---- whatever comes and goes ---- */
+
+#define APART  (10 * VV_DAY) /* old points are of hours that have so much between them … */
+#define PASSED 4             /* … and are so often as old at most */
+
+static struct vv_random random_state;
+
+static uint64_t below(uint64_t bound)
+{
+    return vv_random_below(&random_state, bound);
+}
+
+static struct node *any_node(void)
+{
+    return &nodes[below(2)];
+}
+
+/* Within an hour; no point is of the time of another one. */
+static uint64_t write_any(void)
+{
+    char series[16];
+    int64_t hour = vv_time_floor(now_ns(), VV_HOUR) - VV_HOUR;
+    int n = 1 + (int)below(40);
+    static int64_t number;
+    if (below(3) > 0) { /* one of few, so that much belongs together */
+        int64_t age = (int64_t)(1 + below(PASSED)) * APART;
+        hour = vv_time_floor(now_ns() - age, APART) + (int64_t)below(2) * VV_HOUR;
+    }
+    snprintf(series, sizeof series, "m,id=%c", 'a' + (int)below(2));
+    uint64_t taken = write_some(any_node(), series, hour + ++number, VV_MINUTE, n);
+    written += (long long)taken;
+    return (uint64_t)n - taken;
+}
+
+static void check_all(uint64_t seed)
+{
+    live_both(4, VV_DAY); /* all is due */
+    for (int tier = 0; tier < VV_SPACES && written > 0; tier++) {
+        long long count = count_by(&nodes[0], (enum vv_space)tier);
+        if (count != written) {
+            fail_msg("seed %llu: tier %d has %lld of %lld", (unsigned long long)seed, tier, count,
+                     written);
+        }
+    }
+}
+
+static int64_t life_ns;
+static int64_t shortened_at;
+
+/* What came just before a life is made shorter is built within days; if it is longer again by then,
+ * what may have gone in between is not known, and such units stay as they are. */
+static void change_life_to(struct node *node, int64_t next_ns)
+{
+    if (vv_retention_is_longer(next_ns, life_ns) && now_ns() - shortened_at < 4 * VV_DAY) {
+        live_both(8, 12 * VV_HOUR);
+    }
+    shortened_at = vv_retention_is_longer(life_ns, next_ns) ? now_ns() : shortened_at;
+    life_ns = next_ns;
+    set_lives(node, life_ns);
+}
+
+static void change_life(void)
+{
+    static const int64_t lives[] = {5 * VV_DAY, 10 * VV_DAY, 60 * VV_DAY, 0};
+    change_life_to(any_node(), lives[below(4)]);
+    if (below(2) == 0) {
+        let_all_know();
+    }
+}
+
+static uint64_t live_on(uint64_t seed)
+{
+    struct node *node = any_node();
+    switch (below(9)) {
+    case 0:
+        change_life();
+        return 0;
+    case 1:
+        live_both(1 + (int)below(10), 12 * VV_HOUR); /* nodes don't stand still for days */
+        return 0;
+    case 2:
+        check_all(seed);
+        return 0;
+    case 3:
+        restart(node, below(1000));
+        hear();
+        return 0;
+    case 4:
+        work(node);
+        return 0;
+    case 5:
+        check_all(seed);
+        change_life_to(node, 5 * VV_DAY);
+        live_both(9, VV_DAY);
+        change_life_to(node, 60 * VV_DAY);
+        return 0;
+    default:
+        return write_any();
+    }
+}
+
+static uint64_t walk(uint64_t seed)
+{
+    uint64_t refused = 0;
+    random_state = (struct vv_random){seed};
+    has_tiers = true;
+    make_cluster(seed);
+    (void)make_node(0);
+    (void)make_node(1);
+    life_ns = raw_ns;
+    shortened_at = 0;
+    hear();
+    change_life(); /* makes the tenant */
+    let_all_know();
+    for (int i = 0; i < 60; i++) {
+        refused += live_on(seed);
+    }
+    check_all(seed);
+    end();
+    return refused;
+}
+
+/* FIRST, and SEEDS, in the environment: others than these, in which something was wrong once. */
+static void all_that_is_taken_is_in_all_tiers_for_ever(void **state)
+{
+    (void)state;
+    const char *first = getenv("FIRST");
+    const char *seeds = getenv("SEEDS");
+    uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 1;
+    uint64_t refused = 0;
+    for (uint64_t i = 0; first && i < n; i++) {
+        refused += walk(strtoull(first, NULL, 10) + i);
+    }
+    if (!first) {
+        refused = walk(8) + walk(24);
+    }
+    assert_true(refused > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_tiers_have_of_points_that_expired_is_refused),
+        cmocka_unit_test(what_nothing_is_left_of_gets_into_all_tiers),
+        cmocka_unit_test(what_expires_once_more_is_refused_from_then_on),
+        cmocka_unit_test(what_was_built_of_both_is_refused),
+        cmocka_unit_test(what_was_put_before_it_was_longer_goes_when_it_was_to),
+        cmocka_unit_test(all_that_is_taken_is_in_all_tiers_for_ever),
+        cmocka_unit_test(while_the_store_is_away_nothing_is_decided),
+    };
+    if (getenv("FIRST")) { /* that alone: for a seed that failed, and for many more */
+        cmocka_set_test_filter("all_that*");
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
