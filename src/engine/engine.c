@@ -217,6 +217,9 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status == VV_OK && engine->fleet) {
         status = vv_fleet_load_tentative(engine->fleet, error);
     }
+    if (status == VV_OK) {
+        vv_whole_end_lives(engine);
+    }
     if (status == VV_OK && engine->fleet) {
         engine->replace_is_noted = true; /* perhaps; what is put needs the other hosts */
     } else if (status == VV_OK) {

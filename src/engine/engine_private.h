@@ -519,6 +519,8 @@ enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *erro
 
 /* ---- whole.c: storage thread, or before it runs ---- */
 enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error);
+/* Behind the replay: what was noted as off had ended, which is not journaled. */
+void vv_whole_end_lives(struct vv_engine *engine);
 /* Notes, durably, what will be gone when all has expired that may at `expiry_ns`, which is behind
  * the clock while sealing is held up, and which tiers are on as of now. */
 enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error);

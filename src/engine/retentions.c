@@ -5,7 +5,9 @@
  *
  * A tier is built from what is finer, some time after the end of what is built at once (a day, or
  * 28 days): so what is finer must live longer than that. A tier that is off keeps no trace of what
- * is written meanwhile; so what it had must be gone before it is switched on again.
+ * is written meanwhile; so what it had must be gone before it is switched on again. On one node it
+ * goes on, unseen, until what is coarser has been built of what it had (storage_expire.c); until
+ * then it can be switched on as if nothing had been.
  */
 #include "engine/engine_private.h"
 #include "registry/shared.h"
@@ -19,7 +21,9 @@ struct change {
     uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
     struct vv_retentions before;
     struct vv_retentions after;
-    bool is_new; /* it began with this change */
+    bool is_new;             /* it began with this change */
+    bool goes_on[VV_SPACES]; /* it was off, and has all that it had, unless its life has just ended
+                              */
 };
 
 /* ---- what must hold ---- */
@@ -123,24 +127,43 @@ static enum vv_status check_shared(struct vv_engine *engine, const struct change
     return status;
 }
 
-static enum vv_status check_tiers(struct vv_engine *engine, const struct change *change,
+static enum vv_status refuse_to_begin(struct vv_error *error)
+{
+    return vv_error_set(error, VV_OVERLOAD,
+                        "a tier was switched off, and what it had is still being removed: try "
+                        "again in some seconds");
+}
+
+static enum vv_status check_tiers(struct vv_engine *engine, struct change *change,
                                   struct vv_error *error)
 {
     bool begins_again = false;
     for (int i = 0; i < VV_SPACES; i++) {
-        begins_again |=
+        bool is_meant =
             is_switched_on(change, (enum vv_space)i) && change->spaces[i] != VV_REGISTRY_NONE;
+        change->goes_on[i] = is_meant && vv_registry_is_ending(engine->registry, change->spaces[i]);
+        begins_again |= is_meant && !change->goes_on[i];
     }
     enum vv_status status = engine->fleet ? check_shared(engine, change, error) : VV_OK;
     if (status != VV_OK) {
         return status;
     }
     if (begins_again && !engine->fleet && !is_gone(engine)) {
-        return vv_error_set(error, VV_OVERLOAD,
-                            "a tier was switched off, and what it had is still being removed: try "
-                            "again in some seconds");
+        return refuse_to_begin(error);
     }
     return check(engine, &change->after, error);
+}
+
+/* Behind set(): none of those that were to go on has ended just before that. */
+static enum vv_status check_they_go_on(struct vv_engine *engine, const struct change *change,
+                                       struct vv_error *error)
+{
+    bool has_ended = false;
+    for (int i = 0; i < VV_SPACES; i++) {
+        has_ended |=
+            change->goes_on[i] && vv_registry_whole(engine->registry, change->spaces[i]).until == 0;
+    }
+    return has_ended ? refuse_to_begin(error) : VV_OK;
 }
 
 /* ---- the change ---- */
@@ -207,15 +230,16 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
     return status;
 }
 
-/* Also where a change is taken back: a tier that it had switched on may have been seen. */
+/* Also where a change is taken back: a tier that it had switched on may have been seen. Under the
+ * lock, as lives end under it (storage_expire.c). */
 static void set(struct vv_engine *engine, const struct change *change,
                 const struct vv_retentions *present, const struct vv_retentions *retentions)
 {
+    pthread_mutex_lock(&engine->lock);
     vv_registry_set_retention(engine->registry, change->place, retentions->raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
         vv_registry_set_retention(engine->registry, change->spaces[i], retentions->tiers_ns[i]);
     }
-    pthread_mutex_lock(&engine->lock);
     for (int i = 0; i < VV_SPACES; i++) {
         if (vv_retentions_have(present, (enum vv_space)i) &&
             !vv_retentions_have(retentions, (enum vv_space)i)) {
@@ -254,7 +278,8 @@ static void note_whole(struct vv_engine *engine, const struct change *change)
                 engine->registry, number,
                 (struct vv_whole){.longer = {{from, was_off ? 0 : before_ns}}, .n = 1});
         }
-        bool is_off = level >= 0 && after_ns == VV_SPACE_OFF_NS;
+        /* Where nodes share a store what is off is of another life, which nobody builds of. */
+        bool is_off = engine->fleet && level >= 0 && after_ns == VV_SPACE_OFF_NS;
         if (number != VV_REGISTRY_NONE && !was_off && !is_off &&
             vv_retention_is_longer(before_ns, after_ns)) {
             /* Something may live on for longer still. */
@@ -387,7 +412,10 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     }
     note_whole(engine, &change);
     set(engine, &change, &change.before, &change.after);
-    status = journal(engine, &change, error);
+    status = check_they_go_on(engine, &change, error);
+    if (status == VV_OK) {
+        status = journal(engine, &change, error);
+    }
     if (shortens) {
         vv_engine_flush_before(engine);
     }

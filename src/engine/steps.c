@@ -194,7 +194,7 @@ static bool is_inside(const struct checking *checking, enum vv_space tier, int64
 static enum vv_status find_obstacle(struct checking *checking, struct obstacle *obstacle)
 {
     const struct vv_deletion_order *order = checking->order;
-    struct vv_tiers tiers = vv_registry_tiers(checking->engine->registry, checking->place);
+    struct vv_tiers tiers = vv_registry_tiers_built(checking->engine->registry, checking->place);
     enum vv_status status = VV_OK;
     for (int tier = VV_SPACES - 1; tier >= 0; tier--) {
         const int64_t ends[] = {order->from, order->to};
@@ -308,7 +308,7 @@ static enum vv_status check_place(struct checking *checking, int64_t now,
     checking->reaches = find_reach(checking);
     int64_t from;
     int64_t to;
-    if (!vv_registry_tiers(engine->registry, checking->place).any ||
+    if (!vv_registry_tiers_built(engine->registry, checking->place).any ||
         !find_range(checking, &from, &to) || from >= checking->reaches) {
         return VV_OK;
     }
@@ -429,7 +429,7 @@ enum vv_status vv_steps_sweep(struct vv_engine *engine, size_t *reads, size_t re
 {
     struct vv_sweep *sweep = &engine->sweep;
     uint32_t place = sweep->stay.place;
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
     struct vv_cut cut = cut_of(engine, &sweep->markers[sweep->at]);
     struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
     int64_t to = cut.to < cut.before ? cut.to : cut.before;

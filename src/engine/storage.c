@@ -98,8 +98,7 @@ static bool is_told(struct vv_registry *registry, uint32_t tenant)
 int64_t vv_storage_kept_ns(const struct vv_engine *engine, uint32_t number)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
-    return engine->fleet ? vv_registry_retention(engine->registry, number)
-                         : vv_registry_life(engine->registry, number, now);
+    return vv_registry_kept(engine->registry, number, now);
 }
 
 enum vv_status vv_storage_tell_retentions(struct vv_engine *engine, struct vv_error *error)

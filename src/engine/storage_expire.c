@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "registry/shared.h"
+#include "seal/gone.h"
+#include "tier/unit.h"
 
 #include <stdlib.h>
 
@@ -18,7 +20,7 @@ struct backlog {
 /* How long anything is kept that a raw span, or a unit, is built of; 0: for ever. */
 static int64_t life_below(const struct vv_engine *engine, uint32_t place, int above)
 {
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
     int64_t longest_ns = vv_storage_kept_ns(engine, place);
     for (int tier = vv_tiers_below(&tiers, above); tier >= 0; tier = vv_tiers_below(&tiers, tier)) {
         int64_t life_ns = vv_storage_kept_ns(engine, tiers.spaces[tier]);
@@ -37,7 +39,7 @@ static bool is_at_risk(const struct vv_engine *engine, const struct vv_mark *mar
     enum vv_space space;
     bool is_tier = vv_registry_space_of(registry, number, &place, &space);
     int64_t life_ns = life_below(engine, place, is_tier ? (int)space : 0);
-    return vv_registry_tiers(registry, place).any && life_ns > 0 &&
+    return vv_registry_tiers_built(registry, place).any && life_ns > 0 &&
            mark->key.span_start < now - life_ns + VV_TIERS_SLACK_NS;
 }
 
@@ -122,21 +124,49 @@ enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
 
 /* ---- what lives on ---- */
 
-/* The earliest that waits to be sealed or built, by place. */
+/* What waits to be sealed or built, by place: the earliest, and whether something would be built of
+ * less without the tiers that are off. */
 struct waiting {
-    const struct vv_engine *engine;
-    int64_t *earliest_ns;
+    struct vv_engine *engine;
+    struct waiting_place {
+        int64_t earliest_ns;
+        bool needs_ended;
+    } * places;
     uint32_t n;
 };
+
+/* Whether not all that a mark makes to be built is there without the tiers that are off: the unit,
+ * or, of a raw span, those that it lies in, and all that these lie in. */
+static bool needs_ended(struct vv_engine *engine, uint32_t place, const struct vv_mark *mark)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    enum vv_space own;
+    uint32_t owner;
+    bool is_unit = vv_registry_space_of(engine->registry, mark->key.partition.tenant, &owner, &own);
+    bool needs = false;
+    for (int i = is_unit ? (int)own : 0; i < VV_SPACES && !needs; i++) {
+        enum vv_space tier = (enum vv_space)i;
+        int64_t from = mark->key.span_start;
+        from = is_unit && tier == own ? from : from - vv_tier_unit_ns_max(tier);
+        needs = tiers.spaces[tier] != VV_REGISTRY_NONE &&
+                from < vv_gone_whole_below(&tiers, &bounds, tier);
+    }
+    return needs;
+}
 
 static enum vv_status note_waiting(void *context, const struct vv_mark *mark)
 {
     struct waiting *waiting = context;
-    uint32_t place = vv_registry_place_of(waiting->engine->registry, mark->key.partition.tenant);
-    bool is_meant = place < waiting->n && !vv_volume_is_marked(waiting->engine->registry, mark);
-    if (is_meant && mark->key.span_start < waiting->earliest_ns[place]) {
-        waiting->earliest_ns[place] = mark->key.span_start;
+    struct vv_registry *registry = waiting->engine->registry;
+    uint32_t place = vv_registry_place_of(registry, mark->key.partition.tenant);
+    if (place >= waiting->n || vv_volume_is_marked(registry, mark)) {
+        return VV_OK;
     }
+    struct waiting_place *of = &waiting->places[place];
+    of->earliest_ns =
+        mark->key.span_start < of->earliest_ns ? mark->key.span_start : of->earliest_ns;
+    of->needs_ended = of->needs_ended || needs_ended(waiting->engine, place, mark);
     return VV_OK;
 }
 
@@ -144,19 +174,29 @@ static bool any_lives_on(const struct vv_engine *engine, uint32_t n, int64_t now
 {
     bool any = false;
     for (uint32_t i = 0; i < n && !any; i++) {
-        any = vv_registry_lives_on(engine->registry, i, now);
+        any = vv_registry_lives_on(engine->registry, i, now) ||
+              vv_registry_is_ending(engine->registry, i);
     }
     return any;
 }
 
+/* Under the lock: one that is off can't be switched on again until the next round has removed what
+ * it had. */
 static void end_built(struct vv_engine *engine, const struct waiting *waiting, int64_t now)
 {
     struct vv_registry *registry = engine->registry;
     for (uint32_t i = 0; i < waiting->n; i++) {
         int64_t retention = vv_registry_retention(registry, i);
         uint32_t place = vv_registry_place_of(registry, i);
-        if (place < waiting->n && vv_registry_lives_on(registry, i, now) &&
-            waiting->earliest_ns[place] >= now - retention) {
+        bool lives_on = vv_registry_lives_on(registry, i, now);
+        if (place >= waiting->n) {
+            continue;
+        }
+        const struct waiting_place *of = &waiting->places[place];
+        if (vv_registry_is_ending(registry, i) && (!lives_on || !of->needs_ended)) {
+            vv_registry_end_life(registry, i);
+            engine->expire_after = engine->expire_begun;
+        } else if (lives_on && retention != VV_SPACE_OFF_NS && of->earliest_ns >= now - retention) {
             vv_registry_end_life(registry, i);
         }
     }
@@ -184,12 +224,12 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
     if (engine->fleet || !any_lives_on(engine, n, now) || !is_flushed(engine, &after)) {
         return VV_OK;
     }
-    struct waiting waiting = {engine, malloc(n * sizeof *waiting.earliest_ns), n};
-    if (!waiting.earliest_ns) {
+    struct waiting waiting = {engine, malloc(n * sizeof *waiting.places), n};
+    if (!waiting.places) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory");
     }
     for (uint32_t i = 0; i < n; i++) {
-        waiting.earliest_ns[i] = INT64_MAX;
+        waiting.places[i] = (struct waiting_place){.earliest_ns = INT64_MAX};
     }
     struct vv_store *store = engine->store;
     enum vv_status status =
@@ -199,7 +239,7 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
         end_built(engine, &waiting, now);
     }
     pthread_mutex_unlock(&engine->lock);
-    free(waiting.earliest_ns);
+    free(waiting.places);
     return status;
 }
 

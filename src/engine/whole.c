@@ -105,6 +105,15 @@ enum vv_status vv_whole_load(struct vv_engine *engine, struct vv_error *error)
                                          &loading, error);
 }
 
+void vv_whole_end_lives(struct vv_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->n_whole; i++) {
+        if (engine->whole[i].from == NOTHING && vv_registry_is_ending(engine->registry, i)) {
+            vv_registry_end_life(engine->registry, i);
+        }
+    }
+}
+
 /* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
  * gone at a time, also what was put before that, when it was to live for less. VV_TIME_MIN:
  * nothing. */

@@ -32,7 +32,7 @@ enum vv_status vv_tiers_seen_note(struct vv_tiers_seen *seen, uint32_t place,
 bool vv_tiers_seen_differ(const struct vv_tiers_seen *seen, struct vv_registry *registry)
 {
     for (uint32_t place = 0; place < seen->n; place++) {
-        struct vv_tiers now = vv_registry_tiers(registry, place);
+        struct vv_tiers now = vv_registry_tiers_built(registry, place);
         for (size_t i = 0; i < VV_SPACES && seen->places[place].is_seen; i++) {
             if (seen->places[place].tiers.spaces[i] != now.spaces[i]) {
                 return true;

@@ -64,8 +64,8 @@ static void note_tier(struct vv_str name, int tier, const struct vv_retentions *
     struct vv_buffer text = {0};
     if (vv_retentions_have(before, (enum vv_space)tier) &&
         !vv_retentions_have(after, (enum vv_space)tier)) {
-        vv_buffer_format(&text, "%.*s: what the %.*s tier had is gone", VV_STR_ARG(name),
-                         VV_STR_ARG(vv_space_word((enum vv_space)tier)));
+        vv_buffer_format(&text, "%.*s: what the %.*s tier had is in no answer any more",
+                         VV_STR_ARG(name), VV_STR_ARG(vv_space_word((enum vv_space)tier)));
     } else if (vv_retentions_have(before, (enum vv_space)tier) &&
                vv_retention_is_longer(before->tiers_ns[tier], after->tiers_ns[tier])) {
         begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now_ns);

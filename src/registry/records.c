@@ -291,7 +291,7 @@ static enum vv_status set_terms(struct vv_registry *registry, uint32_t number,
     atomic_store_explicit(&tenant->late, terms->late, memory_order_relaxed);
     atomic_store_explicit(&tenant->late_stamp, terms->late_stamp, memory_order_relaxed);
     tenant->patterns_stamp = terms->patterns_stamp;
-    tenant->whole = terms->whole;
+    vv_tenant_set_whole(tenant, &terms->whole);
     return VV_OK;
 }
 

@@ -96,6 +96,9 @@ struct vv_tiers {
     bool any;
 };
 struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t tenant);
+/* The same with those that were switched off, and that others are still to be built of: what is in
+ * them is as good as ever, but not for answers (vv_registry_is_ending). */
+struct vv_tiers vv_registry_tiers_built(struct vv_registry *registry, uint32_t tenant);
 /* The coarsest tier that is on and finer than `above`; below 0: only points are. */
 int vv_tiers_below(const struct vv_tiers *tiers, int above);
 /* Where a tenant's late points are kept apart; VV_REGISTRY_NONE: nowhere, and they never were.

@@ -80,7 +80,8 @@ struct vv_tenant {
     _Atomic vv_stamp retention_stamp;       /* 0: none */
     _Atomic uint64_t late;                  /* vv_late_pack */
     _Atomic vv_stamp late_stamp;            /* 0: none */
-    struct vv_whole whole;                  /* under the tenants' lock */
+    struct vv_whole whole;                  /* under the tenants' lock … */
+    _Atomic int64_t lives_until;            /* … and of that `until`, for readers without it */
     _Atomic uint32_t metric_last;           /* its metrics, linked by `next`; number + 1, 0: none */
     uint32_t replaced_bytes;                /* of units and descriptions; under the metrics' lock */
     _Atomic uint32_t spaces[VV_SPACES_ALL]; /* of a tenant: number + 1, 0: it has none */
@@ -264,6 +265,8 @@ void vv_class_link(struct vv_registry *registry, uint32_t tenant, uint32_t numbe
 void vv_class_count(struct vv_registry *registry, struct vv_str name);
 /* Whose retention counts: late points are kept as long as those of their place that came in time.
  */
+/* Under the tenants' lock, or before other threads start. */
+void vv_tenant_set_whole(struct vv_tenant *tenant, const struct vv_whole *whole);
 struct vv_tenant *vv_tenant_keeper(struct vv_registry *registry, struct vv_tenant *tenant);
 /* The retention of one that is made here, with a stamp; nothing when it has one. */
 void vv_retention_begin(struct vv_registry *registry, uint32_t number, int64_t retention_ns);

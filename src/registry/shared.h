@@ -151,8 +151,14 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struc
 /* How long is kept what others are built of: as the retention says, or, while one that was
  * shortened still counts, as that did. 0: for ever. */
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
-/* Whether that is not what the retention says. */
+/* How long the store is to keep it: where nodes share the store as the retention says, and what was
+ * put before has an end of its own. */
+int64_t vv_registry_kept(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
+/* Whether it lives for longer than the retention says. */
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
+/* Whether a tier that is off still has what was there when it was switched off, and gets what comes
+ * since: until its life ends. Not where nodes share the store. Lock-free. */
+bool vv_registry_is_ending(struct vv_registry *registry, uint32_t space);
 /* Where no other node shares the store: all is built of what was to live for longer. */
 void vv_registry_end_life(struct vv_registry *registry, uint32_t tenant);
 /* Makes a metric of integers one of floats, for ever; nothing for one of floats. Values that were

@@ -2,6 +2,7 @@
 /* Tenants: made under the tenants' lock, found without one. */
 #include "model/batch.h"
 #include "registry/registry_private.h"
+#include "registry/shared.h"
 #include "registry/text.h"
 
 struct wanted {
@@ -335,16 +336,28 @@ static bool is_on(struct vv_registry *registry, uint32_t space)
     return vv_registry_retention(registry, space) != VV_SPACE_OFF_NS;
 }
 
-struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t number)
+static struct vv_tiers tiers_of(struct vv_registry *registry, uint32_t number, bool with_ending)
 {
     struct vv_tiers tiers = {.any = false};
     for (size_t i = 0; i < VV_SPACES; i++) {
         uint32_t space = linked_space(registry, number, (enum vv_space)i);
-        bool has = space != VV_REGISTRY_NONE && is_on(registry, space);
+        bool has =
+            space != VV_REGISTRY_NONE &&
+            (is_on(registry, space) || (with_ending && vv_registry_is_ending(registry, space)));
         tiers.spaces[i] = has ? space : VV_REGISTRY_NONE;
         tiers.any |= has;
     }
     return tiers;
+}
+
+struct vv_tiers vv_registry_tiers(struct vv_registry *registry, uint32_t number)
+{
+    return tiers_of(registry, number, false);
+}
+
+struct vv_tiers vv_registry_tiers_built(struct vv_registry *registry, uint32_t number)
+{
+    return tiers_of(registry, number, true);
 }
 
 int vv_tiers_below(const struct vv_tiers *tiers, int above)

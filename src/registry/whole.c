@@ -149,16 +149,31 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t number, struc
     pthread_mutex_lock(&registry->tenants.lock);
     struct vv_whole after = merge(tenant->whole, &whole);
     if (!is_same(&after, &tenant->whole)) {
-        tenant->whole = after;
+        vv_tenant_set_whole(tenant, &after);
         vv_state_change(&tenant->state);
     }
     pthread_mutex_unlock(&registry->tenants.lock);
 }
 
+void vv_tenant_set_whole(struct vv_tenant *tenant, const struct vv_whole *whole)
+{
+    tenant->whole = *whole;
+    atomic_store_explicit(&tenant->lives_until, whole->until, memory_order_relaxed);
+}
+
+bool vv_registry_is_ending(struct vv_registry *registry, uint32_t number)
+{
+    const struct vv_tenant *tenant = vv_tenant_at(registry, number);
+    return tenant && !vv_registry_is_shared(registry) &&
+           vv_registry_retention(registry, number) == VV_SPACE_OFF_NS &&
+           atomic_load_explicit(&tenant->lives_until, memory_order_relaxed) > 0;
+}
+
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
     int64_t retention = vv_registry_retention(registry, number);
-    if (retention == 0 || retention == VV_SPACE_OFF_NS) { /* what is off has nothing to live on */
+    bool is_off = retention == VV_SPACE_OFF_NS;
+    if (retention == 0 || (is_off && vv_registry_is_shared(registry))) {
         return retention;
     }
     struct vv_tenant *tenant = vv_tenant_keeper(registry, vv_tenant_at(registry, number));
@@ -167,6 +182,12 @@ int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t 
     pthread_mutex_unlock(&registry->tenants.lock);
     bool was_longer = whole.before_ns == 0 || whole.before_ns > retention;
     return now_ns < whole.until && was_longer ? whole.before_ns : retention;
+}
+
+int64_t vv_registry_kept(struct vv_registry *registry, uint32_t number, int64_t now_ns)
+{
+    return vv_registry_is_shared(registry) ? vv_registry_retention(registry, number)
+                                           : vv_registry_life(registry, number, now_ns);
 }
 
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t number, int64_t now_ns)
@@ -179,7 +200,9 @@ void vv_registry_end_life(struct vv_registry *registry, uint32_t number)
     struct vv_tenant *tenant = vv_tenant_at(registry, number);
     if (tenant) {
         pthread_mutex_lock(&registry->tenants.lock);
-        tenant->whole.until = tenant->whole.before_ns = 0;
+        struct vv_whole whole = tenant->whole;
+        whole.until = whole.before_ns = 0;
+        vv_tenant_set_whole(tenant, &whole);
         pthread_mutex_unlock(&registry->tenants.lock);
     }
 }

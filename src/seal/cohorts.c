@@ -551,7 +551,7 @@ enum vv_status vv_cohorts_build(struct vv_cohorts *cohorts, const struct vv_mark
         vv_registry_space_of(registry, mark->key.partition.tenant, &build.place, &build.tier);
     vv_invariant(is_space && vv_tier_has_cohorts(build.tier));
     build.unit.to += vv_tier_unit_ns_max(build.tier);
-    build.tiers = vv_registry_tiers(registry, build.place);
+    build.tiers = vv_registry_tiers_built(registry, build.place);
     build.is_whole = build.is_whole && build.tiers.spaces[build.tier] != VV_REGISTRY_NONE;
     vv_rollup_begin(cohorts->rollup, vv_tier_step_ns(build.tier));
     vv_buffer_clear(&cohorts->contained);

@@ -8,9 +8,8 @@ static int64_t earlier_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What a tier is built of is all there from then on, in raw data or in some finer tier. */
-static int64_t whole_below(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds,
-                           enum vv_space tier)
+int64_t vv_gone_whole_below(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds,
+                            enum vv_space tier)
 {
     int64_t from = bounds->raw_from;
     for (int finer = 0; finer < (int)tier; finer++) {
@@ -28,7 +27,7 @@ int64_t vv_gone_before(const struct vv_tiers *tiers, const struct vv_reroll_boun
             continue;
         }
         int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)tier);
-        int64_t from = whole_below(tiers, bounds, (enum vv_space)tier);
+        int64_t from = vv_gone_whole_below(tiers, bounds, (enum vv_space)tier);
         int64_t end = from > INT64_MAX - unit_ns ? INT64_MAX : from + unit_ns;
         before = from > VV_TIME_MIN && end > before ? end : before;
     }
@@ -96,7 +95,7 @@ static enum vv_status look(struct vv_build *build, const struct vv_gone_question
             answer_out->unit = unit;
             is_first = false;
         }
-        if (unit.from < whole_below(&build->tiers, &question->bounds, tier)) {
+        if (unit.from < vv_gone_whole_below(&build->tiers, &question->bounds, tier)) {
             status = look_at_tier(build, tier, &unit);
         }
     }

@@ -13,6 +13,10 @@
 #include "seal/reroll.h"
 #include "store/store.h"
 
+/* What a tier is built of is all there from then on, in raw data or in some finer tier. */
+int64_t vv_gone_whole_below(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds,
+                            enum vv_space tier);
+
 /* What is as young, or younger, always can; INT64_MIN: everything can. */
 int64_t vv_gone_before(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds);
 

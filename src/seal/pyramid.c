@@ -68,7 +68,7 @@ enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid
                           : INT64_MIN,
         .source = source,
         .measurement = measurement,
-        .tiers = vv_registry_tiers(registry, place),
+        .tiers = vv_registry_tiers_built(registry, place),
         .plans = vv_registry_source_plans(registry, source),
         .error = error,
     };

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/compare.h"
+#include "registry/shared.h"
 #include "seal/replaced_day.h"
 #include "seal/reroll_private.h"
 #include "seal/seal_private.h"
@@ -317,7 +318,8 @@ static bool keeps(const struct replacing *replacing, enum vv_space tier, int64_t
     if (space == VV_REGISTRY_NONE) {
         return false;
     }
-    int64_t retention = vv_registry_retention(look->reroll->options.registry, space);
+    struct vv_registry *registry = look->reroll->options.registry;
+    int64_t retention = vv_registry_kept(registry, space, replacing->now_ns);
     struct vv_plan plan = vv_tier_plan(tier);
     int64_t bucket = vv_time_floor(time, plan.bucket_ns);
     return retention == 0 || (retention != VV_SPACE_OFF_NS &&

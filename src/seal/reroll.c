@@ -2,6 +2,7 @@
 #include "seal/reroll_private.h"
 
 #include "base/clock.h"
+#include "registry/shared.h"
 #include "seal/seal_private.h"
 #include "seal/stale.h"
 #include "tier/cohort.h"
@@ -205,7 +206,7 @@ struct vv_look vv_look_of(struct vv_reroll *reroll, uint32_t place, uint32_t sou
                             .place = place,
                             .source = source,
                             .measurement = measurement,
-                            .tiers = vv_registry_tiers(registry, place),
+                            .tiers = vv_registry_tiers_built(registry, place),
                             .plans = vv_registry_source_plans(registry, source),
                             .bounds = bounds,
                             .error = error};
@@ -283,8 +284,8 @@ static enum vv_status keep_record(void *context, const struct vv_piece *piece)
 static bool is_gone(const struct vv_look *look, enum vv_space tier, const struct vv_span_key *key,
                     int64_t now_ns)
 {
-    int64_t retention =
-        vv_registry_retention(look->reroll->options.registry, look->tiers.spaces[tier]);
+    struct vv_registry *registry = look->reroll->options.registry;
+    int64_t retention = vv_registry_kept(registry, look->tiers.spaces[tier], now_ns);
     int64_t end = key->partition.bucket_start + key->partition.bucket_ns;
     return retention > 0 && end < now_ns - retention;
 }
@@ -538,7 +539,7 @@ static enum vv_status take_unit(struct vv_look *look, enum vv_space tier, int64_
         result->verdict = VV_REROLL_AWAY;
         return status;
     }
-    look->tiers = vv_registry_tiers(options->registry, look->place);
+    look->tiers = vv_registry_tiers_built(options->registry, look->place);
     look->plans = vv_registry_source_plans(options->registry, look->source);
     const struct vv_unit now =
         vv_unit_of(tier, look->plans.plans, look->plans.n, result->unit.from);

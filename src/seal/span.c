@@ -71,15 +71,14 @@ static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
 {
     uint32_t tenant = mark->key.partition.tenant;
     uint32_t place = vv_registry_place_of(sealer->options.registry, tenant);
-    if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers(sealer->options.registry, place).any) {
+    if (sealer->kind == VV_SEAL_RAW &&
+        vv_registry_tiers_built(sealer->options.registry, place).any) {
         return false;
     }
     struct vv_registry *registry = sealer->options.registry;
     int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
     /* What is shortened lives on until all is built of it (engine/storage_expire.c). */
-    int64_t retention = sealer->options.store->ops->shared
-                            ? vv_registry_retention(registry, tenant)
-                            : vv_registry_life(registry, tenant, now);
+    int64_t retention = vv_registry_kept(registry, tenant, now);
     int64_t bucket_end = mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
     return retention == VV_SPACE_OFF_NS || (retention > 0 && bucket_end < now - retention);
 }
@@ -364,7 +363,7 @@ static enum vv_status check_learnt(const struct vv_sealer *sealer, const struct 
     bool lacks_place =
         !vv_registry_stays_in(registry, key->measurement, place, INT64_MIN, INT64_MAX) ||
         vv_registry_owner(registry, place) != tenant || !vv_registry_class_is_told(registry, place);
-    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers(registry, place).any;
+    bool has_tiers = sealer->kind != VV_SEAL_RAW || vv_registry_tiers_built(registry, place).any;
     bool lacks_plans = has_tiers && !is_cohort && vv_registry_source_plans(registry, source).n == 0;
     size_t n = vv_registry_unsettled(registry, place, unsettled);
     bool lacks_tiers = n > 0 && unsettled[0] != place; /* which comes last */

@@ -23,7 +23,7 @@ void vv_stale_begin(struct vv_stale *stale, const struct vv_stale_options *optio
 {
     *stale = (struct vv_stale){
         .options = options,
-        .tiers = vv_registry_tiers(options->registry, place),
+        .tiers = vv_registry_tiers_built(options->registry, place),
         .plans = vv_registry_source_plans(options->registry, source),
         .source = source,
         .measurement = measurement,

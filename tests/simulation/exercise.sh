@@ -99,7 +99,7 @@ try "leave the stale record of a unit that has expired" src/seal/span.c \
 try "expire what is still to be built of" src/engine/storage_expire.c \
   's.replace("*now_out = is_held ? backlog.since_ns : now;", "*now_out = now;")'
 try "drop raw runs that have expired, tiers or not" src/seal/span.c \
-  's.replace("if (sealer->kind == VV_SEAL_RAW && vv_registry_tiers", "if (false && vv_registry_tiers")'
+  's.replace("if (sealer->kind == VV_SEAL_RAW &&\n        vv_registry_tiers_built", "if (false && vv_registry_tiers_built")'
 try "forget the tiers when sweeping what is deleted" src/engine/sweep.c \
   's.replace("vv_stale_range(marking->stale,", "true ? VV_OK : vv_stale_range(marking->stale,")'
 try "a step in two units" src/seal/pyramid.c \
@@ -109,7 +109,7 @@ try "a step in two units" src/seal/pyramid.c \
 try "write a class's points to the tenant" src/flush/flush.c \
   's.replace("late ? flush->late_space : place;", "late ? flush->late_space : vv_registry_source_tenant(flush->options->registry, source);")'
 try "take the tenant's tiers for those of a class" src/seal/stale.c \
-  's.replace("vv_registry_tiers(options->registry, place),", "vv_registry_tiers(options->registry, vv_registry_source_tenant(options->registry, source)),")'
+  's.replace("vv_registry_tiers_built(options->registry, place),", "vv_registry_tiers_built(options->registry, vv_registry_source_tenant(options->registry, source)),")'
 try "sweep the tenant for what is deleted of a class" src/engine/sweep.c \
   's.replace("    sweep->stay = stays[sweep->stay_at];", "    sweep->stay = stays[sweep->stay_at];\n    sweep->stay.place = vv_registry_source_tenant(engine->registry, sweep->source);")'
 try "forget a measurement's class at a restart" src/registry/records.c \

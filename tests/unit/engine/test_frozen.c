@@ -163,6 +163,7 @@ static void what_is_deleted_of_it_leaves_it_open(void **state)
     span_ns = VV_DAY;
     begin_lengthened(&place);
     assert_int_equal(vv_engine_set_tiers(place.engine, TENANT, only_minutes, &error), VV_OK);
+    expire(&place); /* nothing is to be built of the others */
     write_and_seal(&place, "m,h=new v", OLD);
     write_and_seal(&place, "m,h=new v", OLD + VV_HOUR);
     order_deletion(&place, "tag", "h=new", OLD - start, OLD - start + VV_HOUR);

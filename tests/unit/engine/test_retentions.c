@@ -342,6 +342,12 @@ static void a_tier_is_on_again_only_when_what_it_had_is_gone(void **state)
     expire(&place);
     assert_true(has_block(&place, &key));
     assert_int_equal(change(&place, AS_IS, AS_IS, OFF, AS_IS), VV_OK);
+    assert_int_equal(change(&place, AS_IS, AS_IS, 90 * VV_DAY, AS_IS), VV_OK); /* it goes on */
+    expire(&place);
+    assert_true(has_block(&place, &key));
+    assert_int_equal(change(&place, AS_IS, AS_IS, OFF, AS_IS), VV_OK);
+    assert_int_equal(vv_engine_step(place.engine, VV_TASK_FLUSH, NULL), VV_OK);
+    expire(&place); /* nothing is to be built of it: it goes */
     assert_int_equal(change(&place, AS_IS, AS_IS, 90 * VV_DAY, AS_IS), VV_OVERLOAD);
     assert_int_equal(change(&place, AS_IS, 90 * VV_DAY, AS_IS, AS_IS), VV_OK); /* a new one */
     restart(&place);
@@ -413,6 +419,7 @@ static void a_tier_that_could_not_be_switched_on_is_on_only_when_it_was_seen_to_
     begin(&place, false);
     assert_int_equal(change(&place, 9 * VV_DAY, 20 * VV_DAY, OFF, OFF), VV_OK);
     assert_int_equal(change(&place, 9 * VV_DAY, OFF, OFF, OFF), VV_OK);
+    expire(&place);
     expire(&place);
     vv_sim_disk_fail_call(place.disk, VV_SIM_WRITE, 1, VV_IO);
     assert_int_equal(change(&place, 9 * VV_DAY, 20 * VV_DAY, OFF, OFF), VV_IO);

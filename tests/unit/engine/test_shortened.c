@@ -104,23 +104,136 @@ static void a_second_change_ends_nothing_that_the_first_let_live(void **state)
     end(&place);
 }
 
-static void what_is_off_does_not_live_on(void **state)
+/* ---- tiers that are switched off ---- */
+
+#define EMPTY                                                                                      \
+    (start + 2 * VV_HOUR + VV_SECOND) /* n,h=dense has nothing then, but in the hour before */
+
+static uint32_t minutes_of(struct place *place)
+{
+    struct vv_registry *registry = place->engine->registry;
+    uint32_t tenant;
+    uint32_t space;
+    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
+    assert_int_equal(vv_registry_space(registry, tenant, VV_SPACE_MINUTE, false, &space, NULL),
+                     VV_OK);
+    return space;
+}
+
+static bool is_ending(struct place *place)
+{
+    return vv_registry_is_ending(place->engine->registry, minutes_of(place));
+}
+
+/* A point comes in a day of which only minutes have the others. */
+static uint64_t begin_late(struct place *place)
+{
+    begin_without_points(place, 0);
+    set_retentions(place, 0, 0, 0);
+    uint64_t n = days(place, "n.v", "h=dense");
+    char line[80];
+    snprintf(line, sizeof line, "n,h=dense v=1 %lld\n", (long long)EMPTY);
+    write_text(place, vv_str_of(line));
+    return n + 1;
+}
+
+static enum vv_status try_switch(struct place *place, int64_t minutes_ns)
+{
+    const int64_t wanted[VV_SPACES] = {minutes_ns, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS};
+    struct vv_error error = {0};
+    return vv_engine_set_tiers(place->engine, TENANT, wanted, &error);
+}
+
+static void one_that_is_off_goes_when_all_is_built_of_it(void **state)
+{
+    (void)state;
+    for (int flushes_before = 0; flushes_before < 2; flushes_before++) {
+        for (int crashes = 0; crashes < 2; crashes++) {
+            struct place place;
+            uint64_t n = begin_late(&place);
+            if (flushes_before) {
+                flush(&place);
+            }
+            assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+            assert_true(is_ending(&place));
+            expire(&place);
+            if (crashes) {
+                crash(&place, 11);
+                expire(&place);
+            }
+            if (!flushes_before || crashes) {
+                flush(&place);
+            }
+            expire(&place);
+            assert_true(is_ending(&place));
+            seal_all(&place);
+            expire(&place);
+            assert_false(is_ending(&place));
+            assert_int_equal(hours(&place, "n.v", "h=dense"), n);
+            assert_int_equal(days(&place, "n.v", "h=dense"), n);
+            assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH);
+            assert_int_equal(try_switch(&place, 0), VV_OVERLOAD); /* what it had is removed */
+            expire(&place);
+            assert_int_equal(try_switch(&place, 0), VV_OK);
+            assert_int_equal(minutes(&place, "m.v", "h=a"), 0);
+            end(&place);
+        }
+    }
+}
+
+/* As if it had never been off. */
+static void one_that_goes_on_can_be_switched_on_again(void **state)
 {
     (void)state;
     struct place place;
-    uint32_t tenant;
-    begin_whole(&place);
+    uint64_t n = begin_late(&place);
+    flush(&place);
+    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+    expire(&place);
+    assert_int_equal(try_switch(&place, 0), VV_OK);
+    expire(&place);
+    seal_all(&place);
+    expire(&place);
+    assert_int_equal(minutes(&place, "n.v", "h=dense"), n);
+    assert_int_equal(minutes(&place, "m.v", "h=a"), HOURS * EACH);
+    assert_int_equal(hours(&place, "n.v", "h=dense"), n);
+    end(&place);
+}
+
+static void one_that_nothing_is_to_be_built_of_goes_at_once(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place); /* all points are there */
+    expire(&place);      /* and that is known */
     write_line(&place, LATE);
     flush(&place);
-    set_retentions(&place, 0, 30 * VV_DAY, 0);
-    struct vv_registry *registry = place.engine->registry;
-    int64_t now = place.clock.clock.wall_ns(&place.clock.clock);
-    assert_int_equal(vv_registry_tenant(registry, TENANT, false, &tenant, NULL), VV_OK);
-    uint32_t minutes = vv_registry_tiers(registry, tenant).spaces[VV_SPACE_MINUTE];
-    assert_true(vv_registry_lives_on(registry, minutes, now));
-    set_retentions(&place, 0, VV_SPACE_OFF_NS, 0);
-    assert_false(vv_registry_lives_on(registry, minutes, now));
-    assert_int_equal(vv_storage_kept_ns(place.engine, minutes), VV_SPACE_OFF_NS);
+    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+    expire(&place);
+    assert_false(is_ending(&place));
+    assert_int_equal(vv_storage_kept_ns(place.engine, minutes_of(&place)), VV_SPACE_OFF_NS);
+    crash(&place, 5); /* nor does it come back by what was journaled */
+    assert_false(is_ending(&place));
+    seal_all(&place);
+    assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH + 1);
+    end(&place);
+}
+
+/* What is deleted meanwhile is in nothing that is built of it. */
+static void what_is_deleted_does_not_come_back_from_one_that_goes_on(void **state)
+{
+    (void)state;
+    struct place place;
+    (void)begin_late(&place);
+    flush(&place);
+    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+    order_deletion(&place, "tag", "h=dense", 0, VV_DAY);
+    sweep_all(&place);
+    seal_all(&place);
+    expire(&place);
+    assert_false(is_ending(&place));
+    assert_int_equal(hours(&place, "n.v", "h=dense"), 0);
+    assert_int_equal(days(&place, "n.v", "h=dense"), 0);
     end(&place);
 }
 
@@ -138,6 +251,15 @@ static void they_go_some_days_later_anyway(void **state)
     vv_sim_clock_advance(&place.clock, 6 * VV_DAY);
     assert_false(lives_on(&place));
     end(&place);
+    (void)begin_late(&place);
+    flush(&place);
+    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+    expire(&place);
+    assert_true(is_ending(&place));
+    vv_sim_clock_advance(&place.clock, 6 * VV_DAY);
+    expire(&place);
+    assert_false(is_ending(&place));
+    end(&place);
 }
 
 int main(void)
@@ -146,7 +268,10 @@ int main(void)
         cmocka_unit_test(what_came_late_before_gets_into_all_tiers),
         cmocka_unit_test(where_nothing_waits_points_go_at_once),
         cmocka_unit_test(a_second_change_ends_nothing_that_the_first_let_live),
-        cmocka_unit_test(what_is_off_does_not_live_on),
+        cmocka_unit_test(one_that_is_off_goes_when_all_is_built_of_it),
+        cmocka_unit_test(one_that_goes_on_can_be_switched_on_again),
+        cmocka_unit_test(one_that_nothing_is_to_be_built_of_goes_at_once),
+        cmocka_unit_test(what_is_deleted_does_not_come_back_from_one_that_goes_on),
         cmocka_unit_test(they_go_some_days_later_anyway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

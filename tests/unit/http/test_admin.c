@@ -428,7 +428,7 @@ static void test_what_goes_is_noted(void **state)
          {"but tiers that are switched on now have nothing of them",
           "t: minute: this tier has what is sealed from now on", "varve reroll"}},
         {"\"tiers\":{\"minute\":\"off\",\"hour\":\"9d\"}",
-         {"t: what the minute tier had is gone", "t: hours from before 2"}},
+         {"t: what the minute tier had is in no answer any more", "t: hours from before 2"}},
         {"\"classes\":{\"z\":{\"measurements\":[\"z\"],\"retention\":\"5d\"}}", {NULL}},
         {"\"classes\":{\"z\":{\"retention\":\"4d\"}}", {"class z: points from before 2"}},
         {"\"classes\":{\"y\":{}}", {"class y: no measurement is named"}},

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A retention that is made longer on a real Cassandra: what tiers have of points that may be gone is
+refused by both nodes, and what comes for sources that have nothing there gets into all tiers, in
+several requests."""
+import json
+import time
+
+from cassandra_process import ClusterTest, main
+from varve_process import in_time, wait_until
+
+SECOND = 10**9
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+STEPS = {"minute": "1m", "hour": "1h", "day": "1d"}
+EACH = 30  # points of a request
+KNOWN_S = 480  # until all nodes know of it for sure: clocks may differ by five minutes
+BUILT_S = 120
+
+
+class TestLonger(ClusterTest):
+    CLUSTER = {"nodes": 1}
+    REPLICATION = "dc1:1"
+    STORE = {"cassandra.classes": "30d,365d"}
+    SETTINGS = {"retention.raw": "4d", "tiers.default": "true", "ingest.future_max": "1s",
+                "fleet.beat": "500ms", "fleet.poll": "200ms", "fleet.gone_after": "5s",
+                "query.time_max": "5s", "cassandra.request_timeout": "5s", "seal.lateness": "1s",
+                "seal.quiet": "1s", "seal.interval": "1s"}
+
+    def setUp(self):
+        super().setUp()
+        self.hour = time.time_ns() // HOUR * HOUR - 2 * DAY - HOUR
+        self.taken = {"a": 0, "new": 0}
+
+    def lines(self, source, first):
+        return [f"m,source={source} v={i}i {self.hour + first + i * 60 * SECOND}"
+                for i in range(EACH)]
+
+    def write(self, server, source, first):
+        answer = server.write(self.lines(source, first))
+        self.assertStatus(answer, 204)
+        self.taken[source] += EACH
+
+    def assert_refused(self, answer, stored=0):
+        self.assertStatus(answer, 400)
+        body = answer.json()
+        self.assertEqual(body["refused"], {"retention": EACH}, body)
+        self.assertIn(f"stored {stored} points", json.dumps(body))
+        self.assertIn("frozen span", json.dumps(body))
+
+    def count(self, server, source, tier):
+        answer = in_time(lambda: server.get(
+            "/api/v1/query", metric="m.v", tag=f"source={source}", tier=tier, step=STEPS[tier],
+            agg="count", format="json", from_=str(self.hour - DAY)))
+        return sum(row[1] for series in answer.json()["series"] for row in series["points"])
+
+    def await_tiers(self, servers):
+        for server in servers:
+            self.flush_in_time(server, seal=True)
+        wait_until(lambda: all(self.count(server, source, tier) == n
+                               for server in servers for tier in STEPS
+                               for source, n in self.taken.items()),
+                   f"all tiers have {self.taken}", BUILT_S)
+
+    def keep_for(self, server, retention):
+        self.assertIn(server.set_tenant("default", retention).status, (200, 204))
+
+    def test_what_may_be_gone_is_refused_and_nothing_else(self):
+        first = self.server("first")
+        settings = {name: value for name, value in first.settings.items()
+                    if name.startswith("cassandra.") or name.startswith("store.")}
+        servers = (first.start(), self.server("second", settings).start())
+        self.write(servers[0], "a", 0)
+        self.await_tiers(servers)
+        self.keep_for(servers[0], "2d")
+        self.keep_for(servers[0], "30d")
+        # A longer retention counts for what is older when all nodes know of it.
+        self.assert_refused(servers[0].write(self.lines("new", 0)))
+        wait_until(lambda: servers[0].write(self.lines("new", 0)).status == 204,
+                   "the longer retention counts", KNOWN_S)
+        self.taken["new"] += EACH
+        for server in servers:
+            now = [f"m,source=a v=1i {time.time_ns()}"]
+            wait_until(lambda: server.write(self.lines("new", 0)).status == 204,
+                       "also for this node", KNOWN_S)
+            self.assert_refused(server.write(self.lines("a", 1)))
+            self.assert_refused(server.write(now + self.lines("a", 1)), stored=1)
+            self.taken["a"] += 1
+        self.await_tiers(servers)
+        for number, server in enumerate(servers):  # into units that are built
+            self.write(server, "new", 1 + number)
+            self.await_tiers(servers)
+
+
+if __name__ == "__main__":
+    main()
