@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was found of frozen spans: an entry for each of some thousand series, the last one. */
+/* What was found of frozen spans: an entry for each of some ten thousand series, the last one. */
 #include "engine/frozen_found.h"
 
 #include "base/random.h"
@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define ENTRIES 4096u
+#define SETS 8192u
+#define WAYS 4u
 
 struct entry {
     struct vv_staging_frozen found;
@@ -17,7 +18,7 @@ struct entry {
 
 struct vv_frozen_found {
     pthread_mutex_t lock;
-    struct entry entries[ENTRIES];
+    struct entry entries[SETS][WAYS];
 };
 
 struct vv_frozen_found *vv_frozen_found_create(void)
@@ -37,10 +38,25 @@ void vv_frozen_found_destroy(struct vv_frozen_found *found)
     }
 }
 
+static bool is_of(const struct entry *entry, const struct vv_series *series)
+{
+    return entry->found.series.source == series->source &&
+           entry->found.series.measurement == series->measurement;
+}
+
+/* That of the series, or the one whose time is over first. */
 static struct entry *entry_of(struct vv_frozen_found *found, const struct vv_series *series)
 {
     struct vv_random random = {(uint64_t)series->source << 32 | series->measurement};
-    return &found->entries[vv_random_next(&random) % ENTRIES];
+    struct entry *set = found->entries[vv_random_next(&random) % SETS];
+    struct entry *chosen = &set[0];
+    for (size_t i = 0; i < WAYS; i++) {
+        if (is_of(&set[i], series)) {
+            return &set[i];
+        }
+        chosen = set[i].until_ns < chosen->until_ns ? &set[i] : chosen;
+    }
+    return chosen;
 }
 
 bool vv_frozen_found_get(struct vv_frozen_found *found, uint64_t terms, int64_t now_ns,
@@ -51,9 +67,8 @@ bool vv_frozen_found_get(struct vv_frozen_found *found, uint64_t terms, int64_t 
     pthread_mutex_unlock(&found->lock);
     const struct vv_staging_frozen *known = &entry.found;
     bool is_it = entry.terms == terms && now_ns < entry.until_ns && known->place == asked->place &&
-                 known->series.source == asked->series.source &&
-                 known->series.measurement == asked->series.measurement &&
-                 known->from <= asked->time && asked->time < known->to;
+                 is_of(&entry, &asked->series) && known->from <= asked->time &&
+                 asked->time < known->to;
     if (is_it) {
         asked->is_frozen = known->is_frozen;
         asked->from = known->from;

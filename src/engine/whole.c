@@ -179,19 +179,26 @@ int64_t vv_whole_for_queries(void *context, uint32_t number)
     return from;
 }
 
-/* What was put before a retention was made longer goes when it was to: by `at` what is of an
- * earlier time has. The time from when on all nodes knew of the longer one is the count. */
+/* By `at` all has gone that is older than points live, whenever it was put; and what was put before
+ * a retention was made longer, when it was to. The time from when on all nodes knew of the last
+ * longer one is the count. */
 static void shared_expired(const struct vv_engine *engine, uint32_t tenant, int64_t at,
                            struct vv_expired *expired_out)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, tenant);
-    _Static_assert(VV_LENGTHENED_MAX <= VV_EXPIRED_TIMES, "there is room for all");
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t life = vv_registry_life(engine->registry, tenant, now);
+    _Static_assert(VV_LENGTHENED_MAX < VV_EXPIRED_TIMES, "there is room for all");
     *expired_out = (struct vv_expired){.count = (uint64_t)vv_whole_from(&whole), .n = whole.n};
     for (size_t i = 0; i < whole.n; i++) {
         const struct vv_lengthened *one = &whole.longer[i];
         int64_t before = at - one->kept_ns;
         expired_out->times[i].count = (uint64_t)one->from;
         expired_out->times[i].before = before < one->from ? before : one->from;
+    }
+    if (life > 0) {
+        expired_out->times[expired_out->n].count = UINT64_MAX;
+        expired_out->times[expired_out->n++].before = at - life;
     }
 }
 

@@ -273,6 +273,7 @@ static bool settle(struct vv_write *write)
 {
     struct vv_ticket *ticket = write->ticket;
     if (write->staging.out_of_memory) {
+        account(write);
         fail_staging(write, VV_NO_MEMORY);
         return false;
     }

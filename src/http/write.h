@@ -20,7 +20,8 @@ struct vv_write {
     struct vv_decoder decoder;
     char *slice; /* of decoded bytes, unless the coding is identity */
     uint64_t decoded_bytes;
-    struct vv_job decider;    /* decides on rows that are in doubt */
+    struct vv_job decider;    /* decides on rows that are in doubt … */
+    int64_t decide_until_ns;  /* … until then at most */
     struct vv_ticket *ticket; /* of the batch that is being committed */
     bool to_store;            /* answered when the store has confirmed all of it … */
     bool confirmed;           /* … as it has */

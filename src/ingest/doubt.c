@@ -49,6 +49,7 @@ enum vv_status vv_row_set_aside(struct vv_staging *staging, int64_t time, uint32
         vv_buffer_append(&row->aside, metrics, row->n * sizeof *metrics);
         vv_buffer_append(&row->aside, &(uint32_t){0}, row->n % 2 * sizeof *metrics);
         status = vv_buffer_status(&row->aside);
+        row->n_aside += status == VV_OK;
     }
     return status;
 }
@@ -126,33 +127,98 @@ static void fail(struct vv_staging *staging, enum vv_status status, uint32_t n)
     }
 }
 
-void vv_staging_decide(struct vv_staging *staging)
+/* ---- their order ---- */
+
+static const struct aside *aside_at(const struct vv_staging_row *row, size_t at)
 {
-    struct vv_buffer *rows = &staging->row->aside;
-    for (size_t at = 0; at < rows->size;) {
-        const struct aside *aside = (const struct aside *)(rows->data + at);
+    return (const struct aside *)(row->aside.data + at);
+}
+
+static size_t size_of(const struct aside *aside)
+{
+    return sizeof *aside + (aside->n + (aside->n + 1) / 2) * sizeof(uint64_t);
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By series and time, so that each span is asked for once; of one point as they came. */
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct vv_staging_row *row = context;
+    size_t left_at = *(const size_t *)a;
+    size_t right_at = *(const size_t *)b;
+    const struct aside *left = aside_at(row, left_at);
+    const struct aside *right = aside_at(row, right_at);
+    int by = compare_u64(left->series.source, right->series.source);
+    by = by ? by : compare_u64(left->series.measurement, right->series.measurement);
+    by = by ? by : (left->time > right->time) - (left->time < right->time);
+    return by ? by : compare_u64(left_at, right_at);
+}
+
+static bool put_in_order(struct vv_staging_row *row)
+{
+    row->order = malloc(row->n_aside * sizeof *row->order);
+    if (!row->order) {
+        return false;
+    }
+    size_t n = 0;
+    for (size_t at = 0; at < row->aside.size; at += size_of(aside_at(row, at))) {
+        row->order[n++] = at;
+    }
+    vv_invariant(n == row->n_aside);
+    qsort_r(row->order, n, sizeof *row->order, compare, row);
+    return true;
+}
+
+void vv_staging_forget_doubt(struct vv_staging *staging)
+{
+    struct vv_staging_row *row = staging->row;
+    vv_buffer_clear(&row->aside);
+    free(row->order);
+    row->order = NULL;
+    row->n_aside = row->n_decided = 0;
+}
+
+bool vv_staging_decide_some(struct vv_staging *staging, bool (*is_enough)(void *context),
+                            void *context)
+{
+    struct vv_staging_row *row = staging->row;
+    if (row->n_aside > 0 && !row->order && !put_in_order(row)) {
+        staging->out_of_memory = true;
+        vv_staging_forget_doubt(staging);
+    }
+    while (row->n_decided < row->n_aside) {
+        if (is_enough && is_enough(context)) {
+            return false;
+        }
+        const struct aside *aside = aside_at(row, row->order[row->n_decided++]);
         const uint64_t *values = (const uint64_t *)(aside + 1);
         enum vv_status status =
             staging->out_of_memory ? VV_NO_MEMORY : decide(staging, aside, values);
         if (status != VV_OK) {
             fail(staging, status, aside->n);
         }
-        at += sizeof *aside + (aside->n + (aside->n + 1) / 2) * sizeof *values;
     }
-    vv_buffer_clear(rows);
+    vv_staging_forget_doubt(staging);
+    return true;
 }
 
-void vv_staging_forget_doubt(struct vv_staging *staging)
+void vv_staging_decide(struct vv_staging *staging)
 {
-    vv_buffer_clear(&staging->row->aside);
+    (void)!vv_staging_decide_some(staging, NULL, NULL);
 }
 
 bool vv_staging_is_in_doubt(const struct vv_staging *staging)
 {
-    return staging->row->aside.size > 0;
+    return staging->row->n_aside > 0;
 }
 
 size_t vv_staging_bytes(const struct vv_staging *staging)
 {
-    return (staging->batch ? staging->batch->bytes : 0) + staging->row->aside.size;
+    const struct vv_staging_row *row = staging->row;
+    return (staging->batch ? staging->batch->bytes : 0) + row->aside.size +
+           row->n_aside * sizeof *row->order;
 }

@@ -32,6 +32,7 @@ void vv_row_deinit(struct vv_staging_row *row)
 {
     vv_shapes_deinit(&row->shapes);
     free(row->frozen);
+    free(row->order);
     vv_buffer_deinit(&row->aside);
     free(row->values);
     free(row->ordered);

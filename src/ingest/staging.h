@@ -154,6 +154,10 @@ void vv_staging_refuse_staged(struct vv_staging *staging, uint64_t n, enum vv_re
  */
 bool vv_staging_is_in_doubt(const struct vv_staging *staging);
 void vv_staging_decide(struct vv_staging *staging);
+/* The same until it is enough, which is asked before each row; false: there is more. Nothing may be
+ * parsed in between. */
+VV_MUST_CHECK bool vv_staging_decide_some(struct vv_staging *staging,
+                                          bool (*is_enough)(void *context), void *context);
 void vv_staging_forget_doubt(struct vv_staging *staging); /* drops them, as if they had not come */
 
 /* Memory of what is staged, or in doubt, and was not taken. */

@@ -124,7 +124,10 @@ struct vv_staging_row {
     int64_t class_time_min[VV_CLASSES_OF_TENANT_MAX]; /* the same of each class */
     uint64_t batch_serial;
     struct vv_shapes shapes;
-    struct vv_buffer aside;           /* rows in doubt, see doubt.c … */
+    struct vv_buffer aside; /* rows in doubt, see doubt.c: so many, … */
+    size_t n_aside;
+    size_t *order; /* … in this order, from when it is decided on them, … */
+    size_t n_decided;
     struct vv_staging_frozen *frozen; /* … and what was found; NULL: nothing yet */
 };
 

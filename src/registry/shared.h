@@ -120,7 +120,7 @@ struct vv_lengthened {
 /* How long what was written lives, where that is not what the retention says: what was put before
  * it was made longer, and, until some time, what was to live as long as a longer one said, as what
  * is built of it may not be yet. */
-#define VV_LENGTHENED_MAX 4
+#define VV_LENGTHENED_MAX 3
 struct vv_whole {
     struct vv_lengthened longer[VV_LENGTHENED_MAX]; /* ascending by both */
     size_t n;

@@ -142,10 +142,12 @@ static bool is_wanted(const struct choice *choice, const struct vv_mark *mark, i
 }
 
 /* Not what is damaged, away for now, or in the group by another mark. */
-static bool is_free(struct choice *choice, const struct vv_mark *mark)
+static bool is_free(struct choice *choice, const struct vv_mark *mark, int kind)
 {
     struct vv_sealer *sealer = choice->sealer;
-    bool is_off = vv_put_off_has(&sealer->put_off, &mark->key);
+    bool rests = kind != VV_SEAL_RAW && kind < VV_SPACES &&
+                 vv_put_off_rests(&sealer->put_off, kind, vv_seal_monotonic(sealer));
+    bool is_off = rests || vv_put_off_has(&sealer->put_off, &mark->key);
     sealer->passed_over += is_off;
     return !is_off && !vv_sealer_is_damaged(sealer, mark) && !is_in_group(sealer, mark);
 }
@@ -167,7 +169,7 @@ static enum vv_status choose_mark(void *context, const struct vv_mark *mark)
     struct choice *choice = context;
     struct vv_sealer *sealer = choice->sealer;
     int kind = kind_of(sealer, mark);
-    bool chosen = is_wanted(choice, mark, kind) && is_free(choice, mark);
+    bool chosen = is_wanted(choice, mark, kind) && is_free(choice, mark, kind);
     if (chosen && sealer->n_marks > 0 && kind < sealer->kind) {
         return VV_DONE;
     }

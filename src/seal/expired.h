@@ -20,7 +20,7 @@ struct vv_expired {
     struct {
         uint64_t count;        /* what was there before it was that … */
         int64_t before;        /* … and is of an earlier time may be gone */
-    } times[VV_EXPIRED_TIMES]; /* ascending by count, descending by time */
+    } times[VV_EXPIRED_TIMES]; /* as noted, ascending by count and descending by time */
 };
 
 /* From now on what is older than `before` may go. Of more times than there is room for rather more

@@ -60,8 +60,18 @@ static enum vv_status find_frozen(void *context, const struct vv_piece *piece)
     return build->found ? VV_DONE : VV_OK;
 }
 
-/* Each look is a question over the network, so they begin with one of a long time for each tier:
- * history comes for sources that have nothing, or only what came after the points that are gone. */
+/* What of a tier has expired is no question. */
+static int64_t kept_from(const struct vv_build *build, enum vv_space tier,
+                         const struct vv_gone_question *question)
+{
+    struct vv_registry *registry = build->pyramid->options.registry;
+    int64_t retention = vv_registry_retention(registry, build->tiers.spaces[tier]);
+    int64_t bucket_ns = vv_tier_plan(tier).bucket_ns;
+    return retention > 0 ? question->now_ns - retention - bucket_ns : VV_TIME_MIN;
+}
+
+/* Each look is some questions over the network, so they begin with those of a long time: history
+ * comes for sources that have nothing, or only what came after the points that are gone. */
 static enum vv_status look_at_all(struct vv_build *build, const struct vv_gone_question *question,
                                   struct vv_gone_answer *answer_out)
 {
@@ -70,10 +80,14 @@ static enum vv_status look_at_all(struct vv_build *build, const struct vv_gone_q
     enum vv_status status = VV_OK;
     build->found = false;
     for (int tier = 0; tier < VV_SPACES && status == VV_OK && !build->found; tier++) {
-        bool is_on = build->tiers.spaces[tier] != VV_REGISTRY_NONE;
-        status = is_on ? vv_build_read_tier(build, (enum vv_space)tier, all.from, all.to,
-                                            find_frozen, build)
-                       : VV_OK;
+        if (build->tiers.spaces[tier] == VV_REGISTRY_NONE) {
+            continue;
+        }
+        int64_t from = kept_from(build, (enum vv_space)tier, question);
+        from = from > all.from ? from : all.from;
+        status = from < all.to ? vv_build_read_tier(build, (enum vv_space)tier, from, all.to,
+                                                    find_frozen, build)
+                               : VV_OK;
         status = status == VV_DONE ? VV_OK : status;
     }
     answer_out->unit = all;

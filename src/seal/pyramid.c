@@ -564,8 +564,8 @@ enum vv_status vv_build_write_unit(struct vv_build *build, enum vv_space tier,
     return vv_build_write_record(build, &piece, is_few, unit, blocks_out);
 }
 
-/* What a record says of what it is made of, but for that: nothing as a rule. Where nodes share the
- * store, from when on a retention was made longer for the first time. */
+/* What a record says if it is made of nothing that says less: mostly nothing. Where nodes share the
+ * store it says something once a retention was made longer. */
 static uint64_t whole_at_most(const struct vv_build *build, const struct vv_unit *unit)
 {
     if (build->pyramid->options.store->ops->shared) {

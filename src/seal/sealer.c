@@ -125,8 +125,8 @@ static void try_waiting_again(struct vv_sealer *sealer)
 {
     if (!sealer->options.store->ops->shared && sealer->kind != VV_SEAL_RAW &&
         sealer->n_settled > 0) {
-        sealer->put_off.n = 0;
-        sealer->put_off.rest_until_ns = 0;
+        sealer->put_off.n = sealer->put_off.n_waiting = 0;
+        sealer->put_off.rest_until_ns = sealer->put_off.tier_until_ns = 0;
     }
 }
 
@@ -218,7 +218,12 @@ static bool goes_on_without(struct vv_sealer *sealer, const struct vv_mark *mark
         tell_damaged(sealer, mark, why);
         return true;
     }
-    if (is_bad || finer || vv_seal_is_away(sealer, status)) {
+    if (finer && !is_bad) {
+        vv_put_off_wait(&sealer->put_off, &mark->key, sealer->kind, vv_seal_monotonic(sealer), why);
+        sealer->figures.put_off++;
+        return true;
+    }
+    if (is_bad || vv_seal_is_away(sealer, status)) {
         vv_seal_put_off(sealer, mark, why);
         return true;
     }

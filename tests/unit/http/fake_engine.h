@@ -74,6 +74,10 @@ struct vv_engine {
     atomic_ulong fail_allocation; /* the k-th one of a thread's part of a request; 0: none */
     atomic_bool allocation_failed;
     uint32_t line_bytes_max;
+    atomic_long frozen_before; /* rows that are older are in doubt; of each other 1000 ns frozen */
+    atomic_int look_outcome;   /* of who asks that */
+    bool holds_looks;          /* they wait, so many of them; under the lock */
+    size_t n_looking;
     struct fake_seen seen; /* under the lock */
     struct fake_submission *first;
     struct fake_submission **last;
@@ -208,6 +212,43 @@ static inline void fake_disarm(struct vv_engine *engine)
     }
 }
 
+/* Whether a row's span is frozen. */
+static inline enum vv_status fake_look_up(void *context, struct vv_staging_frozen *asked,
+                                          struct vv_error *error)
+{
+    struct vv_engine *engine = context;
+    pthread_mutex_lock(&engine->lock);
+    engine->n_looking++;
+    pthread_cond_broadcast(&engine->changed);
+    while (engine->holds_looks) {
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    }
+    engine->n_looking--;
+    pthread_mutex_unlock(&engine->lock);
+    asked->from = vv_time_floor(asked->time, 1000);
+    asked->to = asked->from + 1000;
+    asked->is_frozen = asked->from / 1000 % 2 != 0;
+    return vv_error_set(error, (enum vv_status)atomic_load(&engine->look_outcome),
+                        "the test says so");
+}
+
+static inline void fake_hold_looks(struct vv_engine *engine, bool hold)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->holds_looks = hold;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static inline void fake_wait_looking(struct vv_engine *engine, size_t n)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (engine->n_looking < n) {
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
 /* ---- engine.h ---- */
 
 enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
@@ -223,7 +264,11 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
                                          .now_ns = INT64_C(1700000000) * VV_SECOND,
                                          .future_ns_max = 10 * VV_MINUTE,
                                          .fields_max = 1000,
-                                         .line_bytes_max = engine->line_bytes_max};
+                                         .line_bytes_max = engine->line_bytes_max,
+                                         .frozen_before = atomic_load(&engine->frozen_before),
+                                         .look = fake_look_up,
+                                         .look_context = engine};
+    options.look = options.frozen_before == 0 ? NULL : options.look;
     enum vv_status status =
         vv_registry_tenant(engine->context.registry, tenant, true, &options.tenant, error);
     return status == VV_OK ? vv_staging_init(staging_out, &options) : status;

@@ -337,6 +337,92 @@ static void test_long_bodies_become_batches(void **state)
     vv_buffer_deinit(&packed);
 }
 
+/* ---- rows in doubt ---- */
+
+/* All but the last third are in doubt, and every other thousand of these is frozen. */
+static void test_rows_in_doubt_are_decided_on(void **state)
+{
+    struct door *door = *state;
+    door->settings.batch_bytes_max = BATCH_BYTES_MAX;
+    door_reopen(door);
+    atomic_store(&door->engine->frozen_before, 20001);
+    struct vv_buffer text = lines(LONG_LINES);
+    struct vv_buffer packed = gzipped(text.data, text.size);
+    const struct vv_buffer *bodies[] = {&text, &packed};
+    static const char *const headers[] = {"", "Content-Encoding: gzip\r\n"};
+    const uint64_t refused = 2 * 10000;
+    for (size_t i = 0; i < 2; i++) {
+        struct response response = client_request(door->address, "POST", "/write?db=a", headers[i],
+                                                  bodies[i]->data, bodies[i]->size);
+        assert_int_equal(response.code, 400);
+        assert_contains(response.body, "stored 100000 points");
+        assert_contains(response.body, "{\"retention\":20000}");
+        response_free(&response);
+    }
+    check_accounts(door, 2, (uint64_t)2 * 2 * LONG_LINES, 2 * refused);
+    assert_int_equal(fake_look(door->engine).points_stored, 2 * (2 * LONG_LINES - refused));
+    expect(door, "POST", "/write?db=a", "", "m v=1 1500\n", 400); /* nothing is left */
+    expect(door, "POST", "/write?db=a", "", "m v=1 2500\n", 204);
+    vv_buffer_deinit(&text);
+    vv_buffer_deinit(&packed);
+}
+
+static void test_what_can_not_be_decided_fails_as_a_whole(void **state)
+{
+    struct door *door = *state;
+    atomic_store(&door->engine->frozen_before, 20001);
+    atomic_store(&door->engine->look_outcome, VV_IO);
+    struct response response =
+        ask(door, "POST", "/write?db=a", "", "m v=1 30000\nm v=1 2500\n", 503);
+    assert_contains(response.body, "whether a span is frozen can't be told, send again later");
+    response_free(&response);
+    fake_wait_accounts(door->engine, 1);
+    assert_int_equal(fake_look(door->engine).points_stored, 0);
+    atomic_store(&door->engine->look_outcome, VV_OK);
+    expect(door, "POST", "/write?db=a", "", "m v=1 30000\nm v=1 2500\n", 204);
+}
+
+static void *stop_at_once(void *context)
+{
+    struct door *door = context;
+    vv_http_stop(door->http, 0);
+    return NULL;
+}
+
+/* More wait for the store than there are threads to ask it; some clients go, and then the server
+ * stops. */
+static void test_who_waits_for_a_decision_can_be_stopped(void **state)
+{
+    enum { N = 12 };
+    struct door *door = *state;
+    struct client clients[N];
+    pthread_t thread;
+    static const char request[] = "POST /write?db=a HTTP/1.1\r\nHost: t\r\nContent-Length: "
+                                  "24\r\n\r\nm v=1 30000\nm,t=a v=1 5\n";
+    atomic_store(&door->engine->frozen_before, 20001);
+    fake_hold_looks(door->engine, true);
+    for (size_t i = 0; i < N; i++) {
+        clients[i] = client_connect(door->address);
+        client_send(&clients[i], request, sizeof request - 1);
+    }
+    fake_wait_looking(door->engine, 4);
+    for (size_t i = 0; i < N; i += 3) {
+        client_close(&clients[i]);
+    }
+    expect(door, "POST", "/write?db=a", "", "m v=1 30000\n", 204); /* holds up no other */
+    assert_int_equal(pthread_create(&thread, NULL, stop_at_once, door), 0);
+    fake_hold_looks(door->engine, false);
+    pthread_join(thread, NULL);
+    door->http = NULL;
+    for (size_t i = 0; i < N; i++) {
+        if (i % 3 != 0) {
+            client_close(&clients[i]);
+        }
+    }
+    struct fake_seen seen = fake_look(door->engine);
+    assert_int_equal(seen.staged + seen.refused, seen.received);
+}
+
 /* Only the last batch of a request waits for the store; where all is handed in already, one without
  * points does. */
 static void test_answers_that_wait_for_the_store(void **state)
@@ -604,6 +690,9 @@ int main(void)
         door_test(test_stores_and_answers_204),
         door_test(test_bodies_without_points),
         door_test(test_parameters),
+        door_test(test_rows_in_doubt_are_decided_on),
+        door_test(test_what_can_not_be_decided_fails_as_a_whole),
+        door_test(test_who_waits_for_a_decision_can_be_stopped),
         door_test(test_refusals_are_listed),
         door_test(test_lenient_refusals_are_a_header),
         door_test(test_json_points),

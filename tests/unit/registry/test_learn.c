@@ -233,6 +233,23 @@ static void without_sharing_the_last_counts(void **state)
     vv_registry_destroy(registry);
 }
 
+/* What was put before a retention was made shorter may be there as long as it was to. */
+static void the_longest_retention_is_that_of_what_may_be_there(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    vv_registry_share(registry, stamp_of_test, NULL);
+    uint32_t plant = fixture_tenant(registry, "plant");
+    vv_registry_set_retention(registry, plant, 60 * VV_DAY);
+    assert_int_equal(vv_registry_longest_retention(registry, plant), 60 * VV_DAY);
+    vv_registry_note_whole(registry, plant,
+                           (struct vv_whole){.until = 5, .before_ns = 90 * VV_DAY});
+    assert_int_equal(vv_registry_longest_retention(registry, plant), 90 * VV_DAY);
+    vv_registry_note_whole(registry, plant, (struct vv_whole){.until = 6, .before_ns = 0});
+    assert_int_equal(vv_registry_longest_retention(registry, plant), 0);
+    vv_registry_destroy(registry);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +259,7 @@ int main(void)
         cmocka_unit_test(ints_become_floats_and_stay_so),
         cmocka_unit_test(versions_of_tags_are_put_in_their_places),
         cmocka_unit_test(without_sharing_the_last_counts),
+        cmocka_unit_test(the_longest_retention_is_that_of_what_may_be_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -334,7 +334,7 @@ static void what_was_lengthened_often_takes_the_first_together(void **state)
     (void)state;
     static const struct vv_lengthened all[] = {{1, 10}, {2, 20}, {3, 30}, {4, 40},
                                                {5, 50}, {6, 60}, {5, 55}, {3, 50}};
-    static const struct vv_lengthened expected[] = {{3, 10}, {4, 40}, {5, 50}, {6, 60}};
+    static const struct vv_lengthened expected[] = {{4, 10}, {5, 50}, {6, 60}};
     enum { N = sizeof all / sizeof all[0] };
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct vv_random random = {seed};

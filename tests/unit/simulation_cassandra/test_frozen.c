@@ -4,7 +4,7 @@
  * expired before stays as it is, so what comes for it is refused by any node; what comes for
  * sources that have nothing there gets into all tiers, in however many parts it comes.
  */
-#include "tiers_fixture.h"
+#include "replace_fixture.h"
 
 #include "base/random.h"
 
@@ -251,6 +251,58 @@ static void what_was_put_before_it_was_longer_goes_when_it_was_to(void **state)
     end();
 }
 
+/* Only points and days are kept, these for ever: a unit of days has points of four days. */
+static int64_t begin_days(void)
+{
+    const struct vv_retentions retentions = {.raw_ns = raw_ns,
+                                             .tiers_ns = {VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, 0}};
+    struct vv_error error = {0};
+    begin("blocks", 1);
+    assert_int_equal(
+        vv_engine_set_retentions(nodes[1].rig.engine, VV_STR_LITERAL("t"), &retentions, &error),
+        VV_OK);
+    live_both(2, VV_DAY);
+    assert_int_equal(
+        vv_engine_set_retention(nodes[1].rig.engine, VV_STR_LITERAL("t"), 60 * VV_DAY, &error),
+        VV_OK);
+    let_all_know();
+    int64_t from = vv_time_floor(now_ns(), 28 * VV_DAY) + 28 * VV_DAY;
+    for (int i = 0; i < 4; i++) {
+        advance(from + i * VV_DAY + VV_HOUR - now_ns());
+        assert_true(write_hour(&nodes[i % 2], "m,id=x", from + i * VV_DAY));
+        settle();
+    }
+    live_both(35, VV_DAY);
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), written);
+    live_both(20, 6 * VV_DAY);
+    assert_int_equal(count_points(&nodes[0]), 0);
+    return from;
+}
+
+static void rebuild(void)
+{
+    sweep();
+    settle();
+    live_both(4, VV_DAY);
+}
+
+/* What came behind a longer retention expires in its turn: then it can't be built again, either. */
+static void what_has_expired_since_stays_as_it_is(void **state)
+{
+    (void)state;
+    struct vv_error error = {0};
+    int64_t from = begin_days();
+    delete_between(&nodes[1], from + VV_DAY, from + 2 * VV_DAY);
+    rebuild();
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), written - EACH);
+    if (try_replace_as(&nodes[1], "m,id=x", from + 2 * VV_DAY, 1, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    rebuild();
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), written - 2 * EACH + 24);
+    end();
+}
+
 /* It fails as a whole, and nothing is taken or refused for good. */
 static void while_the_store_is_away_nothing_is_decided(void **state)
 {
@@ -330,11 +382,12 @@ static void check_all(uint64_t seed)
 static int64_t life_ns;
 static int64_t shortened_at;
 
-/* What came just before a life is made shorter is built within days; if it is longer again by then,
- * what may have gone in between is not known, and such units stay as they are. */
+/* What came just before a life is made shorter is built within days; if it is made longer, or
+ * shorter once more, by then, what may have gone in between is not known, and such units stay as
+ * they are. */
 static void change_life_to(struct node *node, int64_t next_ns)
 {
-    if (vv_retention_is_longer(next_ns, life_ns) && now_ns() - shortened_at < 4 * VV_DAY) {
+    if (next_ns != life_ns && now_ns() - shortened_at < 4 * VV_DAY) {
         live_both(8, 12 * VV_HOUR);
     }
     shortened_at = vv_retention_is_longer(life_ns, next_ns) ? now_ns() : shortened_at;
@@ -428,6 +481,7 @@ int main(void)
         cmocka_unit_test(what_expires_once_more_is_refused_from_then_on),
         cmocka_unit_test(what_was_built_of_both_is_refused),
         cmocka_unit_test(what_was_put_before_it_was_longer_goes_when_it_was_to),
+        cmocka_unit_test(what_has_expired_since_stays_as_it_is),
         cmocka_unit_test(all_that_is_taken_is_in_all_tiers_for_ever),
         cmocka_unit_test(while_the_store_is_away_nothing_is_decided),
     };
