@@ -84,8 +84,8 @@ int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place)
     return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, place));
 }
 
-/* Where nodes share the store, a longer retention counts when all of them know of it: what one of
- * them put before that may go when the shorter one said. */
+/* Where nodes share the store, and tiers are built of points, a longer retention counts when all
+ * nodes know of it: what one of them put before that may go when the shorter one said. */
 static void await_longer(struct vv_engine *engine, uint32_t number, int64_t *kept_ns)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
@@ -103,7 +103,9 @@ static int64_t accepted_age_now(struct vv_engine *engine, uint32_t place)
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_retentions retentions = vv_engine_retentions(engine, place);
-    await_longer(engine, place, &retentions.raw_ns);
+    if (tiers.any) {
+        await_longer(engine, place, &retentions.raw_ns);
+    }
     for (int i = 0; i < VV_SPACES; i++) {
         if (tiers.spaces[i] != VV_REGISTRY_NONE) {
             await_longer(engine, tiers.spaces[i], &retentions.tiers_ns[i]);

@@ -251,6 +251,18 @@ static void what_was_put_before_it_was_longer_goes_when_it_was_to(void **state)
     end();
 }
 
+/* Nothing is built of its points: it need not wait until all know. */
+static void a_tenant_without_tiers_takes_older_points_at_once(void **state)
+{
+    (void)state;
+    begin_with("blocks", 1, false);
+    keep_for(&nodes[0], 30 * VV_DAY);
+    assert_false(write_hour(&nodes[0], "m,id=x", RIG_START - 90 * VV_DAY));
+    keep_for(&nodes[0], 366 * VV_DAY);
+    assert_true(write_hour(&nodes[0], "m,id=x", RIG_START - 90 * VV_DAY));
+    end();
+}
+
 /* Only points and days are kept, these for ever: a unit of days has points of four days. */
 static int64_t begin_days(void)
 {
@@ -481,6 +493,7 @@ int main(void)
         cmocka_unit_test(what_expires_once_more_is_refused_from_then_on),
         cmocka_unit_test(what_was_built_of_both_is_refused),
         cmocka_unit_test(what_was_put_before_it_was_longer_goes_when_it_was_to),
+        cmocka_unit_test(a_tenant_without_tiers_takes_older_points_at_once),
         cmocka_unit_test(what_has_expired_since_stays_as_it_is),
         cmocka_unit_test(all_that_is_taken_is_in_all_tiers_for_ever),
         cmocka_unit_test(while_the_store_is_away_nothing_is_decided),
