@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/minutes.h"
 
-#include "registry/shared.h"
-
 /* Whether nothing of what begins at `from` may have expired. */
 static bool is_whole(const struct vv_sealer *sealer, uint32_t place, int64_t from)
 {
@@ -13,8 +11,8 @@ static bool is_whole(const struct vv_sealer *sealer, uint32_t place, int64_t fro
 /* Whether a place or a space keeps it for longer. */
 static bool is_kept(const struct vv_sealer *sealer, uint32_t number, int64_t from)
 {
+    int64_t retention = vv_registry_retention(sealer->options.registry, number);
     int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
-    int64_t retention = vv_registry_kept(sealer->options.registry, number, now);
     return retention <= 0 || from > now - retention;
 }
 

@@ -319,7 +319,9 @@ static bool keeps(const struct replacing *replacing, enum vv_space tier, int64_t
         return false;
     }
     struct vv_registry *registry = look->reroll->options.registry;
-    int64_t retention = vv_registry_kept(registry, space, replacing->now_ns);
+    int64_t retention = vv_registry_is_ending(registry, space) /* hours may be built of it */
+                            ? vv_registry_life(registry, space, replacing->now_ns)
+                            : vv_registry_retention(registry, space);
     struct vv_plan plan = vv_tier_plan(tier);
     int64_t bucket = vv_time_floor(time, plan.bucket_ns);
     return retention == 0 || (retention != VV_SPACE_OFF_NS &&

@@ -2,7 +2,6 @@
 #include "seal/reroll_private.h"
 
 #include "base/clock.h"
-#include "registry/shared.h"
 #include "seal/seal_private.h"
 #include "seal/stale.h"
 #include "tier/cohort.h"
@@ -284,8 +283,8 @@ static enum vv_status keep_record(void *context, const struct vv_piece *piece)
 static bool is_gone(const struct vv_look *look, enum vv_space tier, const struct vv_span_key *key,
                     int64_t now_ns)
 {
-    struct vv_registry *registry = look->reroll->options.registry;
-    int64_t retention = vv_registry_kept(registry, look->tiers.spaces[tier], now_ns);
+    int64_t retention =
+        vv_registry_retention(look->reroll->options.registry, look->tiers.spaces[tier]);
     int64_t end = key->partition.bucket_start + key->partition.bucket_ns;
     return retention > 0 && end < now_ns - retention;
 }
