@@ -88,6 +88,9 @@ class Delete(VarveTest):
         left = {"a": 2760, "b": 2880}
         wait_until(lambda: self.steps(server, "1h") == left, "hours are gone")
         wait_until(lambda: self.steps(server, "1d") == left, "days are built again")
+        server.wait_metric(lambda now: now.sum("varve_deletion_records_cut_total") >= 2,
+                           "records of hours and days are cut, not only hidden")
+        self.assertStatus(server.flush(seal=True), 204) # and that is durable
         server.kill()
         server.start()
         self.assertStatus(server.flush(seal=True), 204)
