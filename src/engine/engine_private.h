@@ -414,6 +414,9 @@ int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place);
 /* The same of any retentions, and of what is done with late points. */
 int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retentions *retentions,
                          struct vv_late late);
+/* How long a unit that is due may wait for being built, at most, while what it is built of lives.
+ */
+int64_t vv_engine_build_wait_ns(const struct vv_engine *engine, struct vv_late late);
 /* Whether what waits for the store takes all the memory it may: writes are refused. Any thread. */
 bool vv_engine_is_head_full(struct vv_engine *engine);
 

@@ -17,14 +17,13 @@
 /* A day that is replaced by another node freezes what was found not to be. */
 #define KEPT_NS (60 * VV_SECOND)
 
-/* Of what is whole where tiers are to be built. Alone, nothing has gone before expiry has looked,
- * and it waits for what is to be built; where nodes share the store, time takes it meanwhile. */
 static int64_t wait_ns(struct vv_engine *engine, uint32_t place)
 {
-    bool folds = vv_registry_late(engine->registry, place).policy == VV_LATE_SEPARATE;
-    return VV_TIERS_SLACK_NS + (folds ? engine->settings.late_fold_every_ns : 0);
+    return vv_engine_build_wait_ns(engine, vv_registry_late(engine->registry, place));
 }
 
+/* Of what is whole where tiers are to be built. Alone, nothing has gone before expiry has looked,
+ * and it waits for what is to be built; where nodes share the store, time takes it meanwhile. */
 static struct vv_reroll_bounds bounds_of(struct vv_engine *engine, uint32_t place)
 {
     if (engine->fleet) {

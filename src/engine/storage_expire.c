@@ -126,12 +126,13 @@ enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
 
 /* What waits to be sealed or built, by place: the earliest, and whether something would be built of
  * less without the tiers that are off. */
+struct waiting_place {
+    int64_t earliest_ns;
+    bool needs_ended;
+};
 struct waiting {
     struct vv_engine *engine;
-    struct waiting_place {
-        int64_t earliest_ns;
-        bool needs_ended;
-    } * places;
+    struct waiting_place *places;
     uint32_t n;
 };
 

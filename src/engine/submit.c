@@ -43,6 +43,12 @@ enum vv_status vv_engine_admit(struct vv_engine *engine, struct vv_error *error)
     return VV_OK;
 }
 
+int64_t vv_engine_build_wait_ns(const struct vv_engine *engine, struct vv_late late)
+{
+    bool folds = late.policy == VV_LATE_SEPARATE;
+    return VV_TIERS_SLACK_NS + (folds ? engine->settings.late_fold_every_ns : 0);
+}
+
 /* A unit of any tier must find all that it is built of, at its start, too; late points that are
  * kept apart, when they are folded. */
 int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retentions *retentions,
@@ -50,8 +56,7 @@ int64_t vv_engine_age_by(const struct vv_engine *engine, const struct vv_retenti
 {
     int64_t age_ns = retentions->raw_ns;
     int64_t finer_ns = age_ns;
-    bool folds = late.policy == VV_LATE_SEPARATE;
-    int64_t wait_ns = VV_TIERS_SLACK_NS + (folds ? engine->settings.late_fold_every_ns : 0);
+    int64_t wait_ns = vv_engine_build_wait_ns(engine, late);
     for (int tier = 0; tier < VV_SPACES; tier++) {
         if (retentions->tiers_ns[tier] == VV_SPACE_OFF_NS) {
             continue;

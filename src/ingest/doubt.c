@@ -5,14 +5,11 @@
  * somebody who may wait decides on all of them. A point is in doubt by its place and time, so
  * of the values of one point all are set aside, in their order, or none.
  *
- * A span is looked up once within a request, as long as there is room for what was found.
+ * They are decided on by series and time, so what was found last is all that has to be known.
  */
-#include "base/random.h"
 #include "ingest/staging_private.h"
 
 #include <stdlib.h>
-
-#define FOUND 1024u
 
 /* What is set aside: this, then n values, then n metrics and what fills the last 8 bytes. */
 struct aside {
@@ -64,24 +61,11 @@ static bool is_answer(const struct vv_staging_frozen *found, const struct aside 
            found->series.measurement == aside->series.measurement;
 }
 
-/* Rows of a series mostly follow each other in time, so only its last span is kept. */
-static struct vv_staging_frozen *find(struct vv_staging_frozen *found,
-                                      const struct vv_series *series)
-{
-    struct vv_random random = {(uint64_t)series->source << 32 | series->measurement};
-    return &found[vv_random_next(&random) % FOUND];
-}
-
 static enum vv_status look(struct vv_staging *staging, const struct aside *aside,
                            bool *is_frozen_out)
 {
     const struct vv_staging_options *options = &staging->options;
-    struct vv_staging_row *row = staging->row;
-    row->frozen = row->frozen ? row->frozen : calloc(FOUND, sizeof *row->frozen);
-    if (!row->frozen) {
-        return VV_NO_MEMORY;
-    }
-    struct vv_staging_frozen *found = find(row->frozen, &aside->series);
+    struct vv_staging_frozen *found = &staging->row->found;
     enum vv_status status = VV_OK;
     if (!is_answer(found, aside)) {
         *found = (struct vv_staging_frozen){

@@ -31,7 +31,6 @@ bool vv_row_init(struct vv_staging_row *row, uint32_t fields_max)
 void vv_row_deinit(struct vv_staging_row *row)
 {
     vv_shapes_deinit(&row->shapes);
-    free(row->frozen);
     free(row->order);
     vv_buffer_deinit(&row->aside);
     free(row->values);

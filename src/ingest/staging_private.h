@@ -128,7 +128,7 @@ struct vv_staging_row {
     size_t n_aside;
     size_t *order; /* … in this order, from when it is decided on them, … */
     size_t n_decided;
-    struct vv_staging_frozen *frozen; /* … and what was found; NULL: nothing yet */
+    struct vv_staging_frozen found; /* … and what was found last */
 };
 
 /* The slot that is expected to come next; slot 0 when there is no expectation. The row has a

@@ -438,12 +438,6 @@ int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t number, in
 
 /* ---- retentions of all ---- */
 
-/* 0 is for ever, which is longest. */
-static int64_t longer_of(int64_t a_ns, int64_t b_ns)
-{
-    return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
-}
-
 /* Where nodes share the store, what was put before a retention was made shorter is hidden, and may
  * be there for as long as it was to be. */
 static int64_t longest_of_place(struct vv_registry *registry, uint32_t place)
@@ -451,7 +445,7 @@ static int64_t longest_of_place(struct vv_registry *registry, uint32_t place)
     int64_t retention_ns = vv_registry_retention(registry, place);
     struct vv_whole whole = vv_registry_whole(registry, place);
     bool was_shortened = vv_registry_is_shared(registry) && whole.until > 0;
-    return was_shortened ? longer_of(retention_ns, whole.before_ns) : retention_ns;
+    return was_shortened ? vv_retention_longer(retention_ns, whole.before_ns) : retention_ns;
 }
 
 int64_t vv_registry_longest_retention(struct vv_registry *registry, uint32_t tenant)
@@ -460,7 +454,7 @@ int64_t vv_registry_longest_retention(struct vv_registry *registry, uint32_t ten
     size_t n = vv_registry_places(registry, tenant, places);
     int64_t longest_ns = longest_of_place(registry, tenant);
     for (size_t i = 1; i < n; i++) {
-        longest_ns = longer_of(longest_ns, longest_of_place(registry, places[i]));
+        longest_ns = vv_retention_longer(longest_ns, longest_of_place(registry, places[i]));
     }
     return longest_ns;
 }

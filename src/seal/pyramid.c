@@ -182,7 +182,7 @@ static void lower_whole(struct vv_build *build, uint64_t at)
 /* Where nodes share the store, when points were put says when they go. */
 static void note_stamps(struct vv_build *build)
 {
-    if (build->pyramid->options.store->ops->shared) {
+    if (vv_build_is_shared(build)) {
         vv_stamp earliest = vv_merge_stamp_min(build->pyramid->merge);
         lower_whole(build, vv_stamp_clock_us(earliest) * VV_MICROSECOND);
     }
@@ -223,7 +223,7 @@ static enum vv_status pass_empty(struct vv_build *build, const struct vv_bucket 
     for (size_t i = build->plans.n; i-- > 0 && build->plans.plans[i].from_ns >= bucket->end;) {
         next = build->plans.plans[i].from_ns < next ? build->plans.plans[i].from_ns : next;
     }
-    if (next > bucket->end && !build->pyramid->options.store->ops->shared) {
+    if (next > bucket->end && !vv_build_is_shared(build)) {
         status = find_next(build, build->place, bucket, &next);
         if (status == VV_OK && build->late != VV_REGISTRY_NONE) {
             status = find_next(build, build->late, bucket, &next);
@@ -320,7 +320,7 @@ static enum vv_status list_record(void *context, const struct vv_piece *piece)
     }
     if (record.kind == VV_UNIT_STALE) {
         /* Where nodes share the store it is one and the same run, of another version each time. */
-        bool is_shared = listing->build->pyramid->options.store->ops->shared;
+        bool is_shared = vv_build_is_shared(listing->build);
         int64_t put_us = is_shared ? piece->version : (int64_t)vv_stamp_clock_us(piece->run);
         level->stale_us = put_us > level->stale_us ? put_us : level->stale_us;
         return vv_cover_add_stale(&level->cover, &record.unit);
@@ -386,7 +386,7 @@ static enum vv_status add_steps(struct vv_build *build, struct vv_str content)
 /* What is built of a record that may have more than raw points are left of may have, too. */
 static void note_whole(struct vv_build *build, const struct vv_unit_record *record)
 {
-    if (build->pyramid->options.store->ops->shared) {
+    if (vv_build_is_shared(build)) {
         lower_whole(build, record->whole_at);
     } else if (record->unit.from < build->whole_from &&
                !vv_frozen_is_whole(record, &build->expired)) {
@@ -568,7 +568,7 @@ enum vv_status vv_build_write_unit(struct vv_build *build, enum vv_space tier,
  * store it says something once a retention was made longer. */
 static uint64_t whole_at_most(const struct vv_build *build, const struct vv_unit *unit)
 {
-    if (build->pyramid->options.store->ops->shared) {
+    if (vv_build_is_shared(build)) {
         return build->expired.count > 0 ? UINT64_MAX : 0;
     }
     return unit->from < build->whole_from ? build->expired.count : 0;

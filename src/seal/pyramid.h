@@ -33,7 +33,7 @@ struct vv_pyramid_options {
      * there. */
     int64_t (*whole_from)(void *whole_context, uint32_t tenant);
     /* What of them has expired. Where nodes share the store its count is the time from when on all
-     * that is put lives as long as the longest retention; what was put before counts as gone. */
+     * that is put lives as long as the longest retention. */
     void (*expired)(void *whole_context, uint32_t tenant, struct vv_expired *expired_out);
     /* A record of a tenant was written that says what `expired` counts. With it. */
     void (*say_whole)(void *whole_context, uint32_t tenant);

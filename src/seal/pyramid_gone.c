@@ -82,8 +82,8 @@ static enum vv_status wait_for_finer(struct vv_build *build, int64_t from, int64
  * unit would lose what it has. Alone, what a record that can't be read had is lost. */
 static enum vv_status check_readable(struct vv_build *build, const struct vv_frozen_found *found)
 {
-    bool may_have = found->is_unreadable && !found->has && !found->covers &&
-                    build->pyramid->options.store->ops->shared;
+    bool may_have =
+        found->is_unreadable && !found->has && !found->covers && vv_build_is_shared(build);
     build->keeps |= may_have && build->is_question; /* as long as it can't be built */
     return may_have && !build->is_question
                ? vv_error_set(build->error, VV_CORRUPT,

@@ -60,6 +60,11 @@ struct vv_build {
     struct vv_error *error;
 };
 
+/* Where nodes share the store. */
+static inline bool vv_build_is_shared(const struct vv_build *build)
+{
+    return build->pyramid->options.store->ops->shared != NULL;
+}
 /* Of a series, whose deleted points are in nothing that is added. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_build_begin(struct vv_build *build, struct vv_pyramid *pyramid,
                                             uint32_t place, uint32_t source, uint32_t measurement,

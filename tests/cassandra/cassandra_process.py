@@ -75,6 +75,13 @@ def main():
     unittest.main(verbosity=2)
 
 
+# What nodes tell each other is known to all after the longest query and request; tiers are built
+# soon.
+QUICK_TIERS = {"fleet.beat": "500ms", "fleet.poll": "200ms", "fleet.gone_after": "5s",
+               "query.time_max": "5s", "cassandra.request_timeout": "5s", "seal.lateness": "1s",
+               "seal.quiet": "1s", "seal.interval": "1s"}
+
+
 class ClusterTest(VarveTest):
     """One cluster for all tests of a class, as CLUSTER has it; a keyspace for each server."""
 
@@ -118,6 +125,13 @@ class ClusterTest(VarveTest):
     def flush_in_time(server, seal=False):
         """Requests may be over by cassandra.request_timeout: a flush that fails is repeated."""
         wait_until(lambda: server.flush(seal=seal).status == 204, "it is flushed")
+
+    def pair(self):
+        """Two nodes of one store, that are not started yet."""
+        first = self.server("first")
+        settings = {name: value for name, value in first.settings.items()
+                    if name.startswith("cassandra.") or name.startswith("store.")}
+        return first, self.server("second", settings)
 
     def server(self, name="server", settings=None, faults=None):
         """As of every test, with a keyspace of its own that has its tables."""

@@ -5,7 +5,7 @@ several requests."""
 import json
 import time
 
-from cassandra_process import ClusterTest, main
+from cassandra_process import QUICK_TIERS, ClusterTest, main
 from varve_process import in_time, wait_until
 
 SECOND = 10**9
@@ -21,10 +21,8 @@ class TestLonger(ClusterTest):
     CLUSTER = {"nodes": 1}
     REPLICATION = "dc1:1"
     STORE = {"cassandra.classes": "30d,365d"}
-    SETTINGS = {"retention.raw": "4d", "tiers.default": "true", "ingest.future_max": "1s",
-                "fleet.beat": "500ms", "fleet.poll": "200ms", "fleet.gone_after": "5s",
-                "query.time_max": "5s", "cassandra.request_timeout": "5s", "seal.lateness": "1s",
-                "seal.quiet": "1s", "seal.interval": "1s"}
+    SETTINGS = {**QUICK_TIERS, "retention.raw": "4d", "tiers.default": "true",
+                "ingest.future_max": "1s"}
 
     def setUp(self):
         super().setUp()
@@ -65,10 +63,7 @@ class TestLonger(ClusterTest):
         self.assertIn(server.set_tenant("default", retention).status, (200, 204))
 
     def test_what_may_be_gone_is_refused_and_nothing_else(self):
-        first = self.server("first")
-        settings = {name: value for name, value in first.settings.items()
-                    if name.startswith("cassandra.") or name.startswith("store.")}
-        servers = (first.start(), self.server("second", settings).start())
+        servers = tuple(server.start() for server in self.pair())
         self.write(servers[0], "a", 0)
         self.await_tiers(servers)
         self.keep_for(servers[0], "2d")

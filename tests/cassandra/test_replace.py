@@ -7,7 +7,7 @@ import random
 import subprocess
 import time
 
-from cassandra_process import ClusterTest, main
+from cassandra_process import QUICK_TIERS, ClusterTest, main
 from varve_process import PROGRAM, in_time, wait_until
 
 SECOND = 10**9
@@ -20,10 +20,7 @@ class TestReplace(ClusterTest):
     CLUSTER = {"nodes": 1}
     REPLICATION = "dc1:1"
     STORE = {"cassandra.classes": "30d,365d"}
-    SETTINGS = {"retention.raw": "7d", "tiers.default": "true", "fleet.beat": "500ms",
-                "fleet.poll": "200ms", "fleet.gone_after": "5s", "query.time_max": "5s",
-                "cassandra.request_timeout": "5s", "seal.lateness": "1s", "seal.quiet": "1s",
-                "seal.interval": "1s"}
+    SETTINGS = {**QUICK_TIERS, "retention.raw": "7d", "tiers.default": "true"}
 
     def setUp(self):
         super().setUp()
@@ -32,10 +29,7 @@ class TestReplace(ClusterTest):
 
     def begin(self):
         """Two nodes, a tenant that has points of today, and so tiers."""
-        first = self.server("first")
-        settings = {name: value for name, value in first.settings.items()
-                    if name.startswith("cassandra.") or name.startswith("store.")}
-        servers = (first.start(), self.server("second", settings).start())
+        servers = tuple(server.start() for server in self.pair())
         for number, server in enumerate(servers): # names get other numbers on each
             self.assertStatus(server.write(
                 [f"n{number},source=z{number} u{number}=1i,v=2i {time.time_ns()}"]), 204)

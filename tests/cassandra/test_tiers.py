@@ -6,7 +6,7 @@ import ast
 import json
 import urllib.parse
 
-from cassandra_process import ClusterTest, main
+from cassandra_process import QUICK_TIERS, ClusterTest, main
 from varve_process import in_time, wait_until
 
 SECOND = 10**9
@@ -24,11 +24,7 @@ class TestTiers(ClusterTest):
     CLUSTER = {"nodes": 1}
     REPLICATION = "dc1:1"
     STORE = {"cassandra.classes": "30d,365d"}
-    # What nodes tell each other is known to all after the longest query and request.
-    SETTINGS = {"cassandra.rows_tenants": "r", "fleet.beat": "500ms", "fleet.poll": "200ms",
-                "fleet.gone_after": "5s",
-                "query.time_max": "5s", "cassandra.request_timeout": "5s", "seal.lateness": "1s",
-                "seal.quiet": "1s", "seal.interval": "1s"}
+    SETTINGS = {**QUICK_TIERS, "cassandra.rows_tenants": "r"}
 
     def setUp(self):
         super().setUp()
@@ -81,10 +77,7 @@ class TestTiers(ClusterTest):
                    for tenant in TENANTS for tier, (_, length) in STEPS.items())
 
     def test_tiers_equal_raw_on_all_nodes_whoever_writes_and_dies(self):
-        first = self.server("first")
-        settings = {name: value for name, value in first.settings.items()
-                    if name.startswith("cassandra.") or name.startswith("store.")}
-        second = self.server("second", settings)
+        first, second = self.pair()
         first.start()
         second.start()
         for tenant in TENANTS:
@@ -122,15 +115,12 @@ class TestTiers(ClusterTest):
 
     def begin_two(self):
         """Two nodes, tenants with all tiers, and two hours that both have written, built."""
-        first = self.server("first")
-        settings = {name: value for name, value in first.settings.items()
-                    if name.startswith("cassandra.") or name.startswith("store.")}
-        servers = (first.start(), self.server("second", settings).start())
+        servers = tuple(server.start() for server in self.pair())
         for tenant in TENANTS:
-            answer = first.request("PUT", "/api/v1/tenants",
-                                   json.dumps({"tenant": tenant, "tiers": {
-                                       "minute": "forever", "hour": "forever",
-                                       "day": "forever"}}))
+            answer = servers[0].request("PUT", "/api/v1/tenants",
+                                        json.dumps({"tenant": tenant, "tiers": {
+                                            "minute": "forever", "hour": "forever",
+                                            "day": "forever"}}))
             self.assertStatus(answer, 200)
             for k, server in enumerate(servers):
                 self.write(server, tenant, {

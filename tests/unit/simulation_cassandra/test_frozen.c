@@ -10,15 +10,6 @@
 
 #define EACH 30 /* points that are written at once, within half an hour */
 
-static void hear(void)
-{
-    for (int i = 0; i < 12; i++) {
-        advance(10 * VV_SECOND);
-        work(&nodes[0]);
-        work(&nodes[1]);
-    }
-}
-
 /* All is flushed, built and known. */
 static void settle(void)
 {
@@ -28,7 +19,7 @@ static void settle(void)
             seal(&nodes[i]);
         }
     }
-    hear();
+    hear_each_other();
 }
 
 static void live_both(int times, int64_t length_ns)
@@ -47,7 +38,7 @@ static void set_lives(struct node *node, int64_t life_ns)
         VV_OK) {
         fail_msg("%s", error.message);
     }
-    hear();
+    hear_each_other();
 }
 
 /* Of a source, one a minute; how many are taken, and these are durable. */
@@ -92,27 +83,11 @@ static bool write_hour(struct node *node, const char *series, int64_t from)
     return taken > 0;
 }
 
-static void assert_in_tiers(long long count)
-{
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(count_by(&nodes[i], VV_SPACE_MINUTE), count);
-        assert_int_equal(count_by(&nodes[i], VV_SPACE_HOUR), count);
-        assert_int_equal(count_by(&nodes[i], VV_SPACE_DAY), count);
-    }
-}
-
-static void restart(struct node *node, uint64_t seed)
-{
-    kill_node(node);
-    bury_node(node, seed);
-    rig_open(&node->rig);
-}
-
 /* From then on the longer one counts. */
 static void let_all_know(void)
 {
     advance(20 * VV_MINUTE);
-    hear();
+    hear_each_other();
 }
 
 /* id=x has points of an hour, which expired when all were kept for 40 days; now they are for 366.
@@ -125,7 +100,7 @@ static int64_t begin_lengthened(void)
     live_both(4, VV_DAY);
     live_both(9, 6 * VV_DAY);
     assert_int_equal(count_points(&nodes[0]), 0);
-    assert_in_tiers(written);
+    assert_tiers(written);
     set_lives(&nodes[0], 366 * VV_DAY);
     assert_false(write_hour(&nodes[0], "m,id=new", old)); /* others may not know yet */
     let_all_know();
@@ -145,7 +120,7 @@ static void what_tiers_have_of_points_that_expired_is_refused(void **state)
     live_both(2, 30 * VV_DAY);
     assert_false(write_hour(&nodes[0], "m,id=x", old));
     assert_int_equal(written, before);
-    assert_in_tiers(before);
+    assert_tiers(before);
     end();
 }
 
@@ -157,20 +132,20 @@ static void what_nothing_is_left_of_gets_into_all_tiers(void **state)
     assert_true(write_hour(&nodes[0], "m,id=new", old));
     settle();
     live_both(2, VV_DAY);
-    assert_in_tiers(written);
+    assert_tiers(written);
     assert_true(write_hour(&nodes[1], "m,id=new", old + 5)); /* the same units */
     settle();
     live_both(2, VV_DAY);
-    assert_in_tiers(written);
-    restart(&nodes[0], 3);
-    hear();
+    assert_tiers(written);
+    restart_node(&nodes[0], 3);
+    hear_each_other();
     assert_true(write_hour(&nodes[0], "m,id=new", old + 7));
     assert_true(write_hour(&nodes[0], "m,id=new", old + VV_DAY));
     live_both(2, VV_DAY);
     live_both(3, 20 * VV_DAY);
     assert_true(write_hour(&nodes[1], "m,id=new", old + 9));
     live_both(2, VV_DAY);
-    assert_in_tiers(written);
+    assert_tiers(written);
     assert_int_equal(count_points(&nodes[0]), 6 * EACH);
     end();
 }
@@ -192,7 +167,7 @@ static void what_expires_once_more_is_refused_from_then_on(void **state)
     assert_false(write_hour(&nodes[1], "m,id=new", old));
     assert_true(write_hour(&nodes[1], "m,id=newer", old));
     live_both(3, VV_DAY);
-    assert_in_tiers(written);
+    assert_tiers(written);
     end();
 }
 
@@ -208,7 +183,7 @@ static void what_was_built_of_both_is_refused(void **state)
     assert_int_equal(
         vv_engine_set_retentions(nodes[1].rig.engine, VV_STR_LITERAL("t"), &retentions, &error),
         VV_OK);
-    hear();
+    hear_each_other();
     int64_t old = fill_minutes(&nodes[1]);
     live_both(4, VV_DAY);
     live_both(6, 8 * VV_DAY);
@@ -240,13 +215,13 @@ static void what_was_put_before_it_was_longer_goes_when_it_was_to(void **state)
     live_both(3, VV_DAY);
     assert_true(write_hour(&nodes[0], "m,id=x", young)); /* they are still there */
     live_both(3, VV_DAY);
-    assert_in_tiers(written);
+    assert_tiers(written);
     live_both(5, 10 * VV_DAY);
     for (size_t i = 0; i < 2; i++) {
         if (write_hour(&nodes[i], "m,id=x", young + 11)) {
             live_both(3, VV_DAY);
         }
-        assert_in_tiers(written);
+        assert_tiers(written);
     }
     end();
 }
@@ -340,7 +315,7 @@ static void while_the_store_is_away_nothing_is_decided(void **state)
     vv_staging_deinit(&staging);
     vv_sim_cassandra_set_away(model, 0);
     advance(20 * VV_SECOND);
-    hear();
+    hear_each_other();
     assert_true(write_hour(&nodes[0], "m,id=x", old - 60 * VV_DAY));
     end();
 }
@@ -430,8 +405,8 @@ static uint64_t live_on(uint64_t seed)
         check_all(seed);
         return 0;
     case 3:
-        restart(node, below(1000));
-        hear();
+        restart_node(node, below(1000));
+        hear_each_other();
         return 0;
     case 4:
         work(node);
@@ -457,7 +432,7 @@ static uint64_t walk(uint64_t seed)
     (void)make_node(1);
     life_ns = raw_ns;
     shortened_at = 0;
-    hear();
+    hear_each_other();
     change_life(); /* makes the tenant */
     let_all_know();
     for (int i = 0; i < 60; i++) {

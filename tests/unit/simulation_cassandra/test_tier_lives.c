@@ -13,15 +13,6 @@ static void set_hours(struct node *node, int64_t kept_ns)
     }
 }
 
-static void hear(void)
-{
-    for (int i = 0; i < 12; i++) {
-        advance(10 * VV_SECOND);
-        work(&nodes[0]);
-        work(&nodes[1]);
-    }
-}
-
 /* "" while it is off. */
 static struct vv_str name_of_hours(struct node *node)
 {
@@ -52,13 +43,6 @@ static void assert_count(long long count)
     }
 }
 
-static void restart(struct node *node, uint64_t seed)
-{
-    kill_node(node);
-    bury_node(node, seed);
-    rig_open(&node->rig);
-}
-
 /* What comes while it is off comes into hours that it has records of. */
 static void a_tier_that_was_off_has_nothing_of_its_former_life(void **state)
 {
@@ -66,11 +50,11 @@ static void a_tier_that_was_off_has_nothing_of_its_former_life(void **state)
     begin("blocks", 1);
     int64_t from = fill_minutes(&nodes[1]);
     live_long(2, 12 * VV_HOUR);
-    hear();
+    hear_each_other();
     assert_count(written);
     assert_life("t/hour");
     set_hours(&nodes[0], VV_SPACE_OFF_NS);
-    hear();
+    hear_each_other();
     assert_life("");
     for (int i = 0; i < 100; i++) {
         write_at(&nodes[1], from + i * VV_SECOND);
@@ -78,21 +62,21 @@ static void a_tier_that_was_off_has_nothing_of_its_former_life(void **state)
     work(&nodes[1]);
     live_long(2, VV_DAY);
     set_hours(&nodes[1], 300 * VV_DAY);
-    hear();
+    hear_each_other();
     assert_life("t/hour.2");
-    restart(&nodes[0], 3);
-    restart(&nodes[1], 4);
-    hear();
+    restart_node(&nodes[0], 3);
+    restart_node(&nodes[1], 4);
+    hear_each_other();
     assert_life("t/hour.2");
     assert_count(written); /* of what is finer */
     live_long(1, VV_DAY);
-    hear();
+    hear_each_other();
     assert_count(written);
     long long before = written;
     (void)fill_minutes(&nodes[1]);
     live_long(1, 2 * VV_DAY);
     live_long(5, 9 * VV_DAY);
-    hear();
+    hear_each_other();
     assert_count(written - before);
     end();
 }
@@ -101,24 +85,24 @@ static void it_can_be_switched_on_as_often_as_one_likes_by_any_node(void **state
 {
     (void)state;
     begin("blocks", 1);
-    hear();
+    hear_each_other();
     for (int life = 2; life < 6; life++) {
         char name[16];
         snprintf(name, sizeof name, "t/hour.%d", life);
         set_hours(&nodes[life % 2], VV_SPACE_OFF_NS);
-        hear();
+        hear_each_other();
         assert_life("");
         set_hours(&nodes[0], 300 * VV_DAY);
         set_hours(&nodes[1], 300 * VV_DAY); /* before it has heard of that */
-        hear();
+        hear_each_other();
         assert_life(name);
         (void)fill_minutes(&nodes[1]);
         live_long(2, VV_DAY);
-        hear();
+        hear_each_other();
         assert_count(written);
     }
-    restart(&nodes[1], 4);
-    hear();
+    restart_node(&nodes[1], 4);
+    hear_each_other();
     assert_life("t/hour.5");
     assert_count(written);
     end();

@@ -63,6 +63,23 @@ static inline void seal(struct node *node)
     }
 }
 
+/* Both nodes, of what the other one told. */
+static inline void hear_each_other(void)
+{
+    for (int i = 0; i < 12; i++) {
+        advance(10 * VV_SECOND);
+        work(&nodes[0]);
+        work(&nodes[1]);
+    }
+}
+
+static inline void restart_node(struct node *node, uint64_t seed)
+{
+    kill_node(node);
+    bury_node(node, seed);
+    rig_open(&node->rig);
+}
+
 static inline void begin_with(const char *layout, uint64_t seed, bool tiers)
 {
     has_tiers = tiers;
