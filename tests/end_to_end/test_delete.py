@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from varve_process import PATIENCE_S, PROGRAM, VarveTest, wait_until
+from varve_process import ON_CASSANDRA, PATIENCE_S, PROGRAM, VarveTest, wait_until
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND  # 2026-01-01
@@ -88,8 +88,9 @@ class Delete(VarveTest):
         left = {"a": 2760, "b": 2880}
         wait_until(lambda: self.steps(server, "1h") == left, "hours are gone")
         wait_until(lambda: self.steps(server, "1d") == left, "days are built again")
-        server.wait_metric(lambda now: now.sum("varve_deletion_records_cut_total") >= 2,
-                           "records of hours and days are cut, not only hidden")
+        if not ON_CASSANDRA: # what is finer lives on there for days, and records are built of it again
+            server.wait_metric(lambda now: now.sum("varve_deletion_records_cut_total") >= 2,
+                               "records of hours and days are cut, not only hidden")
         self.assertStatus(server.flush(seal=True), 204) # and that is durable
         server.kill()
         server.start()
