@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/frozen_found.h"
+#include "registry/shared.h"
 
 #include <stdlib.h>
 
@@ -210,6 +211,7 @@ static void start_threads(struct vv_engine *engine)
 enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *error)
 {
     vv_stamp flushed;
+    vv_registry_note_time(engine->registry, engine->clock->wall_ns(engine->clock));
     enum vv_status status = vv_recover_metadata(engine, &flushed, error);
     if (status == VV_OK) {
         status = vv_recover_journal(engine, flushed, error);
@@ -405,6 +407,7 @@ enum vv_status vv_engine_step(struct vv_engine *engine, enum vv_engine_task task
                               struct vv_error *error)
 {
     vv_invariant(engine->manual);
+    vv_registry_note_time(engine->registry, engine->clock->wall_ns(engine->clock));
     bool more;
     switch (task) {
     case VV_TASK_COMMIT:

@@ -38,7 +38,7 @@ static struct vv_reroll_bounds bounds_of(struct vv_engine *engine, uint32_t plac
 static int64_t frozen_before(struct vv_engine *engine, uint32_t place,
                              const struct vv_reroll_bounds *bounds)
 {
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
     return tiers.any ? vv_gone_before(&tiers, bounds) : INT64_MIN;
 }
 

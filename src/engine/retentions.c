@@ -5,42 +5,21 @@
  *
  * A tier is built from what is finer, some time after the end of what is built at once (a day, or
  * 28 days): so what is finer must live longer than that. A tier that is off keeps no trace of what
- * is written meanwhile; so what it had must be gone before it is switched on again. On one node it
- * goes on, unseen, until what is coarser has been built of what it had (storage_expire.c); until
- * then it can be switched on as if nothing had been.
+ * is written meanwhile; so what it had must be gone before it is switched on again. It goes on,
+ * unseen, until what is coarser has been built of what it had: on one node until that is so
+ * (storage_expire.c), beside others for as long as that can take. Until then it can be switched on
+ * again as if nothing had been.
  */
-#include "engine/engine_private.h"
+#include "engine/lives.h"
 #include "registry/shared.h"
 
-/* What is shortened is built of within a day and a half by itself (stale.c: lateness, spread); the
- * rest is for a node that is away, or busy with a backfill. */
-#define LIVES_ON_NS (4 * VV_DAY)
-
-struct change {
-    uint32_t place;             /* a tenant, or a class of one */
-    uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
-    struct vv_retentions before;
-    struct vv_retentions after;
-    bool is_new;             /* it began with this change */
-    bool goes_on[VV_SPACES]; /* it was off, and has all that it had, unless its life has just ended
-                              */
-};
-
 /* ---- what must hold ---- */
-
-/* How much longer than by default spans wait for being sealed, at most. */
-static int64_t longer_wait_ns(const struct vv_settings *settings)
-{
-    int64_t lateness_ns = settings->seal_lateness_ns - VV_HOUR;
-    int64_t spread_ns = settings->seal_spread_ns - VV_DAY; /* as far as a span is long */
-    return (lateness_ns > 0 ? lateness_ns : 0) + (spread_ns > 0 ? spread_ns : 0);
-}
 
 /* What a tier is built from must live so long: until a unit is over, sealed below, and built. */
 static int64_t finer_ns_least(const struct vv_engine *engine, enum vv_space tier)
 {
     int64_t least_ns = tier == VV_SPACE_DAY ? 35 * VV_DAY : 2 * VV_DAY;
-    return least_ns + longer_wait_ns(&engine->settings);
+    return least_ns + vv_lives_longer_wait_ns(&engine->settings);
 }
 
 /* The longest retention of what is finer than a tier. */
@@ -84,13 +63,14 @@ static bool is_gone(struct vv_engine *engine)
     return gone;
 }
 
-static bool is_switched_on(const struct change *change, enum vv_space tier)
+static bool is_switched_on(const struct vv_retention_change *change, enum vv_space tier)
 {
     return !vv_retentions_have(&change->before, tier) && vv_retentions_have(&change->after, tier);
 }
 
 /* What nodes share expires by itself, so there is a class for it. */
-static enum vv_status check_shared_tier(struct vv_engine *engine, const struct change *change,
+static enum vv_status check_shared_tier(struct vv_engine *engine,
+                                        const struct vv_retention_change *change,
                                         enum vv_space tier, struct vv_error *error)
 {
     struct vv_str word = vv_space_word(tier);
@@ -110,8 +90,8 @@ static enum vv_status check_shared_tier(struct vv_engine *engine, const struct c
 }
 
 /* Others may have changed the same meanwhile. */
-static enum vv_status check_shared(struct vv_engine *engine, const struct change *change,
-                                   struct vv_error *error)
+static enum vv_status check_shared(struct vv_engine *engine,
+                                   const struct vv_retention_change *change, struct vv_error *error)
 {
     enum vv_status status = VV_OK;
     bool changes =
@@ -134,14 +114,14 @@ static enum vv_status refuse_to_begin(struct vv_error *error)
                         "again in some seconds");
 }
 
-static enum vv_status check_tiers(struct vv_engine *engine, struct change *change,
+static enum vv_status check_tiers(struct vv_engine *engine, struct vv_retention_change *change,
                                   struct vv_error *error)
 {
     bool begins_again = false;
     for (int i = 0; i < VV_SPACES; i++) {
         bool is_meant =
             is_switched_on(change, (enum vv_space)i) && change->spaces[i] != VV_REGISTRY_NONE;
-        change->goes_on[i] = is_meant && vv_registry_is_ending(engine->registry, change->spaces[i]);
+        change->goes_on[i] = is_meant && vv_lives_go_on(engine, change->spaces[i]);
         begins_again |= is_meant && !change->goes_on[i];
     }
     enum vv_status status = engine->fleet ? check_shared(engine, change, error) : VV_OK;
@@ -155,20 +135,21 @@ static enum vv_status check_tiers(struct vv_engine *engine, struct change *chang
 }
 
 /* Behind set(): none of those that were to go on has ended just before that. */
-static enum vv_status check_they_go_on(struct vv_engine *engine, const struct change *change,
+static enum vv_status check_they_go_on(struct vv_engine *engine,
+                                       const struct vv_retention_change *change,
                                        struct vv_error *error)
 {
     bool has_ended = false;
     for (int i = 0; i < VV_SPACES; i++) {
-        has_ended |=
-            change->goes_on[i] && vv_registry_whole(engine->registry, change->spaces[i]).until == 0;
+        has_ended |= change->goes_on[i] &&
+                     vv_registry_whole(engine->registry, change->spaces[i]).n_shorter == 0;
     }
     return has_ended ? refuse_to_begin(error) : VV_OK;
 }
 
 /* ---- the change ---- */
 
-static void look_up(struct vv_engine *engine, struct change *change)
+static void look_up(struct vv_engine *engine, struct vv_retention_change *change)
 {
     struct vv_registry *registry = engine->registry;
     change->before.raw_ns = vv_registry_retention(registry, change->place);
@@ -188,7 +169,7 @@ static int64_t pick(int64_t wanted_ns, int64_t present_ns)
     return wanted_ns == VV_RETENTION_AS_IS ? present_ns : wanted_ns;
 }
 
-static void apply_wishes(struct change *change, const struct vv_retentions *wanted)
+static void apply_wishes(struct vv_retention_change *change, const struct vv_retentions *wanted)
 {
     change->after.raw_ns = pick(wanted->raw_ns, change->before.raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
@@ -197,8 +178,8 @@ static void apply_wishes(struct change *change, const struct vv_retentions *want
 }
 
 /* Where nodes share the store nothing of what a tier had before goes at once, so it has another
- * space then. One that was made for a change that failed will do. */
-static enum vv_status make_space(struct vv_engine *engine, struct change *change,
+ * space then, unless it goes on. One that was made for a change that failed will do. */
+static enum vv_status make_space(struct vv_engine *engine, struct vv_retention_change *change,
                                  enum vv_space tier, struct vv_error *error)
 {
     struct vv_registry *registry = engine->registry;
@@ -208,7 +189,7 @@ static enum vv_status make_space(struct vv_engine *engine, struct change *change
     enum vv_status status = VV_OK;
     if (!had) {
         status = vv_registry_space(registry, change->place, tier, true, space, error);
-    } else if (engine->fleet && is_used && is_switched_on(change, tier)) {
+    } else if (engine->fleet && is_used && is_switched_on(change, tier) && !change->goes_on[tier]) {
         status = vv_registry_next_space(registry, change->place, tier, space, error);
     } else {
         return VV_OK;
@@ -218,7 +199,7 @@ static enum vv_status make_space(struct vv_engine *engine, struct change *change
 }
 
 /* Those of tiers that are to be on and never were; until they have a retention they are off. */
-static enum vv_status make_spaces(struct vv_engine *engine, struct change *change,
+static enum vv_status make_spaces(struct vv_engine *engine, struct vv_retention_change *change,
                                   struct vv_error *error)
 {
     enum vv_status status = VV_OK;
@@ -232,7 +213,7 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct change *chang
 
 /* Also where a change is taken back: a tier that it had switched on may have been seen. Under the
  * lock, as lives end under it (storage_expire.c). */
-static void set(struct vv_engine *engine, const struct change *change,
+static void set(struct vv_engine *engine, const struct vv_retention_change *change,
                 const struct vv_retentions *present, const struct vv_retentions *retentions)
 {
     pthread_mutex_lock(&engine->lock);
@@ -249,55 +230,13 @@ static void set(struct vv_engine *engine, const struct change *change,
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* What is shortened: until then what was to live for longer does, if something may have to be built
- * of it. Beside other nodes it has as long for that as what is put lives at least
- * (store/cassandra/retention.c); alone it ends when all is built (storage_expire.c). */
-static int64_t lives_until(const struct vv_engine *engine, int64_t now)
-{
-    return engine->fleet ? now + engine->settings.cassandra_slack_ns - VV_CLOCKS_DIFFER_NS
-                         : now + LIVES_ON_NS + engine->settings.late_fold_every_ns +
-                               longer_wait_ns(&engine->settings);
-}
-
-/* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
- * lacks what came meanwhile: which is said with the new retention, for all nodes. So is how long
- * it was before, if that was longer: spans may wait to be sealed, or units to be built, of what was
- * to live for longer. */
-static void note_whole(struct vv_engine *engine, const struct change *change)
-{
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t from = now + VV_CLOCKS_DIFFER_NS + vv_plans_reach(engine);
-    for (int level = -1; level < VV_SPACES && !change->is_new; level++) {
-        uint32_t number = level < 0 ? change->place : change->spaces[level];
-        int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
-        int64_t after_ns = level < 0 ? change->after.raw_ns : change->after.tiers_ns[level];
-        bool was_off = level >= 0 && before_ns == VV_SPACE_OFF_NS;
-        if (number != VV_REGISTRY_NONE && engine->fleet &&
-            vv_retention_is_longer(after_ns, before_ns)) {
-            vv_registry_note_whole(
-                engine->registry, number,
-                (struct vv_whole){.longer = {{from, was_off ? 0 : before_ns}}, .n = 1});
-        }
-        /* Where nodes share a store what is off is of another life, which nobody builds of. */
-        bool is_off = engine->fleet && level >= 0 && after_ns == VV_SPACE_OFF_NS;
-        if (number != VV_REGISTRY_NONE && !was_off && !is_off &&
-            vv_retention_is_longer(before_ns, after_ns)) {
-            /* Something may live on for longer still. */
-            int64_t life_ns =
-                engine->fleet ? before_ns : vv_registry_life(engine->registry, number, now);
-            vv_registry_note_whole(
-                engine->registry, number,
-                (struct vv_whole){.until = lives_until(engine, now), .before_ns = life_ns});
-        }
-    }
-}
-
 struct order {
     uint32_t numbers[VV_SPACES + 1];
     size_t n;
 };
 
-static void note(struct order *order, const struct change *change, int level, bool lengthens)
+static void note(struct order *order, const struct vv_retention_change *change, int level,
+                 bool lengthens)
 {
     uint32_t number = level < 0 ? change->place : change->spaces[level];
     int64_t before_ns = level < 0 ? change->before.raw_ns : change->before.tiers_ns[level];
@@ -311,7 +250,7 @@ static void note(struct order *order, const struct change *change, int level, bo
 /* The journal may end after any of them: what becomes longer comes first, the finest (-1: the
  * points) before all, then what becomes shorter, the coarsest before all. So there is never a tier
  * without what it is built from. */
-static struct order order_of(const struct change *change)
+static struct order order_of(const struct vv_retention_change *change)
 {
     struct order order = {.n = 0};
     for (int level = -1; level < VV_SPACES; level++) {
@@ -325,7 +264,7 @@ static struct order order_of(const struct change *change)
 
 /* A new tenant comes with its retentions: with the default first, others would take it for
  * shortened, or lengthened. */
-static enum vv_status journal(struct vv_engine *engine, const struct change *change,
+static enum vv_status journal(struct vv_engine *engine, const struct vv_retention_change *change,
                               struct vv_error *error)
 {
     struct vv_batch *batch = NULL;
@@ -345,7 +284,7 @@ enum vv_status vv_engine_check_retentions(struct vv_engine *engine,
                                           const struct vv_retentions *retentions,
                                           struct vv_late late, struct vv_error *error)
 {
-    const struct change change = {
+    const struct vv_retention_change change = {
         .before = {0, {VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS}},
         .after = *retentions,
         .is_new = true};
@@ -355,7 +294,7 @@ enum vv_status vv_engine_check_retentions(struct vv_engine *engine,
 }
 
 /* Checked, and with spaces for all tiers that are to be on. */
-static enum vv_status prepare(struct vv_engine *engine, struct change *change,
+static enum vv_status prepare(struct vv_engine *engine, struct vv_retention_change *change,
                               const struct vv_retentions *wanted, struct vv_error *error)
 {
     look_up(engine, change);
@@ -372,7 +311,7 @@ enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t pla
                                           const struct vv_retentions *wanted,
                                           struct vv_error *error)
 {
-    struct change change = {.place = place, .is_new = true};
+    struct vv_retention_change change = {.place = place, .is_new = true};
     enum vv_status status = prepare(engine, &change, wanted, error);
     if (status == VV_OK) {
         set(engine, &change, &change.before, &change.after);
@@ -380,7 +319,7 @@ enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t pla
     return status;
 }
 
-static bool is_shortened(const struct change *change)
+static bool is_shortened(const struct vv_retention_change *change)
 {
     bool is = vv_retention_is_longer(change->before.raw_ns, change->after.raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
@@ -401,7 +340,7 @@ void vv_engine_flush_before(struct vv_engine *engine)
 static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
                                         const struct vv_retentions *wanted, struct vv_error *error)
 {
-    struct change change = {.place = place, .is_new = is_new};
+    struct vv_retention_change change = {.place = place, .is_new = is_new};
     enum vv_status status = prepare(engine, &change, wanted, error);
     if (status != VV_OK) {
         return status;
@@ -410,7 +349,7 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (shortens) { /* before anything may go, and again behind all that was taken by then */
         vv_engine_flush_before(engine);
     }
-    note_whole(engine, &change);
+    vv_lives_note(engine, &change);
     set(engine, &change, &change.before, &change.after);
     status = check_they_go_on(engine, &change, error);
     if (status == VV_OK) {

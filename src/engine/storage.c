@@ -441,6 +441,7 @@ void *vv_storage_thread(void *context)
     bool give_up = false;
     while (!give_up && wait_for_storage_work(engine, busy)) {
         struct vv_error error = {0};
+        vv_registry_note_time(engine->registry, engine->clock->wall_ns(engine->clock));
         enum vv_status status = vv_storage_job(engine, &error);
         pthread_mutex_lock(&engine->lock);
         give_up = status != VV_OK && status != VV_DONE && engine->committed;

@@ -114,22 +114,31 @@ void vv_whole_end_lives(struct vv_engine *engine)
     }
 }
 
+/* By when what was shortened has to live on, to count for what is there at a time. */
+static int64_t seen_at(const struct vv_engine *engine, int64_t at)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    return at > now ? at : now;
+}
+
 /* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
  * gone at a time, also what was put before that, when it was to live for less. VV_TIME_MIN:
  * nothing. */
 static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, int64_t at)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t retention = vv_registry_life(engine->registry, number, now);
+    int64_t seen = seen_at(engine, at);
+    int64_t retention = vv_registry_life(engine->registry, number, seen);
     int64_t from = retention > 0 ? at - retention : VV_TIME_MIN;
-    int64_t gone = vv_whole_gone(&whole, at);
+    int64_t gone = vv_whole_gone(&whole, at, seen);
     return gone > from ? gone : from;
 }
 
 static int64_t shared_from(const struct vv_engine *engine, uint32_t number, int64_t at)
 {
-    if (vv_registry_retention(engine->registry, number) == VV_SPACE_OFF_NS) {
+    struct vv_registry *registry = engine->registry;
+    if (vv_registry_retention(registry, number) == VV_SPACE_OFF_NS &&
+        !vv_registry_is_ending(registry, number)) {
         return NOTHING;
     }
     int64_t from = shared_gone(engine, number, at);
@@ -186,13 +195,13 @@ static void shared_expired(const struct vv_engine *engine, uint32_t tenant, int6
                            struct vv_expired *expired_out)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, tenant);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t life = vv_registry_life(engine->registry, tenant, now);
+    int64_t seen = seen_at(engine, at);
+    int64_t life = vv_registry_life(engine->registry, tenant, seen);
     _Static_assert(VV_LENGTHENED_MAX < VV_EXPIRED_TIMES, "there is room for all");
     *expired_out = (struct vv_expired){.count = (uint64_t)vv_whole_from(&whole), .n = whole.n};
     for (size_t i = 0; i < whole.n; i++) {
         const struct vv_lengthened *one = &whole.longer[i];
-        int64_t before = at - one->kept_ns;
+        int64_t before = at - vv_whole_kept_ns(&whole, i, seen);
         expired_out->times[i].count = (uint64_t)one->from;
         expired_out->times[i].before = before < one->from ? before : one->from;
     }
@@ -242,14 +251,14 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
 struct vv_reroll_bounds vv_whole_bounds_in(struct vv_engine *engine, uint32_t place,
                                            int64_t ahead_ns)
 {
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
     int64_t at = engine->clock->wall_ns(engine->clock) + ahead_ns;
     pthread_mutex_lock(&engine->lock);
     struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place, at),
                                       .heard_until = INT64_MAX};
     for (int tier = 0; tier < VV_SPACES; tier++) {
-        bool is_on = tiers.spaces[tier] != VV_REGISTRY_NONE;
-        bounds.tier_from[tier] = is_on ? whole_from(engine, tiers.spaces[tier], at) : INT64_MAX;
+        bool is_built = tiers.spaces[tier] != VV_REGISTRY_NONE;
+        bounds.tier_from[tier] = is_built ? whole_from(engine, tiers.spaces[tier], at) : INT64_MAX;
         bounds.tier_gone[tier] = INT64_MIN;
     }
     pthread_mutex_unlock(&engine->lock);

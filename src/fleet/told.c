@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The form of what is told, version 1; of tenants 2 of those that want something done with late
- * points, 3 of those that are whole from some time on only, 4 of classes, and 5 of those whose
- * retention was shortened; of measurements 2 of
- * those that are in a class.
+ * points, 3 of those that are whole from some time on only, 4 of classes, 5 of those whose
+ * retention was shortened, 6 of those whose was made longer more than once, and 7 of those whose
+ * was shortened, however often; of measurements 2 of those that are in a class.
  * Integers are varints unless their size is named, signed ones
  * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
  *
@@ -12,7 +12,8 @@
  *                (vv_late_pack), u64 stamp of that; form 3: these, and from when on it is whole
  *                in ns (signed), how long what is older lives in ns (signed); form 4: these,
  *                patterns, u64 stamp of them; form 5: these, until when the retention before counts
- *                in ns (signed), and that one (signed)
+ *                in ns (signed), and that one (signed); forms 6 and 7 as 8 and 9 in
+ *                registry/records.c
  *   measurement  form 2: name of the class
  *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
  *                u64 stamp of the description, description
@@ -37,6 +38,7 @@
 #define FORM_CLASS     4 /* tenants only */
 #define FORM_SHORTER   5 /* tenants only */
 #define FORM_LONGER    6 /* tenants only */
+#define FORM_LIVES     7 /* tenants only */
 #define FORM_PLACED    2 /* measurements only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
@@ -75,11 +77,11 @@ static uint8_t form_of(const struct vv_told_content *content)
     if (content->kind != VV_TOLD_TENANT) {
         return FORM_PLAIN;
     }
+    if (content->whole.n_shorter > 0) {
+        return FORM_LIVES;
+    }
     if (content->whole.n > 1) {
         return FORM_LONGER;
-    }
-    if (content->whole.until > 0) {
-        return FORM_SHORTER;
     }
     if (content->patterns_stamp > 0) {
         return FORM_CLASS;
@@ -102,12 +104,11 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
         vv_buffer_sized(buffer, content->patterns);
         vv_buffer_u64(buffer, content->patterns_stamp);
     }
-    if (form_of(content) >= FORM_SHORTER) {
-        vv_buffer_zigzag(buffer, content->whole.until);
-        vv_buffer_zigzag(buffer, content->whole.before_ns);
-    }
     if (form_of(content) >= FORM_LONGER) {
         vv_whole_encode_rest(&content->whole, buffer);
+    }
+    if (form_of(content) >= FORM_LIVES) {
+        vv_whole_encode_shorter(&content->whole, buffer);
     }
 }
 
@@ -195,11 +196,13 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
     out->patterns = form >= FORM_CLASS ? vv_reader_sized(reader) : (struct vv_str){"", 0};
     out->patterns_stamp = form >= FORM_CLASS ? vv_reader_u64(reader) : 0;
     if (form >= FORM_SHORTER) {
-        out->whole.until = vv_reader_zigzag(reader);
-        out->whole.before_ns = vv_reader_zigzag(reader);
+        vv_whole_read_last(reader, &out->whole);
     }
     if (form >= FORM_LONGER) {
         vv_whole_read_rest(reader, &out->whole);
+    }
+    if (form >= FORM_LIVES) {
+        vv_whole_read_shorter(reader, &out->whole);
     }
     return out->patterns_stamp <= VV_TOLD_STAMP_MAX && out->retention_ns >= 0 &&
            out->retention_stamp <= VV_TOLD_STAMP_MAX && vv_late_is_good(out->late) &&
@@ -344,7 +347,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_LONGER
+    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_LIVES
                        : told->kind == VV_TOLD_MEASUREMENT ? FORM_PLACED
                                                            : FORM_PLAIN;
     if (told->kind > VV_TOLD_MOVE || form > form_max) {

@@ -444,8 +444,10 @@ static int64_t longest_of_place(struct vv_registry *registry, uint32_t place)
 {
     int64_t retention_ns = vv_registry_retention(registry, place);
     struct vv_whole whole = vv_registry_whole(registry, place);
-    bool was_shortened = vv_registry_is_shared(registry) && whole.until > 0;
-    return was_shortened ? vv_retention_longer(retention_ns, whole.before_ns) : retention_ns;
+    for (size_t i = 0; i < whole.n_shorter && vv_registry_is_shared(registry); i++) {
+        retention_ns = vv_retention_longer(retention_ns, whole.shorter[i].before_ns);
+    }
+    return retention_ns;
 }
 
 int64_t vv_registry_longest_retention(struct vv_registry *registry, uint32_t tenant)

@@ -14,7 +14,11 @@
  *                form 3: late points (vv_late_pack), u64 stamp of that; from form 4 on: both,
  *                patterns; form 5: from when on it is whole in ns (signed), how long what is older
  *                lives in ns (signed); form 6: these, u64 stamp of the patterns; form 7: these,
- *                until when the retention before counts in ns (signed), and that one (signed)
+ *                until when the retention before counts in ns (signed), and that one (signed);
+ *                form 8: the same, u8 how often it was made longer but for the first time, of each
+ *                as in form 5; form 9: the same (form 7's are 0), u8 how often it was made shorter,
+ *                of each: until when the retention before counts, since when all knew of it, and
+ *                the retention before, all in ns (signed)
  *   measurement  tenant, name; from form 2 on: first place; form 4: number of moves, of each: the
  *                time in ns (signed), place; form 5: the same, of each move u8 state (128 more: it
  *                was proposed here) behind it, and then u8 1: its place is agreed on
@@ -42,6 +46,7 @@
 #define FORM_SHARED  6 /* tenants only */
 #define FORM_SHORTER 7 /* tenants only */
 #define FORM_LONGER  8 /* tenants only */
+#define FORM_LIVES   9 /* tenants only */
 #define OWN          128u
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
@@ -67,8 +72,8 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
     const struct vv_whole *whole = &tenant->whole;
-    uint8_t form = whole->n > 1                 ? FORM_LONGER
-                   : whole->until > 0           ? FORM_SHORTER
+    uint8_t form = whole->n_shorter > 0         ? FORM_LIVES
+                   : whole->n > 1               ? FORM_LONGER
                    : tenant->patterns_stamp > 0 ? FORM_SHARED
                    : whole->n > 0               ? FORM_WHOLE
                    : patterns.size > 0          ? FORM_CLASS
@@ -94,12 +99,11 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     if (form >= FORM_SHARED) {
         vv_buffer_u64(buffer, tenant->patterns_stamp);
     }
-    if (form >= FORM_SHORTER) {
-        vv_buffer_zigzag(buffer, whole->until);
-        vv_buffer_zigzag(buffer, whole->before_ns);
-    }
     if (form >= FORM_LONGER) {
         vv_whole_encode_rest(whole, buffer);
+    }
+    if (form >= FORM_LIVES) {
+        vv_whole_encode_shorter(whole, buffer);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -315,11 +319,13 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
         terms.patterns_stamp = vv_reader_u64(reader);
     }
     if (head->form >= FORM_SHORTER) {
-        terms.whole.until = vv_reader_zigzag(reader);
-        terms.whole.before_ns = vv_reader_zigzag(reader);
+        vv_whole_read_last(reader, &terms.whole);
     }
     if (head->form >= FORM_LONGER) {
         vv_whole_read_rest(reader, &terms.whole);
+    }
+    if (head->form >= FORM_LIVES) {
+        vv_whole_read_shorter(reader, &terms.whole);
     }
     return terms;
 }
@@ -621,7 +627,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_LONGER;
+        return FORM_LIVES;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
         return FORM_AGREED;

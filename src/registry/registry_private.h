@@ -77,13 +77,13 @@ struct vv_tenant {
     _Atomic(const struct vv_text *) name; /* NULL: a hole; likewise below */
     vv_object_state state;
     _Atomic int64_t retention_ns;
-    _Atomic vv_stamp retention_stamp;       /* 0: none */
-    _Atomic uint64_t late;                  /* vv_late_pack */
-    _Atomic vv_stamp late_stamp;            /* 0: none */
-    struct vv_whole whole;                  /* under the tenants' lock … */
-    _Atomic int64_t lives_until;            /* … and of that `until`, for readers without it */
-    _Atomic uint32_t metric_last;           /* its metrics, linked by `next`; number + 1, 0: none */
-    uint32_t replaced_bytes;                /* of units and descriptions; under the metrics' lock */
+    _Atomic vv_stamp retention_stamp; /* 0: none */
+    _Atomic uint64_t late;            /* vv_late_pack */
+    _Atomic vv_stamp late_stamp;      /* 0: none */
+    struct vv_whole whole;            /* under the tenants' lock … */
+    _Atomic int64_t lives_until;      /* … and of that vv_whole_until, for readers without it */
+    _Atomic uint32_t metric_last;     /* its metrics, linked by `next`; number + 1, 0: none */
+    uint32_t replaced_bytes;          /* of units and descriptions; under the metrics' lock */
     _Atomic uint32_t spaces[VV_SPACES_ALL]; /* of a tenant: number + 1, 0: it has none */
     _Atomic uint32_t owner;                 /* of a space: its place's number + 1; of a class: its
                                                tenant's; 0: not known yet */
@@ -183,6 +183,7 @@ struct vv_registry {
     _Atomic uint64_t tag_changes;
 
     _Atomic uint32_t n_unplaced;    /* measurements */
+    _Atomic int64_t now_ns;         /* vv_registry_note_time */
     _Atomic uint32_t n_agreeing;    /* measurements with moves that are not settled */
     _Atomic uint32_t n_linked;      /* classes */
     _Atomic bool has_classes;       /* anything of one, of any tenant */

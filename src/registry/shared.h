@@ -117,47 +117,69 @@ struct vv_lengthened {
     int64_t from; /* > 0 */
     int64_t kept_ns;
 };
+/* What was to live for `before_ns` when the retention was made shorter does until `until`. That is
+ * also so if it was made longer meanwhile: `longer` with a later `from` than `since` counts for
+ * what is older than that only. */
+struct vv_shortened {
+    int64_t until;     /* > 0 */
+    int64_t since;     /* > 0 */
+    int64_t before_ns; /* 0: for ever */
+};
 /* How long what was written lives, where that is not what the retention says: what was put before
  * it was made longer, and, until some time, what was to live as long as a longer one said, as what
  * is built of it may not be yet. */
 #define VV_LENGTHENED_MAX 3
+#define VV_SHORTENED_MAX  3
 struct vv_whole {
     struct vv_lengthened longer[VV_LENGTHENED_MAX]; /* ascending by both */
     size_t n;
-    int64_t until;     /* > 0; 0: the retention was never shortened */
-    int64_t before_ns; /* what it was before; 0: for ever */
+    struct vv_shortened shorter[VV_SHORTENED_MAX]; /* ascending by time */
+    size_t n_shorter;
 };
 bool vv_whole_is_good(const struct vv_whole *whole);
+/* When the last of the lives ends that a shorter retention was to end; 0: there is none. */
+static inline int64_t vv_whole_until(const struct vv_whole *whole)
+{
+    return whole->n_shorter > 0 ? whole->shorter[whole->n_shorter - 1].until : 0;
+}
 /* From when on all that is put lives as long as the retention says; 0: always. */
 static inline int64_t vv_whole_from(const struct vv_whole *whole)
 {
     return whole->n > 0 ? whole->longer[whole->n - 1].from : 0;
 }
-/* What is older may have gone by `at`, for it was to live for less when it was put; INT64_MIN:
- * nothing. */
-int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns);
-/* For records, and for what is told: the first of what was lengthened, and the others. What is read
- * may be no good. */
+/* How long, seen at a time, what may have been put before one of `longer` lives at least. */
+int64_t vv_whole_kept_ns(const struct vv_whole *whole, size_t i, int64_t now_ns);
+/* What is older may have gone by `at`, for it was to live for less when it was put, seen at a time
+ * not after which it is asked for; INT64_MIN: nothing. */
+int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_ns);
+/* For records, and for what is told: the first of what was lengthened; the others, behind what was
+ * shortened last, as older forms have it (`last`: of these); and all that was shortened. What is
+ * read may be no good. */
 void vv_whole_encode_first(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_encode_rest(const struct vv_whole *whole, struct vv_buffer *out);
+void vv_whole_encode_shorter(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_read_first(struct vv_reader *reader, struct vv_whole *whole_out);
+void vv_whole_read_last(struct vv_reader *reader, struct vv_whole *whole);
 void vv_whole_read_rest(struct vv_reader *reader, struct vv_whole *whole);
+void vv_whole_read_shorter(struct vv_reader *reader, struct vv_whole *whole);
 
 struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t tenant);
-/* Taken together with what is known, and of what was shortened the last counts, in whatever order
- * they come. Of more than there is room for rather more is taken for gone than is. Setting makes a
- * new, unsettled version. */
+/* Taken together with what is known, in whatever order they come. Of more than there is room for
+ * rather more is taken for gone than is. Setting makes a new, unsettled version. */
 void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struct vv_whole whole);
-/* How long is kept what others are built of: as the retention says, or, while one that was
- * shortened still counts, as that did. 0: for ever. */
+/* How long is kept what others are built of: as the retention says, or, while longer ones that were
+ * shortened still count, as the longest of them did. 0: for ever. */
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
-/* How long the store is to keep it: where nodes share the store as the retention says, and what was
- * put before has an end of its own. */
+/* How long the store is to keep what is put: where nodes share the store as the retention says, as
+ * what was put before has an end of its own; but of a tier that goes on as before. */
 int64_t vv_registry_kept(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
 /* Whether it lives for longer than the retention says. */
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
+/* What time it is for what ends by itself where nodes share the store: noted before each round of
+ * the storage thread, so that nothing ends within one. */
+void vv_registry_note_time(struct vv_registry *registry, int64_t now_ns);
 /* Whether a tier that is off still has what was there when it was switched off, and gets what comes
- * since: until its life ends. Not where nodes share the store. Lock-free. */
+ * since: until its life ends. Lock-free. */
 bool vv_registry_is_ending(struct vv_registry *registry, uint32_t space);
 /* Where no other node shares the store: all is built of what was to live for longer. */
 void vv_registry_end_life(struct vv_registry *registry, uint32_t tenant);

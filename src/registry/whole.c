@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From when on a tenant's points live as long as its present retention says. Under the tenants'
- * lock. */
+/* From when on a tenant's points live as long as its present retention says, and until when those
+ * live that were to for longer. Under the tenants' lock. */
 #include "registry/registry_private.h"
 
 #include <string.h>
@@ -17,10 +17,9 @@ struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t number)
     return whole;
 }
 
-bool vv_whole_is_good(const struct vv_whole *whole)
+static bool is_good_longer(const struct vv_whole *whole)
 {
-    bool is_good = whole->n <= VV_LENGTHENED_MAX && whole->until >= 0 &&
-                   whole->until <= VV_TIME_MAX && whole->before_ns >= 0;
+    bool is_good = whole->n <= VV_LENGTHENED_MAX;
     for (size_t i = 0; is_good && i < whole->n; i++) {
         const struct vv_lengthened *one = &whole->longer[i];
         is_good = one->from > 0 && one->from <= VV_TIME_MAX && one->kept_ns >= 0 &&
@@ -29,11 +28,57 @@ bool vv_whole_is_good(const struct vv_whole *whole)
     return is_good;
 }
 
-int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns)
+/* Below 0: in the list before the other one; 0: they are the same. */
+static int compare(const struct vv_shortened *one, const struct vv_shortened *other)
+{
+    const int64_t a[] = {one->until, one->since, one->before_ns};
+    const int64_t b[] = {other->until, other->since, other->before_ns};
+    size_t i = 0;
+    while (i < 2 && a[i] == b[i]) {
+        i++;
+    }
+    return (a[i] > b[i]) - (a[i] < b[i]);
+}
+
+bool vv_whole_is_good(const struct vv_whole *whole)
+{
+    bool is_good = is_good_longer(whole) && whole->n_shorter <= VV_SHORTENED_MAX;
+    for (size_t i = 0; is_good && i < whole->n_shorter; i++) {
+        const struct vv_shortened *one = &whole->shorter[i];
+        is_good = one->until > 0 && one->until <= VV_TIME_MAX && one->since > 0 &&
+                  one->since <= VV_TIME_MAX && one->before_ns >= 0 &&
+                  (i == 0 || compare(one - 1, one) < 0);
+    }
+    return is_good;
+}
+
+int64_t vv_whole_kept_ns(const struct vv_whole *whole, size_t i, int64_t now_ns)
+{
+    const struct vv_lengthened *longer = &whole->longer[i];
+    int64_t kept_ns = longer->kept_ns;
+    bool is_for_ever = false;
+    for (size_t j = 0; j < whole->n_shorter; j++) {
+        const struct vv_shortened *one = &whole->shorter[j];
+        if (now_ns < one->until && one->since < longer->from) {
+            is_for_ever |= one->before_ns == 0;
+            kept_ns = one->before_ns > kept_ns ? one->before_ns : kept_ns;
+        }
+    }
+    return is_for_ever ? INT64_MAX : kept_ns;
+}
+
+/* The earliest time there is where all is kept. */
+static int64_t minus(int64_t time_ns, int64_t kept_ns)
+{
+    int64_t before;
+    return __builtin_sub_overflow(time_ns, kept_ns, &before) ? INT64_MIN : before;
+}
+
+int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_ns)
 {
     int64_t gone = INT64_MIN;
     for (size_t i = 0; i < whole->n; i++) {
-        int64_t left = at_ns - whole->longer[i].kept_ns;
+        int64_t left = minus(at_ns, vv_whole_kept_ns(whole, i, now_ns));
         left = left < whole->longer[i].from ? left : whole->longer[i].from;
         gone = left > gone ? left : gone;
     }
@@ -53,9 +98,21 @@ void vv_whole_encode_first(const struct vv_whole *whole, struct vv_buffer *out)
 
 void vv_whole_encode_rest(const struct vv_whole *whole, struct vv_buffer *out)
 {
-    vv_buffer_u8(out, (uint8_t)(whole->n - 1));
+    vv_buffer_zigzag(out, 0); /* what was shortened last: said by all of them */
+    vv_buffer_zigzag(out, 0);
+    vv_buffer_u8(out, (uint8_t)(whole->n > 1 ? whole->n - 1 : 0));
     for (size_t i = 1; i < whole->n; i++) {
         encode_one(&whole->longer[i], out);
+    }
+}
+
+void vv_whole_encode_shorter(const struct vv_whole *whole, struct vv_buffer *out)
+{
+    vv_buffer_u8(out, (uint8_t)whole->n_shorter);
+    for (size_t i = 0; i < whole->n_shorter; i++) {
+        vv_buffer_zigzag(out, whole->shorter[i].until);
+        vv_buffer_zigzag(out, whole->shorter[i].since);
+        vv_buffer_zigzag(out, whole->shorter[i].before_ns);
     }
 }
 
@@ -76,6 +133,27 @@ void vv_whole_read_rest(struct vv_reader *reader, struct vv_whole *whole)
     size_t n = whole->n + vv_reader_u8(reader);
     for (; whole->n < n && whole->n < VV_LENGTHENED_MAX; whole->n++) {
         read_one(reader, &whole->longer[whole->n]);
+    }
+}
+
+/* It does not say when that was. */
+void vv_whole_read_last(struct vv_reader *reader, struct vv_whole *whole)
+{
+    const struct vv_shortened last = {.until = vv_reader_zigzag(reader),
+                                      .since = VV_TIME_MAX,
+                                      .before_ns = vv_reader_zigzag(reader)};
+    whole->shorter[0] = last;
+    whole->n_shorter = last.until != 0;
+}
+
+void vv_whole_read_shorter(struct vv_reader *reader, struct vv_whole *whole)
+{
+    size_t n = vv_reader_u8(reader);
+    for (whole->n_shorter = 0; whole->n_shorter < n && whole->n_shorter < VV_SHORTENED_MAX;) {
+        struct vv_shortened *one = &whole->shorter[whole->n_shorter++];
+        one->until = vv_reader_zigzag(reader);
+        one->since = vv_reader_zigzag(reader);
+        one->before_ns = vv_reader_zigzag(reader);
     }
 }
 
@@ -112,29 +190,55 @@ static void add(struct vv_whole *whole, const struct vv_lengthened *one)
     whole->n = n;
 }
 
-/* Of lives before a shorter one that come from one time the shorter counts: rather less is taken
- * for whole than is. */
+static bool is_covered_by(const struct vv_shortened *one, const struct vv_shortened *other)
+{
+    return other->until >= one->until && other->since <= one->since &&
+           !vv_retention_is_longer(one->before_ns, other->before_ns);
+}
+
+/* In order; the one that ends first makes room. */
+static void add_shorter(struct vv_whole *whole, const struct vv_shortened *one)
+{
+    struct vv_shortened all[VV_SHORTENED_MAX + 1];
+    size_t n = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < whole->n_shorter; i++) {
+        if (is_covered_by(one, &whole->shorter[i])) {
+            return;
+        }
+        if (!is_covered_by(&whole->shorter[i], one)) {
+            at += compare(&whole->shorter[i], one) < 0;
+            all[n++] = whole->shorter[i];
+        }
+    }
+    memmove(&all[at + 1], &all[at], (n - at) * sizeof *all);
+    all[at] = *one;
+    n++;
+    size_t over = n > VV_SHORTENED_MAX;
+    memcpy(whole->shorter, all + over, (n - over) * sizeof *all);
+    whole->n_shorter = n - over;
+}
+
 static struct vv_whole merge(struct vv_whole a, const struct vv_whole *b)
 {
-    if (a.until == b->until && a.until > 0) {
-        bool is_shorter = a.before_ns != 0 && (b->before_ns == 0 || a.before_ns < b->before_ns);
-        a.before_ns = is_shorter ? a.before_ns : b->before_ns;
-    } else if (b->until > a.until) {
-        a.until = b->until;
-        a.before_ns = b->before_ns;
-    }
     for (size_t i = 0; i < b->n; i++) {
         add(&a, &b->longer[i]);
+    }
+    for (size_t i = 0; i < b->n_shorter; i++) {
+        add_shorter(&a, &b->shorter[i]);
     }
     return a;
 }
 
 static bool is_same(const struct vv_whole *a, const struct vv_whole *b)
 {
-    bool is_same = a->n == b->n && a->until == b->until && a->before_ns == b->before_ns;
+    bool is_same = a->n == b->n && a->n_shorter == b->n_shorter;
     for (size_t i = 0; is_same && i < a->n; i++) {
         is_same =
             a->longer[i].from == b->longer[i].from && a->longer[i].kept_ns == b->longer[i].kept_ns;
+    }
+    for (size_t i = 0; is_same && i < a->n_shorter; i++) {
+        is_same = compare(&a->shorter[i], &b->shorter[i]) == 0;
     }
     return is_same;
 }
@@ -158,36 +262,51 @@ void vv_registry_note_whole(struct vv_registry *registry, uint32_t number, struc
 void vv_tenant_set_whole(struct vv_tenant *tenant, const struct vv_whole *whole)
 {
     tenant->whole = *whole;
-    atomic_store_explicit(&tenant->lives_until, whole->until, memory_order_relaxed);
+    atomic_store_explicit(&tenant->lives_until, vv_whole_until(whole), memory_order_relaxed);
 }
 
+void vv_registry_note_time(struct vv_registry *registry, int64_t now_ns)
+{
+    atomic_store_explicit(&registry->now_ns, now_ns, memory_order_relaxed);
+}
+
+/* Alone, when all is built that it is needed for, is said (vv_registry_end_life). */
 bool vv_registry_is_ending(struct vv_registry *registry, uint32_t number)
 {
     const struct vv_tenant *tenant = vv_tenant_at(registry, number);
-    return tenant && !vv_registry_is_shared(registry) &&
-           vv_registry_retention(registry, number) == VV_SPACE_OFF_NS &&
-           atomic_load_explicit(&tenant->lives_until, memory_order_relaxed) > 0;
+    if (!tenant || vv_registry_retention(registry, number) != VV_SPACE_OFF_NS) {
+        return false;
+    }
+    int64_t until = atomic_load_explicit(&tenant->lives_until, memory_order_relaxed);
+    return vv_registry_is_shared(registry)
+               ? atomic_load_explicit(&registry->now_ns, memory_order_relaxed) < until
+               : until > 0;
 }
 
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
     int64_t retention = vv_registry_retention(registry, number);
-    bool is_off = retention == VV_SPACE_OFF_NS;
-    if (retention == 0 || (is_off && vv_registry_is_shared(registry))) {
+    if (retention == 0) {
         return retention;
     }
     struct vv_tenant *tenant = vv_tenant_keeper(registry, vv_tenant_at(registry, number));
     pthread_mutex_lock(&registry->tenants.lock);
     struct vv_whole whole = tenant->whole;
     pthread_mutex_unlock(&registry->tenants.lock);
-    bool was_longer = whole.before_ns == 0 || whole.before_ns > retention;
-    return now_ns < whole.until && was_longer ? whole.before_ns : retention;
+    int64_t life = retention;
+    for (size_t i = 0; i < whole.n_shorter; i++) {
+        bool counts = now_ns < whole.shorter[i].until;
+        life = counts ? vv_retention_longer(life, whole.shorter[i].before_ns) : life;
+    }
+    return life;
 }
 
 int64_t vv_registry_kept(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
-    return vv_registry_is_shared(registry) ? vv_registry_retention(registry, number)
-                                           : vv_registry_life(registry, number, now_ns);
+    int64_t retention = vv_registry_retention(registry, number);
+    return vv_registry_is_shared(registry) && retention != VV_SPACE_OFF_NS
+               ? retention
+               : vv_registry_life(registry, number, now_ns);
 }
 
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t number, int64_t now_ns)
@@ -201,7 +320,7 @@ void vv_registry_end_life(struct vv_registry *registry, uint32_t number)
     if (tenant) {
         pthread_mutex_lock(&registry->tenants.lock);
         struct vv_whole whole = tenant->whole;
-        whole.until = whole.before_ns = 0;
+        whole.n_shorter = 0;
         vv_tenant_set_whole(tenant, &whole);
         pthread_mutex_unlock(&registry->tenants.lock);
     }

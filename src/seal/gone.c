@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seal/gone.h"
 
+#include "registry/shared.h"
 #include "seal/pyramid_private.h"
 
 static int64_t earlier_of(int64_t a, int64_t b)
@@ -65,9 +66,9 @@ static int64_t kept_from(const struct vv_build *build, enum vv_space tier,
                          const struct vv_gone_question *question)
 {
     struct vv_registry *registry = build->pyramid->options.registry;
-    int64_t retention = vv_registry_retention(registry, build->tiers.spaces[tier]);
+    int64_t life = vv_registry_life(registry, build->tiers.spaces[tier], question->now_ns);
     int64_t bucket_ns = vv_tier_plan(tier).bucket_ns;
-    return retention > 0 ? question->now_ns - retention - bucket_ns : VV_TIME_MIN;
+    return life > 0 ? question->now_ns - life - bucket_ns : VV_TIME_MIN;
 }
 
 /* Each look is some questions over the network, so they begin with those of a long time: history
@@ -127,9 +128,10 @@ static struct vv_build build_of(struct vv_pyramid *pyramid, const struct vv_gone
                              .late = vv_registry_late_seen(registry, question->place),
                              .source = question->source,
                              .measurement = question->measurement,
-                             .tiers = vv_registry_tiers(registry, question->place),
+                             .tiers = vv_registry_tiers_built(registry, question->place),
                              .plans = vv_registry_source_plans(registry, question->source),
                              .whole_from = question->bounds.raw_from,
+                             .tiers_from = question->bounds.tier_from,
                              .expired = question->expired,
                              .is_question = true,
                              .now_ns = question->now_ns,

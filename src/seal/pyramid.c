@@ -288,13 +288,13 @@ static bool goes_first(const struct listing *listing, const struct vv_piece *pie
     const struct vv_build *build = listing->build;
     struct vv_registry *registry = build->pyramid->options.registry;
     const struct vv_partition *partition = &piece->key.partition;
-    int64_t retention = vv_registry_retention(registry, partition->tenant);
     struct vv_whole whole = vv_registry_whole(registry, partition->tenant);
     int64_t end = partition->bucket_start + partition->bucket_ns;
     int64_t fold_ns = build->late != VV_REGISTRY_NONE ? VV_LATE_FOLD_NS_MAX : 0;
     int64_t by = build->now_ns + VV_TIER_DUE_NS_MAX + fold_ns;
-    bool may_have_gone = end < vv_whole_gone(&whole, by); /* it may have been put before */
-    return may_have_gone || (retention > 0 && end < by - retention);
+    int64_t life = vv_registry_life(registry, partition->tenant, by);
+    bool may_have_gone = end < vv_whole_gone(&whole, by, by); /* it may have been put before */
+    return may_have_gone || (life > 0 && end < by - life);
 }
 
 static enum vv_status list_record(void *context, const struct vv_piece *piece)

@@ -92,6 +92,27 @@ static enum vv_status check_readable(struct vv_build *build, const struct vv_fro
                : VV_OK;
 }
 
+/* From then on what no finer record has was not there: coarser steps may be longer than these, and
+ * have something beside what is asked about. */
+static int64_t finer_whole_from(const struct vv_build *build, int64_t from, int64_t to)
+{
+    const struct vv_pyramid_options *options = &build->pyramid->options;
+    int64_t whole_from = build->whole_from;
+    bool is_known = build->is_question || options->records_from;
+    for (int i = 0; is_known && i < (int)build->tier; i++) {
+        uint32_t space = build->tiers.spaces[i];
+        if (space == VV_REGISTRY_NONE ||
+            vv_cover_is_stale(&build->pyramid->levels[i].cover, from, to)) {
+            continue;
+        }
+        int64_t all_from = build->is_question
+                               ? build->tiers_from[i]
+                               : options->records_from(options->whole_context, space);
+        whole_from = all_from < whole_from ? all_from : whole_from;
+    }
+    return whole_from;
+}
+
 /* Where a record covers all of it and has nothing, nothing was there: coarser steps, which are
  * longer, need not be asked. Finer records are left out where coarser ones have more: those would
  * be built of the late points alone. */
@@ -105,6 +126,11 @@ enum vv_status vv_build_look_at_gone(struct vv_build *build, int64_t from, int64
     }
     /* By when a unit is built that is only asked about, what is finer will have been. */
     enum vv_status status = build->is_question ? VV_OK : wait_for_finer(build, from, to);
+    int64_t all_from = finer_whole_from(build, from, to);
+    to = to < all_from ? to : all_from;
+    if (from >= to) {
+        return status;
+    }
     for (int tier = (int)build->tier;
          tier < VV_SPACES && !build->keeps && !found.covers && status == VV_OK; tier++) {
         struct vv_frozen_records *records = &pyramid->frozen.tiers[tier];

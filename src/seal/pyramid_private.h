@@ -56,6 +56,8 @@ struct vv_build {
     bool is_late;     /* … and that may leave out something that came late */
     bool found;       /* the raw bucket that was read last has something of the measurement */
     bool is_question; /* nothing is built: what is stale will have been by then */
+    const int64_t
+        *tiers_from; /* of a question, borrowed: from when on the records of each are there */
     int64_t now_ns;
     struct vv_error *error;
 };

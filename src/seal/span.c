@@ -77,8 +77,9 @@ static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
     }
     struct vv_registry *registry = sealer->options.registry;
     int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
-    /* What is shortened lives on until all is built of it (engine/storage_expire.c). */
-    int64_t retention = vv_registry_kept(registry, tenant, now);
+    /* What is shortened lives on until all is built of it (engine/storage_expire.c), or until all
+     * nodes have had their time for that. */
+    int64_t retention = vv_registry_life(registry, tenant, now);
     int64_t bucket_end = mark->key.partition.bucket_start + mark->key.partition.bucket_ns;
     return retention == VV_SPACE_OFF_NS || (retention > 0 && bucket_end < now - retention);
 }

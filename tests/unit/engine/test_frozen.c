@@ -338,6 +338,38 @@ static void minutes_that_are_shortened_live_until_hours_are_built_of_them(void *
     end(&place);
 }
 
+/* Without hours, steps of a day are built of minutes that have a part of it: the rest had nothing. */
+static void days_are_built_again_of_minutes_alone(void **state)
+{
+    (void)state;
+    struct place place;
+    const int64_t from = vv_time_floor(start, 28 * VV_DAY) + 28 * VV_DAY; /* a unit of days */
+    begin_empty(&place, from - 3 * VV_DAY);
+    set_retentions(&place, 5 * VV_DAY, 0, VV_SPACE_OFF_NS);
+    expire(&place);
+    pass(&place, 3 * VV_DAY + 13 * VV_HOUR);
+    write_and_seal(&place, "m,h=a v", from + 12 * VV_HOUR);
+    for (int i = 0; i < 27; i++) {
+        pass(&place, VV_DAY);
+        expire(&place);
+    }
+    write_and_seal(&place, "m,h=a v", from + 27 * VV_DAY + 12 * VV_HOUR);
+    pass(&place, 3 * VV_DAY);
+    assert_int_equal(days(&place, "m.v", "h=a"), EACH);
+    for (int i = 0; i < 2; i++) { /* late */
+        assert_true(write_hour(&place, "m,h=a v", from + 27 * VV_DAY + (14 + i) * VV_HOUR));
+        pass(&place, VV_HOUR);
+        expire(&place);
+        assert_int_equal(days(&place, "m.v", "h=a"), EACH + (uint64_t)(i + 1) * EACH / 2);
+    }
+    pass(&place, 9 * VV_DAY); /* no point answers any more */
+    expire(&place);
+    pass(&place, VV_HOUR);
+    assert_int_equal(count(&place, "raw", "1m", "m.v", "h=a"), 0);
+    assert_int_equal(days(&place, "m.v", "h=a"), 2 * EACH);
+    end(&place);
+}
+
 /* The sealer is in the middle of its round when more comes. */
 static void finer_units_are_built_first_whatever_comes_when(void **state)
 {
@@ -606,6 +638,7 @@ int main(void)
         cmocka_unit_test(what_is_as_ever_is_written_as_ever),
         cmocka_unit_test(nothing_is_taken_that_minutes_can_not_keep_until_it_is_built),
         cmocka_unit_test(minutes_that_are_shortened_live_until_hours_are_built_of_them),
+        cmocka_unit_test(days_are_built_again_of_minutes_alone),
         cmocka_unit_test(finer_units_are_built_first_whatever_comes_when),
         cmocka_unit_test(what_goes_later_within_the_hour_is_noted_again),
         cmocka_unit_test(what_is_replayed_gets_into_tiers_before_anything_goes),

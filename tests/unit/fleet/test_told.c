@@ -39,7 +39,7 @@ static void assert_exact(struct vv_told told, struct vv_buffer *buffer)
     told.value = (struct vv_str){(const char *)buffer->data, size + 1};
     assert_int_equal(decode(&told), VV_CORRUPT);
     uint8_t form = buffer->data[0];
-    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 7 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
+    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 8 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
     told.value.size = size;
     assert_int_equal(decode(&told), VV_NEWER);
     buffer->data[0] = 0;
@@ -80,18 +80,26 @@ static void a_tenant_comes_back(void **state)
     assert_int_equal(again.whole.longer[0].from, 5 * VV_DAY);
     assert_int_equal(again.whole.longer[0].kept_ns, VV_HOUR);
     assert_int_equal(again.late_stamp, 9);
-    content.whole.until = 6 * VV_DAY;
-    content.whole.before_ns = 9 * VV_DAY;
+    const struct vv_shortened shorter[] = {{6 * VV_DAY, VV_DAY, 9 * VV_DAY},
+                                           {7 * VV_DAY, 2 * VV_DAY, 8 * VV_DAY}};
+    memcpy(content.whole.shorter, shorter, sizeof shorter);
+    content.whole.n_shorter = 2;
     told = told_of(&buffer, "", 0);
-    assert_int_equal(buffer.data[0], 5);
+    assert_int_equal(buffer.data[0], 7);
     assert_exact(told, &buffer);
     assert_int_equal(again.whole.longer[0].from, 5 * VV_DAY);
-    assert_int_equal(again.whole.until, 6 * VV_DAY);
-    assert_int_equal(again.whole.before_ns, 9 * VV_DAY);
-    content.whole.before_ns = -1;
+    assert_int_equal(again.whole.n, 1);
+    assert_int_equal(again.whole.n_shorter, 2);
+    assert_memory_equal(again.whole.shorter, shorter, sizeof shorter);
+    content.whole.shorter[1].before_ns = -1;
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);
-    content.whole.before_ns = 0;
+    content.whole = (struct vv_whole){.shorter = {shorter[0]}, .n_shorter = 1}; /* never longer */
+    told = told_of(&buffer, "", 0);
+    assert_exact(told, &buffer);
+    assert_int_equal(again.whole.n, 0);
+    assert_int_equal(again.whole.n_shorter, 1);
+    content.whole = (struct vv_whole){.longer = {{5 * VV_DAY, VV_HOUR}}, .n = 1};
     content.whole.longer[0].kept_ns = -1;
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);

@@ -21,12 +21,14 @@ static void change_tenant(struct world *world, struct node *node, const char *te
     if (pick(world, 3) == 0) {
         vv_registry_set_retention(node->registry, number, (1 + pick(world, 5)) * VV_DAY);
         if (pick(world, 3) == 0) {
-            vv_registry_note_whole(node->registry, number,
-                                   (struct vv_whole){.longer = {{1 + pick(world, 9) * VV_HOUR,
-                                                                 pick(world, 9) * VV_DAY}},
-                                                     .n = 1,
-                                                     .until = pick(world, 5) * VV_HOUR,
-                                                     .before_ns = pick(world, 9) * VV_DAY});
+            int64_t until = pick(world, 5) * VV_HOUR;
+            vv_registry_note_whole(
+                node->registry, number,
+                (struct vv_whole){
+                    .longer = {{1 + pick(world, 9) * VV_HOUR, pick(world, 9) * VV_DAY}},
+                    .n = 1,
+                    .shorter = {{until, 1 + pick(world, 5) * VV_HOUR, pick(world, 9) * VV_DAY}},
+                    .n_shorter = until > 0});
         }
         vv_registry_set_late(node->registry, number,
                              (struct vv_late){VV_LATE_REFUSE, (1 + pick(world, 5)) * VV_HOUR});

@@ -295,11 +295,8 @@ static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state
     assert_int_equal(vv_registry_whole(registry, plant).n, 0);
     static const struct vv_whole noted[] = {
         {.longer = {{5 * VV_DAY, VV_DAY}}, .n = 1},
-        {.longer = {{4 * VV_DAY, 2 * VV_DAY}}, .n = 1, .until = 2, .before_ns = 9}, /* said */
-        {.longer = {{3 * VV_DAY, VV_HOUR}, {7 * VV_DAY, 4 * VV_DAY}}, .n = 2, .until = 3},
-        {.until = 3, .before_ns = 7},
-        {.until = 3, .before_ns = 8},
-        {.until = 1, .before_ns = 1},
+        {.longer = {{4 * VV_DAY, 2 * VV_DAY}}, .n = 1}, /* said */
+        {.longer = {{3 * VV_DAY, VV_HOUR}, {7 * VV_DAY, 4 * VV_DAY}}, .n = 2},
     };
     static const struct vv_lengthened expected[] = {
         {3 * VV_DAY, VV_HOUR}, {5 * VV_DAY, VV_DAY}, {7 * VV_DAY, 4 * VV_DAY}};
@@ -313,18 +310,180 @@ static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state
     assert_int_equal(whole.n, 3);
     assert_memory_equal(whole.longer, expected, sizeof expected);
     assert_int_equal(vv_whole_from(&whole), 7 * VV_DAY);
-    assert_int_equal(whole.until, 3); /* what was shortened last */
-    assert_int_equal(whole.before_ns, 7);
     /* By when what was put has gone, which was to live for so long when it was. */
-    assert_int_equal(vv_whole_gone(&whole, 2 * VV_DAY), 2 * VV_DAY - VV_HOUR);
-    assert_int_equal(vv_whole_gone(&whole, 4 * VV_DAY), 3 * VV_DAY);
-    assert_int_equal(vv_whole_gone(&whole, 5 * VV_DAY), 4 * VV_DAY);
-    assert_int_equal(vv_whole_gone(&whole, 8 * VV_DAY), 5 * VV_DAY);
-    assert_int_equal(vv_whole_gone(&whole, 10 * VV_DAY), 6 * VV_DAY);
-    assert_int_equal(vv_whole_gone(&whole, 20 * VV_DAY), 7 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 2 * VV_DAY, 0), 2 * VV_DAY - VV_HOUR);
+    assert_int_equal(vv_whole_gone(&whole, 4 * VV_DAY, 0), 3 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 5 * VV_DAY, 0), 4 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 8 * VV_DAY, 0), 5 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 10 * VV_DAY, 0), 6 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 20 * VV_DAY, 0), 7 * VV_DAY);
     vv_buffer_deinit(&record);
     vv_registry_destroy(registry);
     vv_registry_destroy(other);
+}
+
+static void assert_shorter(const struct vv_whole *whole, const struct vv_shortened *expected,
+                           size_t n)
+{
+    assert_int_equal(whole->n_shorter, n);
+    assert_memory_equal(whole->shorter, expected, n * sizeof *expected);
+}
+
+/* In whatever order nodes hear of it. */
+static void lives_that_were_made_shorter_count_until_each_has_ended(void **state)
+{
+    (void)state;
+    static const struct vv_shortened noted[] = {
+        {9, 1, 30 * VV_DAY}, {12, 4, 7 * VV_DAY}, {8, 1, 30 * VV_DAY}, /* said */
+        {9, 2, 30 * VV_DAY},                                           /* said */
+        {12, 4, 6 * VV_DAY},                                           /* said */
+        {15, 7, 3 * VV_DAY},
+    };
+    static const struct vv_shortened expected[] = {
+        {9, 1, 30 * VV_DAY}, {12, 4, 7 * VV_DAY}, {15, 7, 3 * VV_DAY}};
+    enum { N = sizeof noted / sizeof noted[0] };
+    struct vv_error error = {0};
+    for (size_t first = 0; first < N; first++) {
+        struct vv_registry *registry = fixture_open(NULL);
+        struct vv_registry *other = fixture_open(NULL);
+        struct vv_buffer record = {0};
+        uint32_t plant = fixture_tenant(registry, "plant");
+        vv_registry_set_retention(registry, plant, VV_DAY);
+        for (size_t i = 0; i < N; i++) {
+            struct vv_whole whole = {.shorter = {noted[(first + i) % N]}, .n_shorter = 1};
+            vv_registry_note_whole(registry, plant, whole);
+        }
+        vv_registry_encode(registry, VV_REGISTRY_TENANT, plant, &record);
+        assert_int_equal(record.data[0], 9); /* the form */
+        struct vv_str bytes = {(char *)record.data, record.size};
+        assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
+        struct vv_whole whole = vv_registry_whole(other, plant);
+        assert_shorter(&whole, expected, 3);
+        assert_int_equal(vv_whole_until(&whole), 15);
+        assert_int_equal(vv_registry_life(other, plant, 8), 30 * VV_DAY);
+        assert_int_equal(vv_registry_life(other, plant, 9), 7 * VV_DAY);
+        assert_int_equal(vv_registry_life(other, plant, 14), 3 * VV_DAY);
+        assert_int_equal(vv_registry_life(other, plant, 15), VV_DAY);
+        /* The one that ends first makes room. */
+        whole = (struct vv_whole){.shorter = {{20, 9, 0}}, .n_shorter = 1};
+        vv_registry_note_whole(other, plant, whole);
+        whole = vv_registry_whole(other, plant);
+        assert_int_equal(whole.n_shorter, 3);
+        assert_int_equal(whole.shorter[0].until, 12);
+        assert_int_equal(whole.shorter[2].until, 20);
+        assert_int_equal(vv_registry_life(other, plant, 8), 0);
+        vv_buffer_deinit(&record);
+        vv_registry_destroy(registry);
+        vv_registry_destroy(other);
+    }
+}
+
+/* What was to live for 30 days still does, though it was 7 days meanwhile: what may have been put
+ * then is older only when that has ended. What was made longer before lives as it did. */
+static void what_was_made_longer_behind_a_shorter_life_is_there_until_that_ends(void **state)
+{
+    (void)state;
+    const struct vv_whole whole = {
+        .longer = {{50 * VV_DAY, 2 * VV_DAY}, {100 * VV_DAY, 7 * VV_DAY}},
+        .n = 2,
+        .shorter = {{104 * VV_DAY, 99 * VV_DAY, 30 * VV_DAY}},
+        .n_shorter = 1};
+    assert_true(vv_whole_is_good(&whole));
+    int64_t until = 104 * VV_DAY;
+    assert_int_equal(vv_whole_kept_ns(&whole, 0, until - 1), 2 * VV_DAY);
+    assert_int_equal(vv_whole_kept_ns(&whole, 1, until - 1), 30 * VV_DAY);
+    assert_int_equal(vv_whole_kept_ns(&whole, 1, until), 7 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 103 * VV_DAY, until - 1), 73 * VV_DAY);
+    assert_int_equal(vv_whole_gone(&whole, 103 * VV_DAY, until), 96 * VV_DAY);
+    struct vv_whole ever = whole;
+    ever.shorter[0].before_ns = 0;
+    assert_int_equal(vv_whole_gone(&ever, 103 * VV_DAY, until - 1), 50 * VV_DAY);
+    struct vv_whole bad = whole;
+    bad.shorter[0].since = 0;
+    assert_false(vv_whole_is_good(&bad));
+    bad = whole;
+    bad.shorter[1] = bad.shorter[0];
+    bad.n_shorter = 2; /* none stands there twice */
+    assert_false(vv_whole_is_good(&bad));
+}
+
+/* Records from before there could be several. */
+static void the_last_shorter_life_of_an_older_record_is_read(void **state)
+{
+    (void)state;
+    struct vv_registry *registry = fixture_open(NULL);
+    struct vv_buffer record = {0};
+    struct vv_error error = {0};
+    uint32_t plant = fixture_tenant(registry, "plant");
+    vv_buffer_u8(&record, 7);
+    vv_buffer_varint(&record, plant);
+    vv_buffer_varint(&record, 1000);
+    vv_buffer_sized(&record, TEXT("plant"));
+    vv_buffer_zigzag(&record, VV_DAY);
+    vv_buffer_u64(&record, 0);
+    vv_buffer_varint(&record, 0);
+    vv_buffer_u64(&record, 0);
+    vv_buffer_sized(&record, TEXT(""));
+    vv_buffer_zigzag(&record, 0);
+    vv_buffer_zigzag(&record, 0);
+    vv_buffer_u64(&record, 0);
+    vv_buffer_zigzag(&record, 6);
+    vv_buffer_zigzag(&record, 9 * VV_DAY);
+    struct vv_str bytes = {(char *)record.data, record.size};
+    assert_int_equal(vv_registry_apply(registry, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
+    struct vv_whole whole = vv_registry_whole(registry, plant);
+    assert_int_equal(whole.n_shorter, 1);
+    assert_int_equal(vv_registry_life(registry, plant, 5), 9 * VV_DAY);
+    assert_int_equal(vv_registry_life(registry, plant, 6), VV_DAY);
+    vv_buffer_deinit(&record);
+    vv_registry_destroy(registry);
+}
+
+static vv_stamp first_stamp(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+/* Beside other nodes until a time, alone until it is said. */
+static void a_tier_that_is_off_ends_with_its_life(void **state)
+{
+    (void)state;
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        struct vv_registry *registry = fixture_open(NULL);
+        struct vv_error error = {0};
+        uint32_t minutes;
+        if (is_shared) {
+            vv_registry_share(registry, first_stamp, NULL);
+        }
+        uint32_t plant = fixture_tenant(registry, "plant");
+        assert_int_equal(
+            vv_registry_space(registry, plant, VV_SPACE_MINUTE, true, &minutes, &error), VV_OK);
+        vv_registry_set_retention(registry, minutes, VV_DAY);
+        const uint32_t numbers[] = {plant, minutes};
+        for (size_t i = 0; i < 2; i++) {
+            struct vv_buffer record = {0};
+            uint64_t version =
+                vv_registry_encode(registry, VV_REGISTRY_TENANT, numbers[i], &record);
+            vv_registry_settle(registry, VV_REGISTRY_TENANT, numbers[i], version);
+            vv_buffer_deinit(&record);
+        }
+        assert_false(vv_registry_is_ending(registry, minutes));
+        vv_registry_set_retention(registry, minutes, VV_SPACE_OFF_NS);
+        assert_false(vv_registry_is_ending(registry, minutes));
+        vv_registry_note_whole(registry, minutes,
+                               (struct vv_whole){.shorter = {{100, 50, VV_DAY}}, .n_shorter = 1});
+        vv_registry_note_time(registry, 99);
+        assert_true(vv_registry_is_ending(registry, minutes));
+        assert_int_equal(vv_registry_life(registry, minutes, 99), VV_DAY);
+        assert_false(vv_registry_tiers(registry, plant).any);
+        assert_int_equal(vv_registry_tiers_built(registry, plant).spaces[VV_SPACE_MINUTE], minutes);
+        vv_registry_note_time(registry, 100);
+        assert_int_equal(vv_registry_is_ending(registry, minutes), !is_shared);
+        vv_registry_end_life(registry, minutes);
+        assert_false(vv_registry_is_ending(registry, minutes));
+        vv_registry_destroy(registry);
+    }
 }
 
 /* Of more than there is room for the earliest are taken together, by all nodes in the same way, in
@@ -502,6 +661,10 @@ int main(void)
         cmocka_unit_test(the_latest_life_of_a_tier_counts),
         cmocka_unit_test(names_of_lives_are_read_as_they_are_written),
         cmocka_unit_test(from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up),
+        cmocka_unit_test(lives_that_were_made_shorter_count_until_each_has_ended),
+        cmocka_unit_test(what_was_made_longer_behind_a_shorter_life_is_there_until_that_ends),
+        cmocka_unit_test(the_last_shorter_life_of_an_older_record_is_read),
+        cmocka_unit_test(a_tier_that_is_off_ends_with_its_life),
         cmocka_unit_test(what_was_lengthened_often_takes_the_first_together),
         cmocka_unit_test(what_is_new_begins_as_the_options_say),
         cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),

@@ -4,31 +4,9 @@
  * expired before stays as it is, so what comes for it is refused by any node; what comes for
  * sources that have nothing there gets into all tiers, in however many parts it comes.
  */
-#include "replace_fixture.h"
-
-#include "base/random.h"
+#include "longer_fixture.h"
 
 #define EACH 30 /* points that are written at once, within half an hour */
-
-/* All is flushed, built and known. */
-static void settle(void)
-{
-    for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < 2; i++) {
-            work(&nodes[i]);
-            seal(&nodes[i]);
-        }
-    }
-    hear_each_other();
-}
-
-static void live_both(int times, int64_t length_ns)
-{
-    for (int i = 0; i < times; i++) {
-        advance(length_ns);
-        settle();
-    }
-}
 
 static void set_lives(struct node *node, int64_t life_ns)
 {
@@ -41,53 +19,12 @@ static void set_lives(struct node *node, int64_t life_ns)
     hear_each_other();
 }
 
-/* Of a source, one a minute; how many are taken, and these are durable. */
-static uint64_t write_some(struct node *node, const char *series, int64_t from, int64_t apart_ns,
-                           int n)
-{
-    struct vv_staging staging;
-    struct vv_line_parser *parser;
-    struct rig_outcome outcome = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
-                                  VV_UNKNOWN};
-    assert_int_equal(vv_engine_stage(node->rig.engine, VV_STR_LITERAL("t"), &staging, NULL), VV_OK);
-    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
-    for (int i = 0; i < n; i++) {
-        char line[96];
-        snprintf(line, sizeof line, "%s v=%di %lld\n", series, i, (long long)(from + i * apart_ns));
-        assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
-    }
-    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
-    vv_line_parser_destroy(parser);
-    vv_staging_decide(&staging);
-    if (staging.out_of_memory) {
-        fail_msg("%s", staging.failure.message);
-    }
-    vv_engine_account(node->rig.engine, &staging);
-    struct vv_batch *batch = vv_staging_take_batch(&staging);
-    uint64_t taken = batch ? batch->points : 0;
-    assert_int_equal(staging.refused[VV_REASON_RETENTION], (uint64_t)n - taken);
-    vv_staging_deinit(&staging);
-    if (batch) {
-        vv_engine_submit(node->rig.engine, batch, rig_set_outcome, &outcome);
-        assert_int_equal(rig_step(&node->rig, VV_TASK_COMMIT), VV_OK);
-        assert_int_equal(outcome.status, VV_OK);
-    }
-    return taken;
-}
-
 static bool write_hour(struct node *node, const char *series, int64_t from)
 {
     uint64_t taken = write_some(node, series, from + VV_SECOND, VV_MINUTE, EACH);
     assert_true(taken == 0 || taken == EACH);
     written += (long long)taken;
     return taken > 0;
-}
-
-/* From then on the longer one counts. */
-static void let_all_know(void)
-{
-    advance(20 * VV_MINUTE);
-    hear_each_other();
 }
 
 /* id=x has points of an hour, which expired when all were kept for 40 days; now they are for 366.
@@ -322,38 +259,6 @@ static void while_the_store_is_away_nothing_is_decided(void **state)
 
 /* ---- whatever comes and goes ---- */
 
-#define APART  (10 * VV_DAY) /* old points are of hours that have so much between them … */
-#define PASSED 4             /* … and are so often as old at most */
-
-static struct vv_random random_state;
-
-static uint64_t below(uint64_t bound)
-{
-    return vv_random_below(&random_state, bound);
-}
-
-static struct node *any_node(void)
-{
-    return &nodes[below(2)];
-}
-
-/* Within an hour; no point is of the time of another one. */
-static uint64_t write_any(void)
-{
-    char series[16];
-    int64_t hour = vv_time_floor(now_ns(), VV_HOUR) - VV_HOUR;
-    int n = 1 + (int)below(40);
-    static int64_t number;
-    if (below(3) > 0) { /* one of few, so that much belongs together */
-        int64_t age = (int64_t)(1 + below(PASSED)) * APART;
-        hour = vv_time_floor(now_ns() - age, APART) + (int64_t)below(2) * VV_HOUR;
-    }
-    snprintf(series, sizeof series, "m,id=%c", 'a' + (int)below(2));
-    uint64_t taken = write_some(any_node(), series, hour + ++number, VV_MINUTE, n);
-    written += (long long)taken;
-    return (uint64_t)n - taken;
-}
-
 static void check_all(uint64_t seed)
 {
     live_both(4, VV_DAY); /* all is due */
@@ -367,17 +272,9 @@ static void check_all(uint64_t seed)
 }
 
 static int64_t life_ns;
-static int64_t shortened_at;
 
-/* What came just before a life is made shorter is built within days; if it is made longer, or
- * shorter once more, by then, what may have gone in between is not known, and such units stay as
- * they are. */
 static void change_life_to(struct node *node, int64_t next_ns)
 {
-    if (next_ns != life_ns && now_ns() - shortened_at < 4 * VV_DAY) {
-        live_both(8, 12 * VV_HOUR);
-    }
-    shortened_at = vv_retention_is_longer(life_ns, next_ns) ? now_ns() : shortened_at;
     life_ns = next_ns;
     set_lives(node, life_ns);
 }
@@ -431,7 +328,6 @@ static uint64_t walk(uint64_t seed)
     (void)make_node(0);
     (void)make_node(1);
     life_ns = raw_ns;
-    shortened_at = 0;
     hear_each_other();
     change_life(); /* makes the tenant */
     let_all_know();

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a change of retentions leaves of what was there before: noted with the change, and told with
+ * it where nodes share the store (vv_registry_note_whole).
+ */
+#include "engine/lives.h"
+#include "registry/shared.h"
+#include "seal/gone.h"
+#include "tier/unit.h"
+
+/* What is shortened is built of within a day and a half by itself (stale.c: lateness, spread); the
+ * rest is for a node that is away, or busy with a backfill. */
+#define LIVES_ON_NS (4 * VV_DAY)
+
+int64_t vv_lives_longer_wait_ns(const struct vv_settings *settings)
+{
+    int64_t lateness_ns = settings->seal_lateness_ns - VV_HOUR;
+    int64_t spread_ns = settings->seal_spread_ns - VV_DAY; /* as far as a span is long */
+    return (lateness_ns > 0 ? lateness_ns : 0) + (spread_ns > 0 ? spread_ns : 0);
+}
+
+/* By then all nodes know of a change. */
+static int64_t known_at(struct vv_engine *engine, int64_t now)
+{
+    return now + VV_CLOCKS_DIFFER_NS + vv_plans_reach(engine);
+}
+
+/* Whether a tier that is off can go on as if nothing had been. Other nodes must hear of it before
+ * they take it for ended. */
+bool vv_lives_go_on(struct vv_engine *engine, uint32_t space)
+{
+    struct vv_whole whole = vv_registry_whole(engine->registry, space);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    return vv_registry_is_ending(engine->registry, space) &&
+           (!engine->fleet || known_at(engine, now) < vv_whole_until(&whole));
+}
+
+/* What is shortened: until then what was to live for longer does, if something may have to be built
+ * of it. Beside other nodes it has as long for that as what is put lives at least
+ * (store/cassandra/retention.c); alone it ends when all is built (storage_expire.c). */
+static int64_t lives_until(const struct vv_engine *engine, int64_t now)
+{
+    return engine->fleet ? now + engine->settings.cassandra_slack_ns - VV_CLOCKS_DIFFER_NS
+                         : now + LIVES_ON_NS + engine->settings.late_fold_every_ns +
+                               vv_lives_longer_wait_ns(&engine->settings);
+}
+
+static void limit(int64_t *from, int64_t now, int64_t kept_ns)
+{
+    *from = kept_ns > 0 && *from < now - kept_ns ? now - kept_ns : *from;
+}
+
+/* Of a tier beside other nodes: until the units that are open now are built, where these lack
+ * something without it; 0: nothing is built of it. */
+static int64_t tier_lives_until(struct vv_engine *engine, const struct vv_retention_change *change,
+                                enum vv_space tier, int64_t now)
+{
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, change->place);
+    struct vv_tiers left = {.any = true};
+    int64_t until = 0;
+    limit(&bounds.raw_from, now, change->after.raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        bool is_on = vv_retentions_have(&change->after, (enum vv_space)i);
+        left.spaces[i] = is_on ? change->spaces[i] : VV_REGISTRY_NONE;
+        limit(&bounds.tier_from[i], now, change->after.tiers_ns[i]);
+    }
+    for (int i = (int)tier + 1; i < VV_SPACES; i++) {
+        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i) + VV_TIER_DUE_NS_MAX;
+        bool lacks = vv_gone_whole_below(&left, &bounds, (enum vv_space)i) > now - unit_ns;
+        int64_t needed_until = lives_until(engine, lacks ? now + unit_ns : now);
+        if (left.spaces[i] != VV_REGISTRY_NONE && needed_until > until) {
+            until = needed_until;
+        }
+    }
+    return until;
+}
+
+/* One of the retentions of a change. */
+struct one {
+    int level; /* a tier, or -1: the points */
+    uint32_t number;
+    int64_t before_ns;
+    int64_t after_ns;
+    bool was_off;
+    bool goes_on;
+};
+
+static struct one one_of(const struct vv_retention_change *change, int level)
+{
+    if (level < 0) {
+        return (struct one){.level = level,
+                            .number = change->place,
+                            .before_ns = change->before.raw_ns,
+                            .after_ns = change->after.raw_ns};
+    }
+    return (struct one){.level = level,
+                        .number = change->spaces[level],
+                        .before_ns = change->before.tiers_ns[level],
+                        .after_ns = change->after.tiers_ns[level],
+                        .was_off = !vv_retentions_have(&change->before, (enum vv_space)level),
+                        .goes_on = change->goes_on[level]};
+}
+
+/* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
+ * lacks what came meanwhile, unless it went on: which is said with the new retention, for all
+ * nodes. */
+static void note_longer(struct vv_engine *engine, const struct one *one, int64_t now)
+{
+    struct vv_registry *registry = engine->registry;
+    int64_t kept_ns = one->goes_on ? vv_registry_life(registry, one->number, now) : one->before_ns;
+    bool is_begun = one->was_off && !one->goes_on && one->after_ns != VV_SPACE_OFF_NS;
+    if (is_begun || vv_retention_is_longer(one->after_ns, kept_ns)) {
+        const struct vv_lengthened longer = {known_at(engine, now), is_begun ? 0 : kept_ns};
+        vv_registry_note_whole(registry, one->number,
+                               (struct vv_whole){.longer = {longer}, .n = 1});
+    }
+}
+
+/* How long it was before: spans may wait to be sealed, or units to be built, of what was to live
+ * for longer. Alone, something may live on for longer still. */
+static void note_shorter(struct vv_engine *engine, const struct vv_retention_change *change,
+                         const struct one *one, int64_t now)
+{
+    struct vv_registry *registry = engine->registry;
+    if (one->was_off || !vv_retention_is_longer(one->before_ns, one->after_ns)) {
+        return;
+    }
+    bool is_off = one->level >= 0 && one->after_ns == VV_SPACE_OFF_NS;
+    int64_t until = engine->fleet && is_off
+                        ? tier_lives_until(engine, change, (enum vv_space)one->level, now)
+                        : lives_until(engine, now);
+    const struct vv_shortened shorter = {
+        until, known_at(engine, now),
+        engine->fleet ? one->before_ns : vv_registry_life(registry, one->number, now)};
+    if (until > 0) {
+        vv_registry_note_whole(registry, one->number,
+                               (struct vv_whole){.shorter = {shorter}, .n_shorter = 1});
+    }
+}
+
+void vv_lives_note(struct vv_engine *engine, const struct vv_retention_change *change)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    for (int level = -1; level < VV_SPACES && !change->is_new; level++) {
+        struct one one = one_of(change, level);
+        if (one.number != VV_REGISTRY_NONE) {
+            if (engine->fleet) {
+                note_longer(engine, &one, now);
+            }
+            note_shorter(engine, change, &one, now);
+        }
+    }
+}

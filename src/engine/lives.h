@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long what is there lives on when retentions are changed (retentions.c). */
+#ifndef VV_ENGINE_LIVES_H
+#define VV_ENGINE_LIVES_H
+
+#include "engine/engine_private.h"
+
+struct vv_retention_change {
+    uint32_t place;             /* a tenant, or a class of one */
+    uint32_t spaces[VV_SPACES]; /* VV_REGISTRY_NONE: there is none yet */
+    struct vv_retentions before;
+    struct vv_retentions after;
+    bool is_new;             /* it began with this change */
+    bool goes_on[VV_SPACES]; /* it was off, and still has all; unless its life has just ended */
+};
+
+/* How much longer than by default spans wait for being sealed, at most. */
+int64_t vv_lives_longer_wait_ns(const struct vv_settings *settings);
+/* Whether a tier that is off can go on as if nothing had been. */
+bool vv_lives_go_on(struct vv_engine *engine, uint32_t space);
+/* Before the change is made; nothing for one that begins a place. */
+void vv_lives_note(struct vv_engine *engine, const struct vv_retention_change *change);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two nodes with tiers on the model of Cassandra, whose retentions change; all that is taken is
+ * counted. */
+#ifndef TESTS_SIMULATION_CASSANDRA_LONGER_FIXTURE_H
+#define TESTS_SIMULATION_CASSANDRA_LONGER_FIXTURE_H
+
+#include "replace_fixture.h"
+
+#include "base/random.h"
+
+/* All is flushed, built and known. */
+static inline void settle(void)
+{
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < 2; i++) {
+            work(&nodes[i]);
+            seal(&nodes[i]);
+        }
+    }
+    hear_each_other();
+}
+
+static inline void live_both(int times, int64_t length_ns)
+{
+    for (int i = 0; i < times; i++) {
+        advance(length_ns);
+        settle();
+    }
+}
+
+/* Of a source, one a minute; how many are taken, and these are durable. */
+static inline uint64_t write_some(struct node *node, const char *series, int64_t from,
+                                  int64_t apart_ns, int n)
+{
+    struct vv_staging staging;
+    struct vv_line_parser *parser;
+    struct rig_outcome outcome = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
+                                  VV_UNKNOWN};
+    assert_int_equal(vv_engine_stage(node->rig.engine, VV_STR_LITERAL("t"), &staging, NULL), VV_OK);
+    assert_int_equal(vv_line_parser_create(&staging, 1, &parser), VV_OK);
+    for (int i = 0; i < n; i++) {
+        char line[96];
+        snprintf(line, sizeof line, "%s v=%di %lld\n", series, i, (long long)(from + i * apart_ns));
+        assert_int_equal(vv_line_parser_feed(parser, line, strlen(line)), VV_OK);
+    }
+    assert_int_equal(vv_line_parser_finish(parser), VV_OK);
+    vv_line_parser_destroy(parser);
+    vv_staging_decide(&staging);
+    if (staging.out_of_memory) {
+        fail_msg("%s", staging.failure.message);
+    }
+    vv_engine_account(node->rig.engine, &staging);
+    struct vv_batch *batch = vv_staging_take_batch(&staging);
+    uint64_t taken = batch ? batch->points : 0;
+    assert_int_equal(staging.refused[VV_REASON_RETENTION], (uint64_t)n - taken);
+    vv_staging_deinit(&staging);
+    if (batch) {
+        vv_engine_submit(node->rig.engine, batch, rig_set_outcome, &outcome);
+        assert_int_equal(rig_step(&node->rig, VV_TASK_COMMIT), VV_OK);
+        assert_int_equal(outcome.status, VV_OK);
+    }
+    return taken;
+}
+
+/* From then on the longer one counts. */
+static inline void let_all_know(void)
+{
+    advance(20 * VV_MINUTE);
+    hear_each_other();
+}
+
+/* ---- whatever comes and goes ---- */
+
+#define APART  (10 * VV_DAY) /* old points are of hours that have so much between them … */
+#define PASSED 4             /* … and are so often as old at most */
+
+static struct vv_random random_state;
+
+static inline uint64_t below(uint64_t bound)
+{
+    return vv_random_below(&random_state, bound);
+}
+
+static inline struct node *any_node(void)
+{
+    return &nodes[below(2)];
+}
+
+/* Within an hour; no point is of the time of another one. */
+static inline uint64_t write_any(void)
+{
+    char series[16];
+    int64_t hour = vv_time_floor(now_ns(), VV_HOUR) - VV_HOUR;
+    int n = 1 + (int)below(40);
+    static int64_t number;
+    if (below(3) > 0) { /* one of few, so that much belongs together */
+        int64_t age = (int64_t)(1 + below(PASSED)) * APART;
+        hour = vv_time_floor(now_ns() - age, APART) + (int64_t)below(2) * VV_HOUR;
+    }
+    snprintf(series, sizeof series, "m,id=%c", 'a' + (int)below(2));
+    uint64_t taken = write_some(any_node(), series, hour + ++number, VV_MINUTE, n);
+    written += (long long)taken;
+    return (uint64_t)n - taken;
+}
+
+#endif
