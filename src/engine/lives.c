@@ -103,14 +103,22 @@ static struct one one_of(const struct vv_retention_change *change, int level)
 
 /* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
  * lacks what came meanwhile, unless it went on: which is said with the new retention, for all
- * nodes. */
+ * nodes. What was to live for longer still does. */
 static void note_longer(struct vv_engine *engine, const struct one *one, int64_t now)
 {
     struct vv_registry *registry = engine->registry;
-    int64_t kept_ns = one->goes_on ? vv_registry_life(registry, one->number, now) : one->before_ns;
-    bool is_begun = one->was_off && !one->goes_on && one->after_ns != VV_SPACE_OFF_NS;
-    if (is_begun || vv_retention_is_longer(one->after_ns, kept_ns)) {
-        const struct vv_lengthened longer = {known_at(engine, now), is_begun ? 0 : kept_ns};
+    struct vv_whole before = vv_registry_whole(registry, one->number);
+    bool is_begun = one->was_off && !one->goes_on;
+    struct vv_shortened life;
+    bool lives = vv_whole_lives(&before, one->before_ns, now, &life);
+    int64_t kept_ns = one->goes_on ? life.before_ns : one->before_ns;
+    struct vv_lengthened longer = {known_at(engine, now), is_begun ? 0 : kept_ns, 0, 0};
+    if (lives && !one->was_off) {
+        longer.until = life.until;
+        longer.lived_ns = life.before_ns;
+    }
+    if (one->after_ns != VV_SPACE_OFF_NS &&
+        (is_begun || vv_retention_is_longer(one->after_ns, kept_ns))) {
         vv_registry_note_whole(registry, one->number,
                                (struct vv_whole){.longer = {longer}, .n = 1});
     }
@@ -130,8 +138,7 @@ static void note_shorter(struct vv_engine *engine, const struct vv_retention_cha
                         ? tier_lives_until(engine, change, (enum vv_space)one->level, now)
                         : lives_until(engine, now);
     const struct vv_shortened shorter = {
-        until, known_at(engine, now),
-        engine->fleet ? one->before_ns : vv_registry_life(registry, one->number, now)};
+        until, engine->fleet ? one->before_ns : vv_registry_life(registry, one->number, now)};
     if (until > 0) {
         vv_registry_note_whole(registry, one->number,
                                (struct vv_whole){.shorter = {shorter}, .n_shorter = 1});

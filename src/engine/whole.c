@@ -201,7 +201,7 @@ static void shared_expired(const struct vv_engine *engine, uint32_t tenant, int6
     *expired_out = (struct vv_expired){.count = (uint64_t)vv_whole_from(&whole), .n = whole.n};
     for (size_t i = 0; i < whole.n; i++) {
         const struct vv_lengthened *one = &whole.longer[i];
-        int64_t before = at - vv_whole_kept_ns(&whole, i, seen);
+        int64_t before = at - vv_lengthened_kept_ns(one, seen);
         expired_out->times[i].count = (uint64_t)one->from;
         expired_out->times[i].before = before < one->from ? before : one->from;
     }

@@ -53,7 +53,11 @@ static enum vv_status first_of(enum vv_status a, enum vv_status b)
 
 static bool is_said(const struct vv_whole *whole, int64_t shorter_ns)
 {
-    return whole->n > 0 && whole->longer[0].kept_ns <= shorter_ns;
+    bool is = false;
+    for (size_t i = 0; i < whole->n; i++) {
+        is |= whole->longer[i].kept_ns <= shorter_ns;
+    }
+    return is;
 }
 
 /* Two nodes may begin a tenant at the same time, each as if it were new. Who gives it the longer

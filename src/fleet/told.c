@@ -77,7 +77,7 @@ static uint8_t form_of(const struct vv_told_content *content)
     if (content->kind != VV_TOLD_TENANT) {
         return FORM_PLAIN;
     }
-    if (content->whole.n_shorter > 0) {
+    if (vv_whole_has_lives(&content->whole)) {
         return FORM_LIVES;
     }
     if (content->whole.n > 1) {
@@ -108,7 +108,7 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
         vv_whole_encode_rest(&content->whole, buffer);
     }
     if (form_of(content) >= FORM_LIVES) {
-        vv_whole_encode_shorter(&content->whole, buffer);
+        vv_whole_encode_lives(&content->whole, buffer);
     }
 }
 
@@ -202,7 +202,7 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
         vv_whole_read_rest(reader, &out->whole);
     }
     if (form >= FORM_LIVES) {
-        vv_whole_read_shorter(reader, &out->whole);
+        vv_whole_read_lives(reader, &out->whole);
     }
     return out->patterns_stamp <= VV_TOLD_STAMP_MAX && out->retention_ns >= 0 &&
            out->retention_stamp <= VV_TOLD_STAMP_MAX && vv_late_is_good(out->late) &&

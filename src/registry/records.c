@@ -16,9 +16,9 @@
  *                lives in ns (signed); form 6: these, u64 stamp of the patterns; form 7: these,
  *                until when the retention before counts in ns (signed), and that one (signed);
  *                form 8: the same, u8 how often it was made longer but for the first time, of each
- *                as in form 5; form 9: the same (form 7's are 0), u8 how often it was made shorter,
- *                of each: until when the retention before counts, since when all knew of it, and
- *                the retention before, all in ns (signed)
+ *                as in form 5; form 9: the same (form 7's are 0), of each time that it was made
+ *                longer until when a life counts that was longer still, and that one (both signed),
+ *                u8 how often it was made shorter, of each time as in form 7
  *   measurement  tenant, name; from form 2 on: first place; form 4: number of moves, of each: the
  *                time in ns (signed), place; form 5: the same, of each move u8 state (128 more: it
  *                was proposed here) behind it, and then u8 1: its place is agreed on
@@ -72,7 +72,7 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
     const struct vv_whole *whole = &tenant->whole;
-    uint8_t form = whole->n_shorter > 0         ? FORM_LIVES
+    uint8_t form = vv_whole_has_lives(whole)    ? FORM_LIVES
                    : whole->n > 1               ? FORM_LONGER
                    : tenant->patterns_stamp > 0 ? FORM_SHARED
                    : whole->n > 0               ? FORM_WHOLE
@@ -103,7 +103,7 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
         vv_whole_encode_rest(whole, buffer);
     }
     if (form >= FORM_LIVES) {
-        vv_whole_encode_shorter(whole, buffer);
+        vv_whole_encode_lives(whole, buffer);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -325,7 +325,7 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
         vv_whole_read_rest(reader, &terms.whole);
     }
     if (head->form >= FORM_LIVES) {
-        vv_whole_read_shorter(reader, &terms.whole);
+        vv_whole_read_lives(reader, &terms.whole);
     }
     return terms;
 }

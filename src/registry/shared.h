@@ -112,17 +112,17 @@ VV_MUST_CHECK enum vv_status vv_registry_withdraw_move(struct vv_registry *regis
 uint32_t vv_registry_next_agreeing(struct vv_registry *registry, uint32_t from);
 
 /* What is older than `from` may have been put when the retention was a shorter one, or the tier was
- * off: of that it lives for `kept_ns` at least. */
+ * off: of that it lives for `kept_ns` at least; until `until`, for `lived_ns`, where a life that
+ * was longer still had not ended when it was made longer again. */
 struct vv_lengthened {
     int64_t from; /* > 0 */
     int64_t kept_ns;
+    int64_t until;    /* 0: that was not so */
+    int64_t lived_ns; /* 0: for ever */
 };
-/* What was to live for `before_ns` when the retention was made shorter does until `until`. That is
- * also so if it was made longer meanwhile: `longer` with a later `from` than `since` counts for
- * what is older than that only. */
+/* What was to live for `before_ns` when the retention was made shorter does until `until`. */
 struct vv_shortened {
     int64_t until;     /* > 0 */
-    int64_t since;     /* > 0 */
     int64_t before_ns; /* 0: for ever */
 };
 /* How long what was written lives, where that is not what the retention says: what was put before
@@ -131,12 +131,14 @@ struct vv_shortened {
 #define VV_LENGTHENED_MAX 3
 #define VV_SHORTENED_MAX  3
 struct vv_whole {
-    struct vv_lengthened longer[VV_LENGTHENED_MAX]; /* ascending by both */
+    struct vv_lengthened longer[VV_LENGTHENED_MAX]; /* ascending by time */
     size_t n;
     struct vv_shortened shorter[VV_SHORTENED_MAX]; /* ascending by time */
     size_t n_shorter;
 };
 bool vv_whole_is_good(const struct vv_whole *whole);
+/* Whether it needs the newer forms. */
+bool vv_whole_has_lives(const struct vv_whole *whole);
 /* When the last of the lives ends that a shorter retention was to end; 0: there is none. */
 static inline int64_t vv_whole_until(const struct vv_whole *whole)
 {
@@ -147,31 +149,35 @@ static inline int64_t vv_whole_from(const struct vv_whole *whole)
 {
     return whole->n > 0 ? whole->longer[whole->n - 1].from : 0;
 }
-/* How long, seen at a time, what may have been put before one of `longer` lives at least. */
-int64_t vv_whole_kept_ns(const struct vv_whole *whole, size_t i, int64_t now_ns);
+/* How long, seen at a time, what it says lives at least; INT64_MAX: for ever. */
+int64_t vv_lengthened_kept_ns(const struct vv_lengthened *longer, int64_t now_ns);
 /* What is older may have gone by `at`, for it was to live for less when it was put, seen at a time
  * not after which it is asked for; INT64_MIN: nothing. */
 int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_ns);
 /* For records, and for what is told: the first of what was lengthened; the others, behind what was
- * shortened last, as older forms have it (`last`: of these); and all that was shortened. What is
- * read may be no good. */
+ * shortened last, as older forms have it (`last`: of these); and what newer forms say beside that
+ * (`lives`). What is read may be no good. */
 void vv_whole_encode_first(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_encode_rest(const struct vv_whole *whole, struct vv_buffer *out);
-void vv_whole_encode_shorter(const struct vv_whole *whole, struct vv_buffer *out);
+void vv_whole_encode_lives(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_read_first(struct vv_reader *reader, struct vv_whole *whole_out);
 void vv_whole_read_last(struct vv_reader *reader, struct vv_whole *whole);
 void vv_whole_read_rest(struct vv_reader *reader, struct vv_whole *whole);
-void vv_whole_read_shorter(struct vv_reader *reader, struct vv_whole *whole);
+void vv_whole_read_lives(struct vv_reader *reader, struct vv_whole *whole);
 
 struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t tenant);
+/* The longest of the lives that have not ended, of those that a shorter retention was to end, if it
+ * is longer than that; false: none is. */
+bool vv_whole_lives(const struct vv_whole *whole, int64_t retention_ns, int64_t now_ns,
+                    struct vv_shortened *longest_out);
 /* Taken together with what is known, in whatever order they come. Of more than there is room for
  * rather more is taken for gone than is. Setting makes a new, unsettled version. */
 void vv_registry_note_whole(struct vv_registry *registry, uint32_t tenant, struct vv_whole whole);
 /* How long is kept what others are built of: as the retention says, or, while longer ones that were
  * shortened still count, as the longest of them did. 0: for ever. */
 int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
-/* How long the store is to keep what is put: where nodes share the store as the retention says, as
- * what was put before has an end of its own; but of a tier that goes on as before. */
+/* How long the store is to keep what is put: where nodes share the store points as the retention
+ * says, as what was put before has an end of its own; what is put of tiers lives like that. */
 int64_t vv_registry_kept(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
 /* Whether it lives for longer than the retention says. */
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);

@@ -17,27 +17,44 @@ struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t number)
     return whole;
 }
 
+static bool is_time(int64_t time_ns)
+{
+    return time_ns >= 0 && time_ns <= VV_TIME_MAX;
+}
+
 static bool is_good_longer(const struct vv_whole *whole)
 {
     bool is_good = whole->n <= VV_LENGTHENED_MAX;
     for (size_t i = 0; is_good && i < whole->n; i++) {
         const struct vv_lengthened *one = &whole->longer[i];
-        is_good = one->from > 0 && one->from <= VV_TIME_MAX && one->kept_ns >= 0 &&
-                  (i == 0 || (one[-1].from < one->from && one[-1].kept_ns < one->kept_ns));
+        is_good = one->from > 0 && is_time(one->from) && one->kept_ns >= 0 && is_time(one->until) &&
+                  one->lived_ns >= 0 && (i == 0 || one[-1].from <= one->from);
     }
     return is_good;
 }
 
 /* Below 0: in the list before the other one; 0: they are the same. */
-static int compare(const struct vv_shortened *one, const struct vv_shortened *other)
+static int compare(const int64_t *one, const int64_t *other, size_t n)
 {
-    const int64_t a[] = {one->until, one->since, one->before_ns};
-    const int64_t b[] = {other->until, other->since, other->before_ns};
     size_t i = 0;
-    while (i < 2 && a[i] == b[i]) {
+    while (i + 1 < n && one[i] == other[i]) {
         i++;
     }
-    return (a[i] > b[i]) - (a[i] < b[i]);
+    return (one[i] > other[i]) - (one[i] < other[i]);
+}
+
+static int compare_longer(const struct vv_lengthened *one, const struct vv_lengthened *other)
+{
+    const int64_t a[] = {one->from, one->kept_ns, one->until, one->lived_ns};
+    const int64_t b[] = {other->from, other->kept_ns, other->until, other->lived_ns};
+    return compare(a, b, 4);
+}
+
+static int compare_shorter(const struct vv_shortened *one, const struct vv_shortened *other)
+{
+    const int64_t a[] = {one->until, one->before_ns};
+    const int64_t b[] = {other->until, other->before_ns};
+    return compare(a, b, 2);
 }
 
 bool vv_whole_is_good(const struct vv_whole *whole)
@@ -45,26 +62,42 @@ bool vv_whole_is_good(const struct vv_whole *whole)
     bool is_good = is_good_longer(whole) && whole->n_shorter <= VV_SHORTENED_MAX;
     for (size_t i = 0; is_good && i < whole->n_shorter; i++) {
         const struct vv_shortened *one = &whole->shorter[i];
-        is_good = one->until > 0 && one->until <= VV_TIME_MAX && one->since > 0 &&
-                  one->since <= VV_TIME_MAX && one->before_ns >= 0 &&
-                  (i == 0 || compare(one - 1, one) < 0);
+        is_good = one->until > 0 && is_time(one->until) && one->before_ns >= 0 &&
+                  (i == 0 || one[-1].until <= one->until);
     }
     return is_good;
 }
 
-int64_t vv_whole_kept_ns(const struct vv_whole *whole, size_t i, int64_t now_ns)
+bool vv_whole_has_lives(const struct vv_whole *whole)
 {
-    const struct vv_lengthened *longer = &whole->longer[i];
-    int64_t kept_ns = longer->kept_ns;
-    bool is_for_ever = false;
-    for (size_t j = 0; j < whole->n_shorter; j++) {
-        const struct vv_shortened *one = &whole->shorter[j];
-        if (now_ns < one->until && one->since < longer->from) {
-            is_for_ever |= one->before_ns == 0;
-            kept_ns = one->before_ns > kept_ns ? one->before_ns : kept_ns;
-        }
+    bool has = whole->n_shorter > 0;
+    for (size_t i = 0; i < whole->n; i++) {
+        has |= whole->longer[i].until > 0;
     }
-    return is_for_ever ? INT64_MAX : kept_ns;
+    return has;
+}
+
+bool vv_whole_lives(const struct vv_whole *whole, int64_t retention_ns, int64_t now_ns,
+                    struct vv_shortened *longest_out)
+{
+    *longest_out = (struct vv_shortened){0, retention_ns};
+    for (size_t i = 0; i < whole->n_shorter; i++) { /* of the same ones the last */
+        const struct vv_shortened *one = &whole->shorter[i];
+        bool is_longest = vv_retention_is_longer(one->before_ns, retention_ns) &&
+                          !vv_retention_is_longer(longest_out->before_ns, one->before_ns);
+        *longest_out = now_ns < one->until && is_longest ? *one : *longest_out;
+    }
+    return longest_out->until > 0;
+}
+
+int64_t vv_lengthened_kept_ns(const struct vv_lengthened *longer, int64_t now_ns)
+{
+    if (now_ns >= longer->until) {
+        return longer->kept_ns;
+    }
+    return longer->lived_ns == 0                ? INT64_MAX
+           : longer->lived_ns > longer->kept_ns ? longer->lived_ns
+                                                : longer->kept_ns;
 }
 
 /* The earliest time there is where all is kept. */
@@ -78,7 +111,7 @@ int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_n
 {
     int64_t gone = INT64_MIN;
     for (size_t i = 0; i < whole->n; i++) {
-        int64_t left = minus(at_ns, vv_whole_kept_ns(whole, i, now_ns));
+        int64_t left = minus(at_ns, vv_lengthened_kept_ns(&whole->longer[i], now_ns));
         left = left < whole->longer[i].from ? left : whole->longer[i].from;
         gone = left > gone ? left : gone;
     }
@@ -106,12 +139,15 @@ void vv_whole_encode_rest(const struct vv_whole *whole, struct vv_buffer *out)
     }
 }
 
-void vv_whole_encode_shorter(const struct vv_whole *whole, struct vv_buffer *out)
+void vv_whole_encode_lives(const struct vv_whole *whole, struct vv_buffer *out)
 {
+    for (size_t i = 0; i < whole->n; i++) {
+        vv_buffer_zigzag(out, whole->longer[i].until);
+        vv_buffer_zigzag(out, whole->longer[i].lived_ns);
+    }
     vv_buffer_u8(out, (uint8_t)whole->n_shorter);
     for (size_t i = 0; i < whole->n_shorter; i++) {
         vv_buffer_zigzag(out, whole->shorter[i].until);
-        vv_buffer_zigzag(out, whole->shorter[i].since);
         vv_buffer_zigzag(out, whole->shorter[i].before_ns);
     }
 }
@@ -136,23 +172,23 @@ void vv_whole_read_rest(struct vv_reader *reader, struct vv_whole *whole)
     }
 }
 
-/* It does not say when that was. */
 void vv_whole_read_last(struct vv_reader *reader, struct vv_whole *whole)
 {
-    const struct vv_shortened last = {.until = vv_reader_zigzag(reader),
-                                      .since = VV_TIME_MAX,
-                                      .before_ns = vv_reader_zigzag(reader)};
-    whole->shorter[0] = last;
-    whole->n_shorter = last.until != 0;
+    whole->shorter[0].until = vv_reader_zigzag(reader);
+    whole->shorter[0].before_ns = vv_reader_zigzag(reader);
+    whole->n_shorter = whole->shorter[0].until != 0;
 }
 
-void vv_whole_read_shorter(struct vv_reader *reader, struct vv_whole *whole)
+void vv_whole_read_lives(struct vv_reader *reader, struct vv_whole *whole)
 {
+    for (size_t i = 0; i < whole->n; i++) {
+        whole->longer[i].until = vv_reader_zigzag(reader);
+        whole->longer[i].lived_ns = vv_reader_zigzag(reader);
+    }
     size_t n = vv_reader_u8(reader);
     for (whole->n_shorter = 0; whole->n_shorter < n && whole->n_shorter < VV_SHORTENED_MAX;) {
         struct vv_shortened *one = &whole->shorter[whole->n_shorter++];
         one->until = vv_reader_zigzag(reader);
-        one->since = vv_reader_zigzag(reader);
         one->before_ns = vv_reader_zigzag(reader);
     }
 }
@@ -160,11 +196,27 @@ void vv_whole_read_shorter(struct vv_reader *reader, struct vv_whole *whole)
 /* Whether the other one says as much, or more. */
 static bool is_said_by(const struct vv_lengthened *one, const struct vv_lengthened *other)
 {
-    return other->from >= one->from && other->kept_ns <= one->kept_ns;
+    bool ends_as_soon =
+        other->until == 0 ||
+        (other->until <= one->until && !vv_retention_is_longer(other->lived_ns, one->lived_ns));
+    return other->from >= one->from && other->kept_ns <= one->kept_ns && ends_as_soon;
+}
+
+/* What both say together, for whatever either is about. */
+static struct vv_lengthened unite(const struct vv_lengthened *a, const struct vv_lengthened *b)
+{
+    bool lives = a->until > 0 && b->until > 0;
+    return (struct vv_lengthened){.from = a->from > b->from ? a->from : b->from,
+                                  .kept_ns = a->kept_ns < b->kept_ns ? a->kept_ns : b->kept_ns,
+                                  .until = a->until < b->until ? a->until : b->until,
+                                  .lived_ns = !lives ? 0
+                                              : vv_retention_is_longer(a->lived_ns, b->lived_ns)
+                                                  ? b->lived_ns
+                                                  : a->lived_ns};
 }
 
 /* In order; the two earliest make room together. */
-static void add(struct vv_whole *whole, const struct vv_lengthened *one)
+static void add_longer(struct vv_whole *whole, const struct vv_lengthened *one)
 {
     struct vv_lengthened all[VV_LENGTHENED_MAX + 1];
     size_t n = 0;
@@ -174,26 +226,24 @@ static void add(struct vv_whole *whole, const struct vv_lengthened *one)
             return;
         }
         if (!is_said_by(&whole->longer[i], one)) {
-            at += whole->longer[i].from < one->from;
+            at += compare_longer(&whole->longer[i], one) < 0;
             all[n++] = whole->longer[i];
         }
     }
     memmove(&all[at + 1], &all[at], (n - at) * sizeof *all);
     all[at] = *one;
     n++;
-    if (n > VV_LENGTHENED_MAX) {
-        all[1].kept_ns = all[0].kept_ns;
-        n--;
-        memmove(&all[0], &all[1], n * sizeof *all);
+    size_t over = n > VV_LENGTHENED_MAX;
+    if (over) {
+        all[1] = unite(&all[0], &all[1]);
     }
-    memcpy(whole->longer, all, n * sizeof *all);
-    whole->n = n;
+    memcpy(whole->longer, all + over, (n - over) * sizeof *all);
+    whole->n = n - over;
 }
 
 static bool is_covered_by(const struct vv_shortened *one, const struct vv_shortened *other)
 {
-    return other->until >= one->until && other->since <= one->since &&
-           !vv_retention_is_longer(one->before_ns, other->before_ns);
+    return other->until >= one->until && !vv_retention_is_longer(one->before_ns, other->before_ns);
 }
 
 /* In order; the one that ends first makes room. */
@@ -207,7 +257,7 @@ static void add_shorter(struct vv_whole *whole, const struct vv_shortened *one)
             return;
         }
         if (!is_covered_by(&whole->shorter[i], one)) {
-            at += compare(&whole->shorter[i], one) < 0;
+            at += compare_shorter(&whole->shorter[i], one) < 0;
             all[n++] = whole->shorter[i];
         }
     }
@@ -222,7 +272,7 @@ static void add_shorter(struct vv_whole *whole, const struct vv_shortened *one)
 static struct vv_whole merge(struct vv_whole a, const struct vv_whole *b)
 {
     for (size_t i = 0; i < b->n; i++) {
-        add(&a, &b->longer[i]);
+        add_longer(&a, &b->longer[i]);
     }
     for (size_t i = 0; i < b->n_shorter; i++) {
         add_shorter(&a, &b->shorter[i]);
@@ -234,11 +284,10 @@ static bool is_same(const struct vv_whole *a, const struct vv_whole *b)
 {
     bool is_same = a->n == b->n && a->n_shorter == b->n_shorter;
     for (size_t i = 0; is_same && i < a->n; i++) {
-        is_same =
-            a->longer[i].from == b->longer[i].from && a->longer[i].kept_ns == b->longer[i].kept_ns;
+        is_same = compare_longer(&a->longer[i], &b->longer[i]) == 0;
     }
     for (size_t i = 0; is_same && i < a->n_shorter; i++) {
-        is_same = compare(&a->shorter[i], &b->shorter[i]) == 0;
+        is_same = compare_shorter(&a->shorter[i], &b->shorter[i]) == 0;
     }
     return is_same;
 }
@@ -293,20 +342,20 @@ int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t 
     pthread_mutex_lock(&registry->tenants.lock);
     struct vv_whole whole = tenant->whole;
     pthread_mutex_unlock(&registry->tenants.lock);
-    int64_t life = retention;
-    for (size_t i = 0; i < whole.n_shorter; i++) {
-        bool counts = now_ns < whole.shorter[i].until;
-        life = counts ? vv_retention_longer(life, whole.shorter[i].before_ns) : life;
-    }
-    return life;
+    struct vv_shortened longest;
+    (void)vv_whole_lives(&whole, retention, now_ns, &longest);
+    return longest.before_ns;
 }
 
+/* A tier may have to live on for longer than what is put does at least (engine/lives.c). */
 int64_t vv_registry_kept(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
-    int64_t retention = vv_registry_retention(registry, number);
-    return vv_registry_is_shared(registry) && retention != VV_SPACE_OFF_NS
-               ? retention
-               : vv_registry_life(registry, number, now_ns);
+    uint32_t place;
+    enum vv_space tier;
+    bool goes_by_itself =
+        vv_registry_is_shared(registry) && !vv_registry_space_of(registry, number, &place, &tier);
+    return goes_by_itself ? vv_registry_retention(registry, number)
+                          : vv_registry_life(registry, number, now_ns);
 }
 
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t number, int64_t now_ns)

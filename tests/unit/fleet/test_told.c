@@ -72,7 +72,7 @@ static void a_tenant_comes_back(void **state)
     assert_int_equal(again.late.limit_ns, VV_HOUR);
     assert_int_equal(again.late_stamp, 9);
     assert_int_equal(again.whole.n, 0);
-    content.whole = (struct vv_whole){.longer = {{5 * VV_DAY, VV_HOUR}}, .n = 1};
+    content.whole = (struct vv_whole){.longer = {{5 * VV_DAY, VV_HOUR, 0, 0}}, .n = 1};
     told = told_of(&buffer, "", 0);
     assert_int_equal(buffer.data[0], 3);
     assert_exact(told, &buffer);
@@ -80,8 +80,7 @@ static void a_tenant_comes_back(void **state)
     assert_int_equal(again.whole.longer[0].from, 5 * VV_DAY);
     assert_int_equal(again.whole.longer[0].kept_ns, VV_HOUR);
     assert_int_equal(again.late_stamp, 9);
-    const struct vv_shortened shorter[] = {{6 * VV_DAY, VV_DAY, 9 * VV_DAY},
-                                           {7 * VV_DAY, 2 * VV_DAY, 8 * VV_DAY}};
+    const struct vv_shortened shorter[] = {{6 * VV_DAY, 9 * VV_DAY}, {7 * VV_DAY, 8 * VV_DAY}};
     memcpy(content.whole.shorter, shorter, sizeof shorter);
     content.whole.n_shorter = 2;
     told = told_of(&buffer, "", 0);
@@ -99,23 +98,25 @@ static void a_tenant_comes_back(void **state)
     assert_exact(told, &buffer);
     assert_int_equal(again.whole.n, 0);
     assert_int_equal(again.whole.n_shorter, 1);
-    content.whole = (struct vv_whole){.longer = {{5 * VV_DAY, VV_HOUR}}, .n = 1};
+    content.whole = (struct vv_whole){.longer = {{5 * VV_DAY, VV_HOUR, 0, 0}}, .n = 1};
     content.whole.longer[0].kept_ns = -1;
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);
-    const struct vv_whole often = {
-        .longer = {{5 * VV_DAY, VV_HOUR}, {6 * VV_DAY, VV_DAY}, {7 * VV_DAY, 2 * VV_DAY}}, .n = 3};
+    const struct vv_whole often = {.longer = {{5 * VV_DAY, VV_HOUR, 0, 0},
+                                              {6 * VV_DAY, VV_DAY, 0, 0},
+                                              {7 * VV_DAY, 2 * VV_DAY, 0, 0}},
+                                   .n = 3};
     content.whole = often;
     told = told_of(&buffer, "", 0);
     assert_int_equal(buffer.data[0], 6);
     assert_exact(told, &buffer);
     assert_int_equal(again.whole.n, 3);
     assert_memory_equal(again.whole.longer, often.longer, sizeof often.longer);
-    content.whole.longer[2].from = 6 * VV_DAY; /* they ascend */
+    content.whole.longer[2].from = 6 * VV_DAY - 1; /* they ascend */
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);
     content.whole = often;
-    content.whole.longer[1].kept_ns = VV_HOUR;
+    content.whole.longer[1].until = VV_TIME_MAX + 1;
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);
     content.whole = (struct vv_whole){0};

@@ -24,11 +24,12 @@ static void change_tenant(struct world *world, struct node *node, const char *te
             int64_t until = pick(world, 5) * VV_HOUR;
             vv_registry_note_whole(
                 node->registry, number,
-                (struct vv_whole){
-                    .longer = {{1 + pick(world, 9) * VV_HOUR, pick(world, 9) * VV_DAY}},
-                    .n = 1,
-                    .shorter = {{until, 1 + pick(world, 5) * VV_HOUR, pick(world, 9) * VV_DAY}},
-                    .n_shorter = until > 0});
+                (struct vv_whole){.longer = {{1 + pick(world, 9) * VV_HOUR, pick(world, 9) * VV_DAY,
+                                              pick(world, 2) * pick(world, 9) * VV_HOUR,
+                                              pick(world, 9) * VV_DAY}},
+                                  .n = 1,
+                                  .shorter = {{until, pick(world, 9) * VV_DAY}},
+                                  .n_shorter = until > 0});
         }
         vv_registry_set_late(node->registry, number,
                              (struct vv_late){VV_LATE_REFUSE, (1 + pick(world, 5)) * VV_HOUR});

@@ -243,13 +243,12 @@ static void the_longest_retention_is_that_of_what_may_be_there(void **state)
     vv_registry_set_retention(registry, plant, 60 * VV_DAY);
     assert_int_equal(vv_registry_longest_retention(registry, plant), 60 * VV_DAY);
     vv_registry_note_whole(registry, plant,
-                           (struct vv_whole){.shorter = {{5, 1, 90 * VV_DAY}}, .n_shorter = 1});
+                           (struct vv_whole){.shorter = {{5, 90 * VV_DAY}}, .n_shorter = 1});
     assert_int_equal(vv_registry_longest_retention(registry, plant), 90 * VV_DAY);
     vv_registry_note_whole(registry, plant,
-                           (struct vv_whole){.shorter = {{6, 2, 70 * VV_DAY}}, .n_shorter = 1});
+                           (struct vv_whole){.shorter = {{6, 70 * VV_DAY}}, .n_shorter = 1});
     assert_int_equal(vv_registry_longest_retention(registry, plant), 90 * VV_DAY);
-    vv_registry_note_whole(registry, plant,
-                           (struct vv_whole){.shorter = {{6, 3, 0}}, .n_shorter = 1});
+    vv_registry_note_whole(registry, plant, (struct vv_whole){.shorter = {{6, 0}}, .n_shorter = 1});
     assert_int_equal(vv_registry_longest_retention(registry, plant), 0);
     vv_registry_destroy(registry);
 }

@@ -294,12 +294,12 @@ static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state
     uint32_t plant = fixture_tenant(registry, "plant");
     assert_int_equal(vv_registry_whole(registry, plant).n, 0);
     static const struct vv_whole noted[] = {
-        {.longer = {{5 * VV_DAY, VV_DAY}}, .n = 1},
-        {.longer = {{4 * VV_DAY, 2 * VV_DAY}}, .n = 1}, /* said */
-        {.longer = {{3 * VV_DAY, VV_HOUR}, {7 * VV_DAY, 4 * VV_DAY}}, .n = 2},
+        {.longer = {{.from = 5 * VV_DAY, .kept_ns = VV_DAY}}, .n = 1},
+        {.longer = {{4 * VV_DAY, 2 * VV_DAY, 0, 0}}, .n = 1}, /* said */
+        {.longer = {{3 * VV_DAY, VV_HOUR, 0, 0}, {7 * VV_DAY, 4 * VV_DAY, 0, 0}}, .n = 2},
     };
     static const struct vv_lengthened expected[] = {
-        {3 * VV_DAY, VV_HOUR}, {5 * VV_DAY, VV_DAY}, {7 * VV_DAY, 4 * VV_DAY}};
+        {3 * VV_DAY, VV_HOUR, 0, 0}, {5 * VV_DAY, VV_DAY, 0, 0}, {7 * VV_DAY, 4 * VV_DAY, 0, 0}};
     for (size_t i = 0; i < sizeof noted / sizeof noted[0]; i++) {
         vv_registry_note_whole(registry, plant, noted[i]);
     }
@@ -322,25 +322,17 @@ static void from_when_on_a_tenant_is_whole_is_kept_and_only_goes_up(void **state
     vv_registry_destroy(other);
 }
 
-static void assert_shorter(const struct vv_whole *whole, const struct vv_shortened *expected,
-                           size_t n)
-{
-    assert_int_equal(whole->n_shorter, n);
-    assert_memory_equal(whole->shorter, expected, n * sizeof *expected);
-}
-
 /* In whatever order nodes hear of it. */
 static void lives_that_were_made_shorter_count_until_each_has_ended(void **state)
 {
     (void)state;
     static const struct vv_shortened noted[] = {
-        {9, 1, 30 * VV_DAY}, {12, 4, 7 * VV_DAY}, {8, 1, 30 * VV_DAY}, /* said */
-        {9, 2, 30 * VV_DAY},                                           /* said */
-        {12, 4, 6 * VV_DAY},                                           /* said */
-        {15, 7, 3 * VV_DAY},
+        {9, 30 * VV_DAY}, {12, 7 * VV_DAY}, {8, 30 * VV_DAY}, /* said */
+        {12, 6 * VV_DAY},                                     /* said */
+        {15, 3 * VV_DAY},
     };
     static const struct vv_shortened expected[] = {
-        {9, 1, 30 * VV_DAY}, {12, 4, 7 * VV_DAY}, {15, 7, 3 * VV_DAY}};
+        {9, 30 * VV_DAY}, {12, 7 * VV_DAY}, {15, 3 * VV_DAY}};
     enum { N = sizeof noted / sizeof noted[0] };
     struct vv_error error = {0};
     for (size_t first = 0; first < N; first++) {
@@ -358,20 +350,24 @@ static void lives_that_were_made_shorter_count_until_each_has_ended(void **state
         struct vv_str bytes = {(char *)record.data, record.size};
         assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
         struct vv_whole whole = vv_registry_whole(other, plant);
-        assert_shorter(&whole, expected, 3);
+        assert_int_equal(whole.n_shorter, 3);
+        assert_memory_equal(whole.shorter, expected, sizeof expected);
         assert_int_equal(vv_whole_until(&whole), 15);
         assert_int_equal(vv_registry_life(other, plant, 8), 30 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 9), 7 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 14), 3 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 15), VV_DAY);
         /* The one that ends first makes room. */
-        whole = (struct vv_whole){.shorter = {{20, 9, 0}}, .n_shorter = 1};
+        whole = (struct vv_whole){.shorter = {{11, 20 * VV_DAY}}, .n_shorter = 1};
         vv_registry_note_whole(other, plant, whole);
         whole = vv_registry_whole(other, plant);
         assert_int_equal(whole.n_shorter, 3);
-        assert_int_equal(whole.shorter[0].until, 12);
-        assert_int_equal(whole.shorter[2].until, 20);
-        assert_int_equal(vv_registry_life(other, plant, 8), 0);
+        assert_int_equal(whole.shorter[0].until, 11);
+        assert_int_equal(vv_registry_life(other, plant, 8), 20 * VV_DAY);
+        whole = (struct vv_whole){.shorter = {{20, 0}}, .n_shorter = 1}; /* all are said */
+        vv_registry_note_whole(other, plant, whole);
+        assert_int_equal(vv_registry_whole(other, plant).n_shorter, 1);
+        assert_int_equal(vv_registry_life(other, plant, 19), 0);
         vv_buffer_deinit(&record);
         vv_registry_destroy(registry);
         vv_registry_destroy(other);
@@ -383,28 +379,39 @@ static void lives_that_were_made_shorter_count_until_each_has_ended(void **state
 static void what_was_made_longer_behind_a_shorter_life_is_there_until_that_ends(void **state)
 {
     (void)state;
-    const struct vv_whole whole = {
-        .longer = {{50 * VV_DAY, 2 * VV_DAY}, {100 * VV_DAY, 7 * VV_DAY}},
-        .n = 2,
-        .shorter = {{104 * VV_DAY, 99 * VV_DAY, 30 * VV_DAY}},
-        .n_shorter = 1};
-    assert_true(vv_whole_is_good(&whole));
-    int64_t until = 104 * VV_DAY;
-    assert_int_equal(vv_whole_kept_ns(&whole, 0, until - 1), 2 * VV_DAY);
-    assert_int_equal(vv_whole_kept_ns(&whole, 1, until - 1), 30 * VV_DAY);
-    assert_int_equal(vv_whole_kept_ns(&whole, 1, until), 7 * VV_DAY);
-    assert_int_equal(vv_whole_gone(&whole, 103 * VV_DAY, until - 1), 73 * VV_DAY);
-    assert_int_equal(vv_whole_gone(&whole, 103 * VV_DAY, until), 96 * VV_DAY);
-    struct vv_whole ever = whole;
-    ever.shorter[0].before_ns = 0;
-    assert_int_equal(vv_whole_gone(&ever, 103 * VV_DAY, until - 1), 50 * VV_DAY);
-    struct vv_whole bad = whole;
-    bad.shorter[0].since = 0;
-    assert_false(vv_whole_is_good(&bad));
-    bad = whole;
-    bad.shorter[1] = bad.shorter[0];
-    bad.n_shorter = 2; /* none stands there twice */
-    assert_false(vv_whole_is_good(&bad));
+    const int64_t until = 104 * VV_DAY;
+    static const struct vv_lengthened longer[] = {
+        {50 * VV_DAY, 7 * VV_DAY, 0, 0},
+        {100 * VV_DAY, 7 * VV_DAY, 104 * VV_DAY, 60 * VV_DAY},
+        {90 * VV_DAY, 7 * VV_DAY, 105 * VV_DAY,
+         60 * VV_DAY}, /* said: from before, and for longer */
+    };
+    struct vv_error error = {0};
+    for (size_t first = 0; first < 3; first++) {
+        struct vv_registry *registry = fixture_open(NULL);
+        struct vv_registry *other = fixture_open(NULL);
+        struct vv_buffer record = {0};
+        uint32_t plant = fixture_tenant(registry, "plant");
+        for (size_t i = 0; i < 3; i++) {
+            struct vv_whole one = {.longer = {longer[(first + i) % 3]}, .n = 1};
+            vv_registry_note_whole(registry, plant, one);
+        }
+        vv_registry_encode(registry, VV_REGISTRY_TENANT, plant, &record);
+        struct vv_str bytes = {(char *)record.data, record.size};
+        assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
+        struct vv_whole whole = vv_registry_whole(other, plant);
+        assert_int_equal(whole.n, 2); /* the earlier one is not said by one that ends later */
+        assert_memory_equal(whole.longer, longer, 2 * sizeof longer[0]);
+        assert_int_equal(vv_lengthened_kept_ns(&whole.longer[1], until - 1), 60 * VV_DAY);
+        assert_int_equal(vv_lengthened_kept_ns(&whole.longer[1], until), 7 * VV_DAY);
+        assert_int_equal(vv_whole_gone(&whole, 103 * VV_DAY, until - 1), 50 * VV_DAY);
+        assert_int_equal(vv_whole_gone(&whole, 103 * VV_DAY, until), 96 * VV_DAY);
+        whole.longer[1].lived_ns = 0; /* for ever */
+        assert_int_equal(vv_whole_gone(&whole, 112 * VV_DAY, until - 1), 50 * VV_DAY);
+        vv_buffer_deinit(&record);
+        vv_registry_destroy(registry);
+        vv_registry_destroy(other);
+    }
 }
 
 /* Records from before there could be several. */
@@ -472,10 +479,11 @@ static void a_tier_that_is_off_ends_with_its_life(void **state)
         vv_registry_set_retention(registry, minutes, VV_SPACE_OFF_NS);
         assert_false(vv_registry_is_ending(registry, minutes));
         vv_registry_note_whole(registry, minutes,
-                               (struct vv_whole){.shorter = {{100, 50, VV_DAY}}, .n_shorter = 1});
+                               (struct vv_whole){.shorter = {{100, VV_DAY}}, .n_shorter = 1});
         vv_registry_note_time(registry, 99);
         assert_true(vv_registry_is_ending(registry, minutes));
         assert_int_equal(vv_registry_life(registry, minutes, 99), VV_DAY);
+        assert_int_equal(vv_registry_kept(registry, minutes, 99), VV_DAY);
         assert_false(vv_registry_tiers(registry, plant).any);
         assert_int_equal(vv_registry_tiers_built(registry, plant).spaces[VV_SPACE_MINUTE], minutes);
         vv_registry_note_time(registry, 100);
@@ -491,9 +499,10 @@ static void a_tier_that_is_off_ends_with_its_life(void **state)
 static void what_was_lengthened_often_takes_the_first_together(void **state)
 {
     (void)state;
-    static const struct vv_lengthened all[] = {{1, 10}, {2, 20}, {3, 30}, {4, 40},
-                                               {5, 50}, {6, 60}, {5, 55}, {3, 50}};
-    static const struct vv_lengthened expected[] = {{4, 10}, {5, 50}, {6, 60}};
+    static const struct vv_lengthened all[] = {{1, 10, 0, 0}, {2, 20, 0, 0}, {3, 30, 0, 0},
+                                               {4, 40, 0, 0}, {5, 50, 0, 0}, {6, 60, 0, 0},
+                                               {5, 55, 0, 0}, {3, 50, 0, 0}};
+    static const struct vv_lengthened expected[] = {{4, 10, 0, 0}, {5, 50, 0, 0}, {6, 60, 0, 0}};
     enum { N = sizeof all / sizeof all[0] };
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct vv_random random = {seed};
