@@ -51,7 +51,7 @@ static void limit(int64_t *from, int64_t now, int64_t kept_ns)
 }
 
 /* Of a tier beside other nodes: until the units that are open now are built, where these lack
- * something without it; 0: nothing is built of it. */
+ * something without what it had; 0: nothing is built of it. */
 static int64_t tier_lives_until(struct vv_engine *engine, const struct vv_retention_change *change,
                                 enum vv_space tier, int64_t now)
 {
@@ -103,14 +103,16 @@ static struct one one_of(const struct vv_retention_change *change, int level)
 
 /* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
  * lacks what came meanwhile, unless it went on: which is said with the new retention, for all
- * nodes. What was to live for longer still does. */
+ * nodes. What was to live for longer still does. Of what went on that counts which still lives when
+ * others know: until then they put it so. */
 static void note_longer(struct vv_engine *engine, const struct one *one, int64_t now)
 {
     struct vv_registry *registry = engine->registry;
     struct vv_whole before = vv_registry_whole(registry, one->number);
     bool is_begun = one->was_off && !one->goes_on;
     struct vv_shortened life;
-    bool lives = vv_whole_lives(&before, one->before_ns, now, &life);
+    int64_t seen = one->goes_on ? known_at(engine, now) : now;
+    bool lives = vv_whole_lives(&before, one->before_ns, seen, &life);
     int64_t kept_ns = one->goes_on ? life.before_ns : one->before_ns;
     struct vv_lengthened longer = {known_at(engine, now), is_begun ? 0 : kept_ns, 0, 0};
     if (lives && !one->was_off) {
@@ -133,8 +135,7 @@ static void note_shorter(struct vv_engine *engine, const struct vv_retention_cha
     if (one->was_off || !vv_retention_is_longer(one->before_ns, one->after_ns)) {
         return;
     }
-    bool is_off = one->level >= 0 && one->after_ns == VV_SPACE_OFF_NS;
-    int64_t until = engine->fleet && is_off
+    int64_t until = engine->fleet && one->level >= 0
                         ? tier_lives_until(engine, change, (enum vv_space)one->level, now)
                         : lives_until(engine, now);
     const struct vv_shortened shorter = {

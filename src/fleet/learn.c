@@ -78,6 +78,10 @@ static void note_shorter_life(const struct taking *taking, uint32_t number)
         return;
     }
     int64_t set_at = (int64_t)vv_stamp_clock_us(stamp) * VV_MICROSECOND;
+    if (other_ns == VV_SPACE_OFF_NS &&
+        (vv_whole_until(&content->whole) > set_at || vv_whole_until(&own.whole) > set_at)) {
+        return; /* a tier that went on meanwhile, which lacks nothing */
+    }
     int64_t ahead = VV_CLOCKS_DIFFER_NS + fleet->reach_ns; /* by then all know of it */
     int64_t from = set_at < VV_TIME_MAX - ahead ? set_at + ahead : VV_TIME_MAX;
     vv_registry_note_whole(fleet->registry, number,
@@ -88,8 +92,10 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
 {
     struct vv_fleet *fleet = taking->fleet;
     const struct vv_told_content *content = &taking->content;
-    if (!is_far(taking)) {
+    if (!is_far(taking)) { /* regions keep what is theirs by themselves */
         note_shorter_life(taking, number);
+        /* Before the retention: a tier that is off by it, and goes on, is never without both. */
+        vv_registry_note_whole(fleet->registry, number, content->whole);
     }
     enum vv_status status = vv_registry_learn_retention(
         fleet->registry, number, content->retention_ns, content->retention_stamp, taking->error);
@@ -106,9 +112,6 @@ static enum vv_status take_tenant(struct taking *taking, uint32_t number)
         vv_space_class_name(name).size > 0 && vv_space_place_name(name).size == name.size;
     if (status == VV_OK && is_class) {
         status = vv_fleet_note_class(fleet, number);
-    }
-    if (status == VV_OK && !is_far(taking)) { /* regions keep what is theirs by themselves */
-        vv_registry_note_whole(fleet->registry, number, content->whole);
     }
     uint64_t present = vv_known_terms(vv_terms_of(fleet->registry, number));
     bool is_present = present == vv_known_terms(vv_terms_told(content));

@@ -129,7 +129,7 @@ struct vv_shortened {
  * it was made longer, and, until some time, what was to live as long as a longer one said, as what
  * is built of it may not be yet. */
 #define VV_LENGTHENED_MAX 3
-#define VV_SHORTENED_MAX  3
+#define VV_SHORTENED_MAX  8
 struct vv_whole {
     struct vv_lengthened longer[VV_LENGTHENED_MAX]; /* ascending by time */
     size_t n;

@@ -357,17 +357,18 @@ static void lives_that_were_made_shorter_count_until_each_has_ended(void **state
         assert_int_equal(vv_registry_life(other, plant, 9), 7 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 14), 3 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 15), VV_DAY);
-        /* The one that ends first makes room. */
-        whole = (struct vv_whole){.shorter = {{11, 20 * VV_DAY}}, .n_shorter = 1};
-        vv_registry_note_whole(other, plant, whole);
+        for (int i = 0; i <= VV_SHORTENED_MAX - 3; i++) { /* the one that ends first makes room */
+            whole = (struct vv_whole){.shorter = {{16 + i, (20 - i) * VV_HOUR}}, .n_shorter = 1};
+            vv_registry_note_whole(other, plant, whole);
+        }
         whole = vv_registry_whole(other, plant);
-        assert_int_equal(whole.n_shorter, 3);
-        assert_int_equal(whole.shorter[0].until, 11);
-        assert_int_equal(vv_registry_life(other, plant, 8), 20 * VV_DAY);
-        whole = (struct vv_whole){.shorter = {{20, 0}}, .n_shorter = 1}; /* all are said */
+        assert_int_equal(whole.n_shorter, VV_SHORTENED_MAX);
+        assert_memory_equal(whole.shorter, expected + 1, 2 * sizeof *expected);
+        assert_int_equal(vv_registry_life(other, plant, 8), 7 * VV_DAY);
+        whole = (struct vv_whole){.shorter = {{90, 0}}, .n_shorter = 1}; /* all are said */
         vv_registry_note_whole(other, plant, whole);
         assert_int_equal(vv_registry_whole(other, plant).n_shorter, 1);
-        assert_int_equal(vv_registry_life(other, plant, 19), 0);
+        assert_int_equal(vv_registry_life(other, plant, 89), 0);
         vv_buffer_deinit(&record);
         vv_registry_destroy(registry);
         vv_registry_destroy(other);

@@ -92,6 +92,7 @@ static void it_can_be_switched_on_as_often_as_one_likes_by_any_node(void **state
         set_hours(&nodes[life % 2], VV_SPACE_OFF_NS);
         hear_each_other();
         assert_life("");
+        live_long(2, VV_DAY); /* until then it went on */
         set_hours(&nodes[0], 300 * VV_DAY);
         set_hours(&nodes[1], 300 * VV_DAY); /* before it has heard of that */
         hear_each_other();
