@@ -163,6 +163,27 @@ static void what_was_put_before_it_was_longer_goes_when_it_was_to(void **state)
     end();
 }
 
+/* It was to live for 40 days, and still does. */
+static void what_waits_over_a_shorter_and_a_longer_retention_is_in_all_tiers(void **state)
+{
+    (void)state;
+    begin("blocks", 1);
+    set_lives(&nodes[1], raw_ns);
+    let_all_know();
+    int64_t old = vv_time_floor(now_ns() - 20 * VV_DAY, VV_HOUR);
+    assert_true(write_hour(&nodes[0], "m,id=x", old));
+    live_both(3, VV_DAY);
+    assert_true(write_hour(&nodes[1], "m,id=x", old + 7));
+    set_lives(&nodes[0], 5 * VV_DAY);
+    set_lives(&nodes[1], 366 * VV_DAY);
+    let_all_know();
+    live_both(3, VV_DAY);
+    live_both(3, 20 * VV_DAY);
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_MINUTE), written);
+    assert_tiers(written);
+    end();
+}
+
 /* Nothing is built of its points: it need not wait until all know. */
 static void a_tenant_without_tiers_takes_older_points_at_once(void **state)
 {
@@ -364,6 +385,7 @@ int main(void)
         cmocka_unit_test(what_expires_once_more_is_refused_from_then_on),
         cmocka_unit_test(what_was_built_of_both_is_refused),
         cmocka_unit_test(what_was_put_before_it_was_longer_goes_when_it_was_to),
+        cmocka_unit_test(what_waits_over_a_shorter_and_a_longer_retention_is_in_all_tiers),
         cmocka_unit_test(a_tenant_without_tiers_takes_older_points_at_once),
         cmocka_unit_test(what_has_expired_since_stays_as_it_is),
         cmocka_unit_test(all_that_is_taken_is_in_all_tiers_for_ever),
