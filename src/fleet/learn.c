@@ -84,8 +84,8 @@ static void note_shorter_life(const struct taking *taking, uint32_t number)
     }
     int64_t ahead = VV_CLOCKS_DIFFER_NS + fleet->reach_ns; /* by then all know of it */
     int64_t from = set_at < VV_TIME_MAX - ahead ? set_at + ahead : VV_TIME_MAX;
-    vv_registry_note_whole(fleet->registry, number,
-                           (struct vv_whole){.longer = {{from, other_ns}}, .n = 1});
+    const struct vv_lengthened longer = {.from = from, .kept_ns = other_ns};
+    vv_registry_note_whole(fleet->registry, number, (struct vv_whole){.longer = {longer}, .n = 1});
 }
 
 static enum vv_status take_tenant(struct taking *taking, uint32_t number)
