@@ -260,7 +260,7 @@ static void the_latest_setting_counts(void **state)
     vv_sim_clock_jump(&pair.b->clock, 1600000000 * VV_SECOND); /* b's clock is behind */
     vv_registry_set_retention(pair.b->registry, 0, 3 * VV_DAY);
     vv_registry_note_whole(pair.b->registry, 0,
-                           (struct vv_whole){.longer = {{VV_HOUR, VV_DAY}}, .n = 1});
+                           (struct vv_whole){.longer = {{VV_HOUR, VV_DAY, 0, 0}}, .n = 1});
     node_describe(pair.b, 0, "C", NULL);
     node_flush(pair.b);
     node_keep(pair.b);
