@@ -55,7 +55,8 @@ static void limit(int64_t *from, int64_t now, int64_t kept_ns)
 static int64_t tier_lives_until(struct vv_engine *engine, const struct vv_retention_change *change,
                                 enum vv_space tier, int64_t now)
 {
-    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, change->place);
+    int64_t longest_ns = vv_tier_unit_ns_max(VV_SPACE_DAY) + VV_TIER_DUE_NS_MAX;
+    struct vv_reroll_bounds bounds = vv_whole_bounds_for(engine, change->place, longest_ns);
     struct vv_tiers left = {.any = true};
     int64_t until = 0;
     limit(&bounds.raw_from, now, change->after.raw_ns);

@@ -114,42 +114,46 @@ void vv_whole_end_lives(struct vv_engine *engine)
     }
 }
 
-/* By when what was shortened has to live on, to count for what is there at a time. */
-static int64_t seen_at(const struct vv_engine *engine, int64_t at)
+/* What is there at a time, by the lives that have not ended at another one: the later of both. */
+struct when {
+    int64_t at;
+    int64_t seen;
+};
+
+static struct when when_of(const struct vv_engine *engine, int64_t at)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
-    return at > now ? at : now;
+    return (struct when){at, at > now ? at : now};
 }
 
 /* What nodes share expires by itself, by what they have agreed on: what is at least so old may have
  * gone at a time, also what was put before that, when it was to live for less. VV_TIME_MIN:
  * nothing. */
-static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, int64_t at)
+static int64_t shared_gone(const struct vv_engine *engine, uint32_t number, struct when when)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
-    int64_t seen = seen_at(engine, at);
-    int64_t retention = vv_registry_life(engine->registry, number, seen);
-    int64_t from = retention > 0 ? at - retention : VV_TIME_MIN;
-    int64_t gone = vv_whole_gone(&whole, at, seen);
+    int64_t retention = vv_registry_life(engine->registry, number, when.seen);
+    int64_t from = retention > 0 ? when.at - retention : VV_TIME_MIN;
+    int64_t gone = vv_whole_gone(&whole, when.at, when.seen);
     return gone > from ? gone : from;
 }
 
-static int64_t shared_from(const struct vv_engine *engine, uint32_t number, int64_t at)
+static int64_t shared_from(const struct vv_engine *engine, uint32_t number, struct when when)
 {
     struct vv_registry *registry = engine->registry;
     if (vv_registry_retention(registry, number) == VV_SPACE_OFF_NS &&
         !vv_registry_is_ending(registry, number)) {
         return NOTHING;
     }
-    int64_t from = shared_gone(engine, number, at);
+    int64_t from = shared_gone(engine, number, when);
     return from == VV_TIME_MIN ? from : vv_time_floor(from, NOTE_EACH_NS) + NOTE_EACH_NS;
 }
 
 /* At a time, where that takes what is there. */
-static int64_t whole_from(const struct vv_engine *engine, uint32_t number, int64_t at)
+static int64_t whole_from(const struct vv_engine *engine, uint32_t number, struct when when)
 {
     if (engine->store->ops->shared) {
-        return shared_from(engine, number, at);
+        return shared_from(engine, number, when);
     }
     bool is_known = number < engine->n_whole && engine->whole[number].from != UNKNOWN;
     return is_known ? engine->whole[number].from : NOTHING;
@@ -166,17 +170,17 @@ int64_t vv_whole_for_tiers(void *context, uint32_t tenant)
 {
     struct vv_engine *engine = context;
     if (!engine->store->ops->shared) {
-        int64_t from = whole_from(engine, tenant, 0);
+        int64_t from = whole_from(engine, tenant, when_of(engine, 0));
         return from == NOTHING ? INT64_MIN : from;
     }
-    int64_t gone = shared_gone(engine, tenant, tiers_at(engine));
+    int64_t gone = shared_gone(engine, tenant, when_of(engine, tiers_at(engine)));
     return gone > VV_TIME_MIN ? gone : INT64_MIN;
 }
 
 int64_t vv_whole_for_records(void *context, uint32_t space)
 {
     struct vv_engine *engine = context;
-    return whole_from(engine, space, engine->clock->wall_ns(engine->clock));
+    return whole_from(engine, space, when_of(engine, engine->clock->wall_ns(engine->clock)));
 }
 
 int64_t vv_whole_for_queries(void *context, uint32_t number)
@@ -195,7 +199,7 @@ static void shared_expired(const struct vv_engine *engine, uint32_t tenant, int6
                            struct vv_expired *expired_out)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, tenant);
-    int64_t seen = seen_at(engine, at);
+    int64_t seen = when_of(engine, at).seen;
     int64_t life = vv_registry_life(engine->registry, tenant, seen);
     _Static_assert(VV_LENGTHENED_MAX < VV_EXPIRED_TIMES, "there is room for all");
     *expired_out = (struct vv_expired){.count = (uint64_t)vv_whole_from(&whole), .n = whole.n};
@@ -243,6 +247,22 @@ void vv_whole_said(void *context, uint32_t tenant)
     }
 }
 
+static struct vv_reroll_bounds bounds_of(struct vv_engine *engine, uint32_t place, struct when when)
+{
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
+    pthread_mutex_lock(&engine->lock);
+    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place, when),
+                                      .heard_until = INT64_MAX};
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        uint32_t space = tiers.spaces[tier];
+        bounds.tier_from[tier] =
+            space != VV_REGISTRY_NONE ? whole_from(engine, space, when) : INT64_MAX;
+        bounds.tier_gone[tier] = INT64_MIN;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return bounds;
+}
+
 struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place)
 {
     return vv_whole_bounds_in(engine, place, 0);
@@ -251,18 +271,15 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
 struct vv_reroll_bounds vv_whole_bounds_in(struct vv_engine *engine, uint32_t place,
                                            int64_t ahead_ns)
 {
-    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
     int64_t at = engine->clock->wall_ns(engine->clock) + ahead_ns;
-    pthread_mutex_lock(&engine->lock);
-    struct vv_reroll_bounds bounds = {.raw_from = whole_from(engine, place, at),
-                                      .heard_until = INT64_MAX};
-    for (int tier = 0; tier < VV_SPACES; tier++) {
-        bool is_built = tiers.spaces[tier] != VV_REGISTRY_NONE;
-        bounds.tier_from[tier] = is_built ? whole_from(engine, tiers.spaces[tier], at) : INT64_MAX;
-        bounds.tier_gone[tier] = INT64_MIN;
-    }
-    pthread_mutex_unlock(&engine->lock);
-    return bounds;
+    return bounds_of(engine, place, when_of(engine, at));
+}
+
+struct vv_reroll_bounds vv_whole_bounds_for(struct vv_engine *engine, uint32_t place,
+                                            int64_t ahead_ns)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    return bounds_of(engine, place, (struct when){now, now + ahead_ns});
 }
 
 /* The same once more, too, if there are records from since then: what they were made of may go. */

@@ -105,6 +105,7 @@ static void days_have_all_whatever_tiers_are_switched_off(void **state)
     if (!first) {
         walk_with_tiers(5);
         walk_with_tiers(113);
+        walk_with_tiers(2011);
     }
 }
 
