@@ -535,8 +535,8 @@ struct vv_reroll_bounds vv_whole_bounds(struct vv_engine *engine, uint32_t place
 /* The same in some time, where nodes share the store: what time takes until then counts as gone. */
 struct vv_reroll_bounds vv_whole_bounds_in(struct vv_engine *engine, uint32_t place,
                                            int64_t ahead_ns);
-/* The same now, of what will be there for so long: what a shorter retention was to end, and lives on
- * for less than that, counts for gone. */
+/* The same now, of what will be there for so long: what a shorter retention was to end, and lives
+ * on for less than that, counts for gone. */
 struct vv_reroll_bounds vv_whole_bounds_for(struct vv_engine *engine, uint32_t place,
                                             int64_t ahead_ns);
 /* From when on a tenant's points are there for tiers to be built of; where nodes share the store,
