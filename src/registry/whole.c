@@ -43,15 +43,19 @@ static int compare(const int64_t *one, const int64_t *other, size_t n)
     return (one[i] > other[i]) - (one[i] < other[i]);
 }
 
-static int compare_longer(const struct vv_lengthened *one, const struct vv_lengthened *other)
+static int compare_longer(const void *left, const void *right)
 {
+    const struct vv_lengthened *one = left;
+    const struct vv_lengthened *other = right;
     const int64_t a[] = {one->from, one->kept_ns, one->until, one->lived_ns};
     const int64_t b[] = {other->from, other->kept_ns, other->until, other->lived_ns};
     return compare(a, b, 4);
 }
 
-static int compare_shorter(const struct vv_shortened *one, const struct vv_shortened *other)
+static int compare_shorter(const void *left, const void *right)
 {
+    const struct vv_shortened *one = left;
+    const struct vv_shortened *other = right;
     const int64_t a[] = {one->until, one->before_ns};
     const int64_t b[] = {other->until, other->before_ns};
     return compare(a, b, 2);
@@ -194,12 +198,55 @@ void vv_whole_read_lives(struct vv_reader *reader, struct vv_whole *whole)
 }
 
 /* Whether the other one says as much, or more. */
-static bool is_said_by(const struct vv_lengthened *one, const struct vv_lengthened *other)
+static bool is_longer_said_by(const void *left, const void *right)
 {
+    const struct vv_lengthened *one = left;
+    const struct vv_lengthened *other = right;
     bool ends_as_soon =
         other->until == 0 ||
         (other->until <= one->until && !vv_retention_is_longer(other->lived_ns, one->lived_ns));
     return other->from >= one->from && other->kept_ns <= one->kept_ns && ends_as_soon;
+}
+
+static bool is_shorter_said_by(const void *left, const void *right)
+{
+    const struct vv_shortened *one = left;
+    const struct vv_shortened *other = right;
+    return other->until >= one->until && !vv_retention_is_longer(one->before_ns, other->before_ns);
+}
+
+/* A list of what was lengthened, or shortened. */
+struct list_kind {
+    size_t size;
+    int (*compare)(const void *one, const void *other);
+    bool (*is_said_by)(const void *one, const void *other);
+};
+static const struct list_kind longer_kind = {sizeof(struct vv_lengthened), compare_longer,
+                                             is_longer_said_by};
+static const struct list_kind shorter_kind = {sizeof(struct vv_shortened), compare_shorter,
+                                              is_shorter_said_by};
+
+/* Into a list in order of which none says what another one does, with room for one more; returns
+ * how many there are then. If one says it, nothing has been taken out before. */
+static size_t add(const struct list_kind *kind, void *items, size_t n, const void *one)
+{
+    uint8_t *bytes = items;
+    size_t size = kind->size;
+    size_t kept = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *item = bytes + i * size;
+        if (kind->is_said_by(one, item)) {
+            return n;
+        }
+        if (!kind->is_said_by(item, one)) {
+            at += kind->compare(item, one) < 0;
+            memmove(bytes + kept++ * size, item, size);
+        }
+    }
+    memmove(bytes + (at + 1) * size, bytes + at * size, (kept - at) * size);
+    memcpy(bytes + at * size, one, size);
+    return kept + 1;
 }
 
 /* What both say together, for whatever either is about. */
@@ -215,58 +262,29 @@ static struct vv_lengthened unite(const struct vv_lengthened *a, const struct vv
                                                   : a->lived_ns};
 }
 
-/* In order; the two earliest make room together. */
+/* The two earliest make room together. */
 static void add_longer(struct vv_whole *whole, const struct vv_lengthened *one)
 {
     struct vv_lengthened all[VV_LENGTHENED_MAX + 1];
-    size_t n = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < whole->n; i++) {
-        if (is_said_by(one, &whole->longer[i])) {
-            return;
-        }
-        if (!is_said_by(&whole->longer[i], one)) {
-            at += compare_longer(&whole->longer[i], one) < 0;
-            all[n++] = whole->longer[i];
-        }
-    }
-    memmove(&all[at + 1], &all[at], (n - at) * sizeof *all);
-    all[at] = *one;
-    n++;
+    memcpy(all, whole->longer, whole->n * sizeof *all);
+    size_t n = add(&longer_kind, all, whole->n, one);
     size_t over = n > VV_LENGTHENED_MAX;
     if (over) {
         all[1] = unite(&all[0], &all[1]);
     }
-    memcpy(whole->longer, all + over, (n - over) * sizeof *all);
     whole->n = n - over;
+    memcpy(whole->longer, all + over, whole->n * sizeof *all);
 }
 
-static bool is_covered_by(const struct vv_shortened *one, const struct vv_shortened *other)
-{
-    return other->until >= one->until && !vv_retention_is_longer(one->before_ns, other->before_ns);
-}
-
-/* In order; the one that ends first makes room. */
+/* The one that ends first makes room. */
 static void add_shorter(struct vv_whole *whole, const struct vv_shortened *one)
 {
     struct vv_shortened all[VV_SHORTENED_MAX + 1];
-    size_t n = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < whole->n_shorter; i++) {
-        if (is_covered_by(one, &whole->shorter[i])) {
-            return;
-        }
-        if (!is_covered_by(&whole->shorter[i], one)) {
-            at += compare_shorter(&whole->shorter[i], one) < 0;
-            all[n++] = whole->shorter[i];
-        }
-    }
-    memmove(&all[at + 1], &all[at], (n - at) * sizeof *all);
-    all[at] = *one;
-    n++;
+    memcpy(all, whole->shorter, whole->n_shorter * sizeof *all);
+    size_t n = add(&shorter_kind, all, whole->n_shorter, one);
     size_t over = n > VV_SHORTENED_MAX;
-    memcpy(whole->shorter, all + over, (n - over) * sizeof *all);
     whole->n_shorter = n - over;
+    memcpy(whole->shorter, all + over, whole->n_shorter * sizeof *all);
 }
 
 static struct vv_whole merge(struct vv_whole a, const struct vv_whole *b)
