@@ -279,10 +279,33 @@ static bool sets_something(const struct vv_arguments *arguments)
            has(arguments, "measurements");
 }
 
+/* All, or the one of -t. */
+static int list_tenants(const struct vv_arguments *arguments)
+{
+    struct vv_buffer path = {0};
+    const char *tenant = vv_arguments_text(arguments, "tenant", NULL);
+    vv_buffer_text(&path, "/api/v1/tenants");
+    if (tenant) {
+        struct vv_buffer form = {0};
+        vv_form_add(&form, "tenant", vv_str_of(tenant));
+        vv_buffer_format(&path, "?%.*s", (int)form.size, (const char *)form.data);
+        vv_buffer_deinit(&form);
+    }
+    vv_buffer_u8(&path, 0);
+    int code = VV_EXIT_FAILED;
+    if (vv_buffer_status(&path) == VV_OK) {
+        code = vv_list_print(arguments, (const char *)path.data, "tenants", &tenants_table);
+    } else {
+        vv_say_error("out of memory");
+    }
+    vv_buffer_deinit(&path);
+    return code;
+}
+
 int vv_tenants_run(const struct vv_arguments *arguments)
 {
     if (arguments->n_words == 0 && !sets_something(arguments)) {
-        return vv_list_print(arguments, "/api/v1/tenants", "tenants", &tenants_table);
+        return list_tenants(arguments);
     }
     if (has(arguments, "measurements") && !has(arguments, "class")) {
         return vv_usage_fail(arguments->command, "--measurements are of a class: name it",

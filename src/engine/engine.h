@@ -306,7 +306,7 @@ struct vv_rerolled {
 };
 /* Begins to build the tiers of a VV_REQUEST_REROLL again, to compare and, unless it is a dry run,
  * to repair them (seal/reroll.h), in the background. VV_OVERLOAD: another one is under way;
- * VV_INVALID where several nodes share the store; as vv_request_order. */
+ * VV_NOT_FOUND: no source is selected; as vv_fleet_check_waits, vv_request_order. */
 VV_MUST_CHECK enum vv_status vv_engine_reroll(struct vv_engine *engine,
                                               const struct vv_request *request, uint64_t *id_out,
                                               struct vv_error *error);

@@ -48,7 +48,7 @@ void vv_reroll_job_deinit(struct vv_engine *engine)
     drop_job(engine);
 }
 
-/* Takes the order (NULL: nothing is selected). Under the lock. */
+/* Takes the order. Under the lock. */
 static enum vv_status begin_job(struct vv_engine *engine, struct vv_deletion_order *order,
                                 const struct vv_delete_selection *selection, struct vv_error *error)
 {
@@ -65,7 +65,7 @@ static enum vv_status begin_job(struct vv_engine *engine, struct vv_deletion_ord
     engine->rerolled = (struct vv_rerolled){.id = engine->rerolled.id + 1,
                                             .state = VV_REROLLED_RUNNING,
                                             .dry_run = selection->dry_run,
-                                            .sources = order ? order->n_sources : 0};
+                                            .sources = order->n_sources};
     engine->reroll_job = job;
     pthread_cond_signal(&engine->storage_wakes);
     return VV_OK;
@@ -81,6 +81,11 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
         return status;
     }
     status = vv_request_order(&engine->query_context, request, SOURCES_MAX, &selection, error);
+    if (status == VV_OK && !selection.order) {
+        status =
+            vv_error_set(error, VV_NOT_FOUND,
+                         "no source is selected: see `varve sources` for their names and tags");
+    }
     if (status != VV_OK) {
         free(selection.order);
         return status;
@@ -201,7 +206,7 @@ static bool find_tier_of(struct vv_engine *engine, struct vv_reroll_job *job)
 static bool find_tier(struct vv_engine *engine, struct vv_reroll_job *job)
 {
     uint32_t measurements = vv_registry_measurement_count(engine->registry);
-    while (job->order && job->source_at < job->order->n_sources) {
+    while (job->source_at < job->order->n_sources) {
         if (job->measurement >= measurements) {
             job->measurement = 0;
             job->source_at++;

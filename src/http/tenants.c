@@ -4,6 +4,7 @@
 #include "http/changes.h"
 #include "http/classes.h"
 #include "http/json_text.h"
+#include "http/parameters.h"
 #include "http/retention_notes.h"
 #include "http/retentions.h"
 
@@ -58,23 +59,45 @@ static void write_tenant(struct vv_engine *engine, uint32_t tenant, struct vv_bu
     vv_buffer_text(body, "}");
 }
 
-static void finish_tenants(struct vv_exchange *exchange)
+/* Of these numbers. */
+static void write_tenants(struct vv_engine *engine, uint32_t from, uint32_t end,
+                          struct vv_reply *reply)
 {
-    struct vv_engine *engine = exchange->http->engine;
-    vv_reply_begin(&exchange->reply, MHD_HTTP_OK, VV_TYPE_JSON);
-    struct vv_buffer *body = &exchange->reply.body;
     struct vv_registry *registry = vv_engine_query_context(engine)->registry;
-    uint32_t n = vv_registry_tenant_count(registry);
     bool first = true;
-    vv_buffer_text(body, "{\"tenants\":[");
-    for (uint32_t tenant = 0; tenant < n; tenant++) {
+    vv_reply_begin(reply, MHD_HTTP_OK, VV_TYPE_JSON);
+    vv_buffer_text(&reply->body, "{\"tenants\":[");
+    for (uint32_t tenant = from; tenant < end; tenant++) {
         if (vv_registry_is_tenant(registry, tenant)) {
-            vv_buffer_text(body, first ? "\n" : ",\n");
-            write_tenant(engine, tenant, body);
+            vv_buffer_text(&reply->body, first ? "\n" : ",\n");
+            write_tenant(engine, tenant, &reply->body);
             first = false;
         }
     }
-    vv_buffer_text(body, "]}\n");
+    vv_buffer_text(&reply->body, "]}\n");
+}
+
+/* All, or the one that is asked for. */
+static void finish_tenants(struct vv_exchange *exchange)
+{
+    struct vv_engine *engine = exchange->http->engine;
+    struct vv_registry *registry = vv_engine_query_context(engine)->registry;
+    struct vv_parameters parameters = {0};
+    struct vv_error error = {0};
+    uint32_t from = 0;
+    uint32_t end = vv_registry_tenant_count(registry);
+    enum vv_status status = vv_parameters_add_url(&parameters, exchange->connection, &error);
+    struct vv_str name = vv_parameters_find(&parameters, "tenant");
+    if (status == VV_OK && name.data) {
+        status = vv_registry_tenant(registry, name, false, &from, &error);
+        end = from + 1;
+    }
+    if (status == VV_OK) {
+        write_tenants(engine, from, end, &exchange->reply);
+    } else {
+        vv_exchange_fail(exchange, status, error.message);
+    }
+    vv_parameters_deinit(&parameters);
 }
 
 const struct vv_handler vv_tenants_handler = {.finish = finish_tenants};

@@ -480,6 +480,9 @@ class Asking(Served):
         self.assertRegex(table, r"(?m)^default +forever +accept +96 ")
         listed = json.loads(self.run_here("tenants", "--format", "json").out)
         self.assertLessEqual({"default", "plant"}, {t["tenant"] for t in listed["tenants"]})
+        one = json.loads(self.run_here("tenants", "-t", "plant", "--format", "json").out)
+        self.assertEqual(["plant"], [t["tenant"] for t in one["tenants"]])
+        self.expect(self.run_here("tenants", "-t", "no one"), FAILED, "there is no tenant 'no one'")
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "soon"), USAGE)
         self.expect(self.run_here("tenants", "set", "plant", "--late", "refuse",
                                   "--late-limit", "90m"), OK)

@@ -333,7 +333,7 @@ static void test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_
     set_retentions(&place, 0, VV_SPACE_OFF_NS, 0);
     flush(&place);
     expire(&place);
-    expire(&place); /* what is off is gone */
+    expire(&place);                                                        /* what is off is gone */
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1770941100000000000\n")); /* five minutes ahead */
     flush(&place);
     seal_all(&place);
@@ -412,6 +412,24 @@ static void test_a_reroll_over_damage_ends_and_writing_goes_on(void **state)
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1767225600000000001\n"));
     flush(&place);
     place.store->ops = bad.real;
+    end(&place);
+}
+
+static void test_a_reroll_of_nothing_is_refused(void **state)
+{
+    struct place place;
+    struct vv_request *request;
+    struct vv_error error = {0};
+    uint64_t id;
+    const struct vv_parameter parameters[] = {
+        {VV_STR_LITERAL("tenant"), TENANT}, {VV_STR_LITERAL("source"), VV_STR_LITERAL("h=nobody")}};
+    (void)state;
+    begin(&place);
+    assert_int_equal(vv_request_parse(VV_REQUEST_REROLL, parameters, 2, start, &request, NULL),
+                     VV_OK);
+    assert_int_equal(vv_engine_reroll(place.engine, request, &id, &error), VV_NOT_FOUND);
+    assert_int_equal(id, 0);
+    vv_request_destroy(request);
     end(&place);
 }
 
@@ -494,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_what_expires_is_noted_though_the_store_failed_meanwhile),
         cmocka_unit_test(test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_up),
         cmocka_unit_test(test_a_reroll_over_damage_ends_and_writing_goes_on),
+        cmocka_unit_test(test_a_reroll_of_nothing_is_refused),
         cmocka_unit_test(test_a_reroll_can_be_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

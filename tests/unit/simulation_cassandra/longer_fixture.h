@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two nodes with tiers on the model of Cassandra, whose retentions change; all that is taken is
+/* Nodes with tiers on the model of Cassandra, whose retentions change; all that is taken is
  * counted. */
 #ifndef TESTS_SIMULATION_CASSANDRA_LONGER_FIXTURE_H
 #define TESTS_SIMULATION_CASSANDRA_LONGER_FIXTURE_H
@@ -12,15 +12,17 @@
 static inline void settle(void)
 {
     for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < 2; i++) {
-            work(&nodes[i]);
-            seal(&nodes[i]);
+        for (size_t i = 0; i < NODES_MAX; i++) {
+            if (is_up(&nodes[i])) {
+                work(&nodes[i]);
+                seal(&nodes[i]);
+            }
         }
     }
     hear_each_other();
 }
 
-static inline void live_both(int times, int64_t length_ns)
+static inline void live_all(int times, int64_t length_ns)
 {
     for (int i = 0; i < times; i++) {
         advance(length_ns);
@@ -75,6 +77,7 @@ static inline void let_all_know(void)
 #define PASSED 4             /* … and are so often as old at most */
 
 static struct vv_random random_state;
+static uint32_t n_nodes = 2;
 
 static inline uint64_t below(uint64_t bound)
 {
@@ -83,7 +86,7 @@ static inline uint64_t below(uint64_t bound)
 
 static inline struct node *any_node(void)
 {
-    return &nodes[below(2)];
+    return &nodes[below(n_nodes)];
 }
 
 /* Within an hour; no point is of the time of another one. */

@@ -23,7 +23,7 @@ static bool try_lives(struct node *node, const struct vv_retentions *retentions)
 
 static void check_days(uint64_t seed)
 {
-    live_both(33, VV_DAY); /* the unit of days is over, and all is due */
+    live_all(33, VV_DAY); /* the unit of days is over, and all is due */
     long long count = written > 0 ? count_by(&nodes[below(2)], VV_SPACE_DAY) : 0;
     if (count != written) {
         fail_msg("seed %llu: days have %lld of %lld", (unsigned long long)seed, count, written);
@@ -59,7 +59,7 @@ static uint64_t live_with_tiers(uint64_t seed)
         return 0;
     case 2:
     case 3:
-        live_both(1 + (int)below(10), 12 * VV_HOUR);
+        live_all(1 + (int)below(10), 12 * VV_HOUR);
         return 0;
     case 4:
         restart_node(any_node(), below(1000));
@@ -136,17 +136,17 @@ static void one_that_is_switched_on_again_lacks_nothing(void **state)
     advance(edge - 20 * VV_DAY - now_ns());
     while (now_ns() < edge) {
         write_second(&nodes[0], vv_time_floor(now_ns(), VV_DAY) - 21 * VV_HOUR, N);
-        live_both(2, 12 * VV_HOUR);
+        live_all(2, 12 * VV_HOUR);
     }
     advance(edge + 4 * VV_DAY - now_ns());
-    live_both(2, VV_HOUR);
+    live_all(2, VV_HOUR);
     keep(&nodes[0], 40 * VV_DAY, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
-    live_both(3, VV_HOUR);
+    live_all(3, VV_HOUR);
     write_second(&nodes[1], edge - 10 * VV_HOUR, N);
     keep(&nodes[1], 8 * VV_DAY, 200 * VV_DAY, VV_SPACE_OFF_NS);
-    live_both(2, 12 * VV_HOUR);
+    live_all(2, 12 * VV_HOUR);
     write_second(&nodes[1], edge - 8 * VV_HOUR, N);
-    live_both(20, VV_DAY);
+    live_all(20, VV_DAY);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(count_by(&nodes[i], VV_SPACE_DAY), written);
     }
@@ -169,12 +169,12 @@ static void one_that_was_shortened_before_is_said_to_have_lived_as_long_as_all_k
     (void)state;
     begin("blocks", 7);
     keep(&nodes[0], 40 * VV_DAY, VV_SPACE_OFF_NS, 200 * VV_DAY);
-    live_both(2, VV_DAY);
+    live_all(2, VV_DAY);
     keep(&nodes[0], 40 * VV_DAY, VV_SPACE_OFF_NS, 2 * VV_DAY);
     struct vv_whole whole = vv_registry_whole(nodes[0].rig.engine->registry, hours_of(&nodes[0]));
     int64_t end_ns = vv_whole_until(&whole);
     uint32_t hours = hours_of(&nodes[0]);
-    live_both(1, VV_DAY);
+    live_all(1, VV_DAY);
     keep(&nodes[0], 40 * VV_DAY, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
     advance(end_ns - 8 * VV_MINUTE - now_ns());
     hear_each_other();

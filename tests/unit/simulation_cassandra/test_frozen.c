@@ -34,8 +34,8 @@ static int64_t begin_lengthened(void)
     begin("blocks", 1);
     set_lives(&nodes[1], raw_ns);
     int64_t old = fill_minutes(&nodes[1]);
-    live_both(4, VV_DAY);
-    live_both(9, 6 * VV_DAY);
+    live_all(4, VV_DAY);
+    live_all(9, 6 * VV_DAY);
     assert_int_equal(count_points(&nodes[0]), 0);
     assert_tiers(written);
     set_lives(&nodes[0], 366 * VV_DAY);
@@ -53,8 +53,8 @@ static void what_tiers_have_of_points_that_expired_is_refused(void **state)
         assert_false(write_hour(&nodes[i], "m,id=x", old));
         assert_false(write_hour(&nodes[i], "m,id=x", old + 30 * VV_MINUTE));
     }
-    live_both(2, VV_DAY);
-    live_both(2, 30 * VV_DAY);
+    live_all(2, VV_DAY);
+    live_all(2, 30 * VV_DAY);
     assert_false(write_hour(&nodes[0], "m,id=x", old));
     assert_int_equal(written, before);
     assert_tiers(before);
@@ -68,20 +68,20 @@ static void what_nothing_is_left_of_gets_into_all_tiers(void **state)
     assert_true(write_hour(&nodes[0], "m,id=x", old - 60 * VV_DAY)); /* in another unit */
     assert_true(write_hour(&nodes[0], "m,id=new", old));
     settle();
-    live_both(2, VV_DAY);
+    live_all(2, VV_DAY);
     assert_tiers(written);
     assert_true(write_hour(&nodes[1], "m,id=new", old + 5)); /* the same units */
     settle();
-    live_both(2, VV_DAY);
+    live_all(2, VV_DAY);
     assert_tiers(written);
     restart_node(&nodes[0], 3);
     hear_each_other();
     assert_true(write_hour(&nodes[0], "m,id=new", old + 7));
     assert_true(write_hour(&nodes[0], "m,id=new", old + VV_DAY));
-    live_both(2, VV_DAY);
-    live_both(3, 20 * VV_DAY);
+    live_all(2, VV_DAY);
+    live_all(3, 20 * VV_DAY);
     assert_true(write_hour(&nodes[1], "m,id=new", old + 9));
-    live_both(2, VV_DAY);
+    live_all(2, VV_DAY);
     assert_tiers(written);
     assert_int_equal(count_points(&nodes[0]), 6 * EACH);
     end();
@@ -93,17 +93,17 @@ static void what_expires_once_more_is_refused_from_then_on(void **state)
     (void)state;
     int64_t old = begin_lengthened();
     assert_true(write_hour(&nodes[0], "m,id=new", old));
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     assert_true(write_hour(&nodes[0], "m,id=new", old + 5));
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     set_lives(&nodes[1], 30 * VV_DAY);
-    live_both(2, 20 * VV_DAY);
+    live_all(2, 20 * VV_DAY);
     set_lives(&nodes[0], 0);
     let_all_know();
     assert_false(write_hour(&nodes[0], "m,id=new", old));
     assert_false(write_hour(&nodes[1], "m,id=new", old));
     assert_true(write_hour(&nodes[1], "m,id=newer", old));
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     assert_tiers(written);
     end();
 }
@@ -122,19 +122,19 @@ static void what_was_built_of_both_is_refused(void **state)
         VV_OK);
     hear_each_other();
     int64_t old = fill_minutes(&nodes[1]);
-    live_both(4, VV_DAY);
-    live_both(6, 8 * VV_DAY);
+    live_all(4, VV_DAY);
+    live_all(6, 8 * VV_DAY);
     assert_int_equal(count_points(&nodes[0]), 0);
     assert_int_equal(
         vv_engine_set_retention(nodes[1].rig.engine, VV_STR_LITERAL("t"), 366 * VV_DAY, &error),
         VV_OK);
     let_all_know();
     assert_true(write_hour(&nodes[0], "m,id=x", old + 3 * VV_DAY)); /* in the same unit of days */
-    live_both(4, VV_DAY);
+    live_all(4, VV_DAY);
     assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), written);
-    live_both(8, 10 * VV_DAY);
+    live_all(8, 10 * VV_DAY);
     assert_false(write_hour(&nodes[0], "m,id=x", old));
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     assert_int_equal(count_by(&nodes[1], VV_SPACE_DAY), written);
     end();
 }
@@ -145,18 +145,18 @@ static void what_was_put_before_it_was_longer_goes_when_it_was_to(void **state)
     (void)state;
     begin("blocks", 1);
     set_lives(&nodes[1], raw_ns);
-    live_both(4, VV_DAY);
+    live_all(4, VV_DAY);
     int64_t young = fill_minutes(&nodes[1]);
     advance(VV_MINUTE);
     set_lives(&nodes[0], 366 * VV_DAY);
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     assert_true(write_hour(&nodes[0], "m,id=x", young)); /* they are still there */
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     assert_tiers(written);
-    live_both(5, 10 * VV_DAY);
+    live_all(5, 10 * VV_DAY);
     for (size_t i = 0; i < 2; i++) {
         if (write_hour(&nodes[i], "m,id=x", young + 11)) {
-            live_both(3, VV_DAY);
+            live_all(3, VV_DAY);
         }
         assert_tiers(written);
     }
@@ -172,13 +172,13 @@ static void what_waits_over_a_shorter_and_a_longer_retention_is_in_all_tiers(voi
     let_all_know();
     int64_t old = vv_time_floor(now_ns() - 20 * VV_DAY, VV_HOUR);
     assert_true(write_hour(&nodes[0], "m,id=x", old));
-    live_both(3, VV_DAY);
+    live_all(3, VV_DAY);
     assert_true(write_hour(&nodes[1], "m,id=x", old + 7));
     set_lives(&nodes[0], 5 * VV_DAY);
     set_lives(&nodes[1], 366 * VV_DAY);
     let_all_know();
-    live_both(3, VV_DAY);
-    live_both(3, 20 * VV_DAY);
+    live_all(3, VV_DAY);
+    live_all(3, 20 * VV_DAY);
     assert_int_equal(count_by(&nodes[0], VV_SPACE_MINUTE), written);
     assert_tiers(written);
     end();
@@ -206,7 +206,7 @@ static int64_t begin_days(void)
     assert_int_equal(
         vv_engine_set_retentions(nodes[1].rig.engine, VV_STR_LITERAL("t"), &retentions, &error),
         VV_OK);
-    live_both(2, VV_DAY);
+    live_all(2, VV_DAY);
     assert_int_equal(
         vv_engine_set_retention(nodes[1].rig.engine, VV_STR_LITERAL("t"), 60 * VV_DAY, &error),
         VV_OK);
@@ -217,9 +217,9 @@ static int64_t begin_days(void)
         assert_true(write_hour(&nodes[i % 2], "m,id=x", from + i * VV_DAY));
         settle();
     }
-    live_both(35, VV_DAY);
+    live_all(35, VV_DAY);
     assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), written);
-    live_both(20, 6 * VV_DAY);
+    live_all(20, 6 * VV_DAY);
     assert_int_equal(count_points(&nodes[0]), 0);
     return from;
 }
@@ -228,7 +228,7 @@ static void rebuild(void)
 {
     sweep();
     settle();
-    live_both(4, VV_DAY);
+    live_all(4, VV_DAY);
 }
 
 /* What came behind a longer retention expires in its turn: then it can't be built again, either. */
@@ -282,7 +282,7 @@ static void while_the_store_is_away_nothing_is_decided(void **state)
 
 static void check_all(uint64_t seed)
 {
-    live_both(4, VV_DAY); /* all is due */
+    live_all(4, VV_DAY); /* all is due */
     for (int tier = 0; tier < VV_SPACES && written > 0; tier++) {
         long long count = count_by(&nodes[0], (enum vv_space)tier);
         if (count != written) {
@@ -317,7 +317,7 @@ static uint64_t live_on(uint64_t seed)
         change_life();
         return 0;
     case 1:
-        live_both(1 + (int)below(10), 12 * VV_HOUR); /* nodes don't stand still for days */
+        live_all(1 + (int)below(10), 12 * VV_HOUR); /* nodes don't stand still for days */
         return 0;
     case 2:
         check_all(seed);
@@ -332,7 +332,7 @@ static uint64_t live_on(uint64_t seed)
     case 5:
         check_all(seed);
         change_life_to(node, 5 * VV_DAY);
-        live_both(9, VV_DAY);
+        live_all(9, VV_DAY);
         change_life_to(node, 60 * VV_DAY);
         return 0;
     default:

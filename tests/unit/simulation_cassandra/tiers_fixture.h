@@ -63,13 +63,21 @@ static inline void seal(struct node *node)
     }
 }
 
-/* Both nodes, of what the other one told. */
+static inline void work_all(void)
+{
+    for (size_t i = 0; i < NODES_MAX; i++) {
+        if (is_up(&nodes[i])) {
+            work(&nodes[i]);
+        }
+    }
+}
+
+/* All nodes, of what the others told. */
 static inline void hear_each_other(void)
 {
     for (int i = 0; i < 12; i++) {
         advance(10 * VV_SECOND);
-        work(&nodes[0]);
-        work(&nodes[1]);
+        work_all();
     }
 }
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tiers and retentions that change on nodes that share a store, while ranges of time are deleted:
+ * days have exactly what was taken and not deleted since.
+ */
+#include "longer_fixture.h"
+
+#define TAKEN_MAX 8192
+
+static int64_t taken[TAKEN_MAX]; /* times of what is there, each once */
+static size_t n_taken;
+
+static void take(int64_t from, int64_t apart_ns, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        assert_true(n_taken < TAKEN_MAX);
+        taken[n_taken++] = from + (int64_t)i * apart_ns;
+    }
+}
+
+static void forget(int64_t from, int64_t to)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n_taken; i++) {
+        if (taken[i] < from || taken[i] >= to) {
+            taken[kept++] = taken[i];
+        }
+    }
+    n_taken = kept;
+}
+
+static void sweep_all(void)
+{
+    for (int i = 0; i < 20; i++) {
+        work_all();
+        for (size_t n = 0; n < n_nodes; n++) {
+            (void)rig_step(&nodes[n].rig, VV_TASK_SWEEP);
+        }
+        advance(2 * VV_SECOND);
+    }
+}
+
+static void live_swept(int times, int64_t length_ns)
+{
+    for (int i = 0; i < times; i++) {
+        advance(length_ns);
+        sweep_all();
+        settle();
+    }
+}
+
+static bool try_lives(struct node *node, const struct vv_retentions *retentions)
+{
+    struct vv_error error = {0};
+    enum vv_status status =
+        vv_engine_set_retentions(node->rig.engine, VV_STR_LITERAL("t"), retentions, &error);
+    if (status != VV_OK && status != VV_INVALID) {
+        fail_msg("%s", error.message);
+    }
+    hear_each_other();
+    return status == VV_OK;
+}
+
+static void check_days(uint64_t seed)
+{
+    live_swept(33, VV_DAY);
+    for (size_t n = 0; n < n_nodes; n++) {
+        long long count = count_by(&nodes[n], VV_SPACE_DAY);
+        if (n_taken > 0 ? count != (long long)n_taken : count > 0) { /* -1: there is no metric */
+            fail_msg("seed %llu: days have %lld of %zu", (unsigned long long)seed, count, n_taken);
+        }
+    }
+}
+
+static void change_tiers(void)
+{
+    static const int64_t raw[] = {VV_RETENTION_AS_IS, 5 * VV_DAY, 40 * VV_DAY, 60 * VV_DAY};
+    static const int64_t tiers[] = {VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, 40 * VV_DAY, 0};
+    struct vv_retentions retentions;
+    do {
+        retentions = (struct vv_retentions){raw[below(4)], {tiers[below(4)], tiers[below(4)], 0}};
+    } while (!try_lives(any_node(), &retentions));
+    if (below(2) == 0) {
+        let_all_know();
+    }
+}
+
+/* A day, an hour or a few minutes, where something is; some of it only if all can be told. */
+static void delete_any(void)
+{
+    static const int64_t lengths[] = {10 * VV_MINUTE, VV_HOUR, VV_DAY, 30 * VV_DAY};
+    if (n_taken == 0) {
+        return;
+    }
+    int64_t length_ns = lengths[below(4)];
+    int64_t from = vv_time_floor(taken[below(n_taken)], length_ns < VV_DAY ? length_ns : VV_DAY);
+    struct vv_error error = {0};
+    hear_each_other(); /* of new sources; and its stamp is above those of what others took */
+    enum vv_status status = try_delete(any_node(), from, from + length_ns, &error);
+    if (status == VV_OK) {
+        forget(from, from + length_ns);
+        hear_each_other();                                      /* what comes now is above it */
+    } else if (status != VV_INVALID && status != VV_OVERLOAD) { /* in whole steps only; later */
+        fail_msg("%d: %s", status, error.message);
+    }
+}
+
+static void write_more(void)
+{
+    char series[16];
+    int64_t hour = vv_time_floor(now_ns(), VV_HOUR) - VV_HOUR;
+    int n = 1 + (int)below(40);
+    static int64_t number;
+    if (below(3) > 0) {
+        int64_t age = (int64_t)(1 + below(PASSED)) * APART;
+        hour = vv_time_floor(now_ns() - age, APART) + (int64_t)below(2) * VV_HOUR;
+    }
+    int64_t from = hour + ++number;
+    snprintf(series, sizeof series, "m,id=%c", 'a' + (int)below(2));
+    uint64_t kept = write_some(any_node(), series, from, VV_MINUTE, n);
+    take(from + (n - (int64_t)kept) * VV_MINUTE, VV_MINUTE, kept); /* the oldest are refused */
+}
+
+static void live_with_deletions(uint64_t seed)
+{
+    switch (below(10)) {
+    case 0:
+    case 1:
+        change_tiers();
+        break;
+    case 2:
+    case 3:
+        live_swept(1 + (int)below(10), 12 * VV_HOUR);
+        break;
+    case 4:
+        restart_node(any_node(), below(1000));
+        hear_each_other();
+        break;
+    case 5:
+        if (below(4) == 0) {
+            check_days(seed);
+        }
+        break;
+    case 6:
+    case 7:
+        delete_any();
+        break;
+    default:
+        write_more();
+    }
+}
+
+static void walk_with_deletions(uint64_t seed)
+{
+    const struct vv_retentions first = {40 * VV_DAY, {0, 0, 0}};
+    random_state = (struct vv_random){seed};
+    n_taken = 0;
+    has_tiers = true;
+    make_cluster(seed);
+    n_nodes = 1 + (uint32_t)below(3);
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        (void)make_node(i);
+    }
+    hear_each_other();
+    assert_true(try_lives(any_node(), &first));
+    let_all_know();
+    write_more();
+    hear_each_other();
+    for (int i = 0; i < 60; i++) {
+        live_with_deletions(seed);
+    }
+    check_days(seed);
+    end();
+}
+
+static void days_have_what_was_taken_and_not_deleted(void **state)
+{
+    (void)state;
+    const char *first = getenv("FIRST");
+    const char *seeds = getenv("SEEDS");
+    uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 1;
+    for (uint64_t i = 0; first && i < n; i++) {
+        walk_with_deletions(strtoull(first, NULL, 10) + i);
+    }
+    if (!first) {
+        walk_with_deletions(1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(days_have_what_was_taken_and_not_deleted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
