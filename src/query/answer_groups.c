@@ -43,11 +43,12 @@ static enum vv_status open_groups(struct vv_result *result, struct vv_error *err
     if (!answer || !vv_result_fold_spec(result, &answer->budget, &answer->spec)) {
         return vv_result_no_memory(error);
     }
-    vv_result_steps(result, &answer->steps);
     answer->set.n_tags = request->n_group_tags;
     answer->set.seed = (uint64_t)result->started_ns ^ (uint64_t)(uintptr_t)result;
     vv_result_layout_series(result);
-    return vv_result_select_to_read(result, false, false, error);
+    enum vv_status status = vv_result_select_to_read(result, false, false, error);
+    vv_result_steps(result, &answer->steps);
+    return status;
 }
 
 static void close_groups(struct vv_result *result)

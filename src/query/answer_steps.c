@@ -28,10 +28,12 @@ static enum vv_status open_steps(struct vv_result *result, struct vv_error *erro
         return vv_result_no_memory(error);
     }
     const struct vv_request *request = result->request;
-    vv_result_steps(result, &answer->steps);
+    bool is_descending = request->descending && result->step_ns > 0;
     vv_result_layout_series(result);
-    return vv_result_select_to_read(result, request->descending && result->step_ns > 0,
-                                    request->limit > 0, error);
+    enum vv_status status =
+        vv_result_select_to_read(result, is_descending, request->limit > 0, error);
+    vv_result_steps(result, &answer->steps);
+    return status;
 }
 
 static void close_steps(struct vv_result *result)

@@ -369,6 +369,25 @@ static void the_answer_names_its_tiers(void **state)
     place_deinit(&p);
 }
 
+/* What is answered is what it would be if that step had been asked for. */
+static void check_as_by_step(struct place *p, const char *const *words, const char *resolution,
+                             const json_t *chosen)
+{
+    const char *asked[8] = {NULL};
+    char step[32];
+    size_t n = 0;
+    for (size_t i = 0; words[i]; i++) {
+        if (strncmp(words[i], "points=", 7) != 0 && strncmp(words[i], "tier=", 5) != 0) {
+            asked[n++] = words[i];
+        }
+    }
+    snprintf(step, sizeof step, "step=%s", resolution);
+    asked[n] = step;
+    json_t *json = ask_json(&p->f, VV_REQUEST_QUERY, asked);
+    assert_true(json_equal(json_object_get(json, "series"), json_object_get(chosen, "series")));
+    json_decref(json);
+}
+
 static void check_resolution(struct place *p, const char *const *words, const char *resolution,
                              const char *tier)
 {
@@ -377,6 +396,9 @@ static void check_resolution(struct place *p, const char *const *words, const ch
     const char *got = json_string_value(json_object_get(facts, "resolution"));
     assert_string_equal(got ? got : "", resolution);
     assert_string_equal(json_string_value(json_object_get(facts, "tier")), tier);
+    if (resolution[0]) {
+        check_as_by_step(p, words, resolution, json);
+    }
     json_decref(json);
 }
 
@@ -386,25 +408,25 @@ static void a_step_is_chosen_by_points_or_tier(void **state)
     struct place p;
     place_init(&p);
     build_all(&p);
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "points=800", "agg=mean"), "30m",
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "points=800", "agg=count"), "30m",
                      "minute");
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "points=100", "agg=mean"), "3h",
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "points=100", "agg=count"), "3h",
                      "hour");
     check_resolution(&p,
-                     ASK("from=2024-09-15", "to=2024-09-25", "points=100", "agg=mean",
+                     ASK("from=2024-09-15", "to=2024-09-25", "points=100", "agg=count",
                          "tier=minute", "fill=zero"),
                      "3h", "minute");
     check_resolution(&p,
-                     ASK("from=2024-09-15", "to=2024-09-25", "points=1", "agg=mean", "fill=zero"),
+                     ASK("from=2024-09-15", "to=2024-09-25", "points=1", "agg=count", "fill=zero"),
                      "", "day");
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "tier=hour", "agg=mean"), "1h",
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "tier=hour", "agg=count"), "1h",
                      "hour");
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "tier=auto", "agg=mean"), "1h",
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-25", "tier=auto", "agg=count"), "1h",
                      "hour");
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-17", "tier=auto", "agg=mean"), "1m",
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-17", "tier=auto", "agg=count"), "1m",
                      "minute");
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-17", "agg=mean"), "", "day");
-    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-17", "agg=mean", "tier=raw"), "",
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-17", "agg=count"), "", "day");
+    check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-17", "agg=count", "tier=raw"), "",
                      "raw");
     check_resolution(&p, ASK("from=2024-09-15", "to=2024-09-15T01:00:00Z"), "", "raw");
     expect_error(&p.f, VV_REQUEST_QUERY, ASK("from=2024-09-15", "tier=hour"), VV_INVALID,
@@ -422,21 +444,24 @@ static void a_chosen_step_is_one_that_is_kept(void **state)
     vv_registry_set_retention(p.f.registry, p.f.tenant, 3 * VV_DAY);
     tiers_keep(&p.t, VV_SPACE_MINUTE, 5 * VV_DAY);
     tiers_keep(&p.t, VV_SPACE_HOUR, 12 * VV_DAY);
-    check_resolution(&p, ASK("from=2024-09-24", "to=2024-09-25", "points=800", "agg=mean"), "1h",
+    check_resolution(&p, ASK("from=2024-09-24", "to=2024-09-25", "points=800", "agg=count"), "1h",
                      "hour");
-    check_resolution(&p, ASK("from=2024-09-16", "to=2024-10-01", "points=800", "agg=mean"), "1d",
+    check_resolution(&p, ASK("from=2024-09-16", "to=2024-10-01", "points=800", "agg=count"), "1d",
                      "day");
-    check_resolution(&p, ASK("from=2024-09-24", "to=2024-09-27", "tier=auto", "agg=mean"), "1h",
+    check_resolution(&p, ASK("from=2024-09-24", "to=2024-09-27", "tier=auto", "agg=count"), "1h",
                      "hour");
     check_resolution(&p,
-                     ASK("from=2024-09-24", "to=2024-09-27", "points=100", "tier=day", "agg=mean"),
+                     ASK("from=2024-09-24", "to=2024-09-27", "points=100", "tier=day", "agg=count"),
                      "1d", "day");
-    check_resolution(&p, ASK("from=2024-10-02", "to=2024-10-03", "points=800", "agg=mean"), "2m",
+    check_resolution(
+        &p, ASK("from=2024-09-16", "to=2024-10-01", "points=800", "agg=count", "group_by=all"),
+        "1d", "day");
+    check_resolution(&p, ASK("from=2024-10-02", "to=2024-10-03", "points=800", "agg=count"), "2m",
                      "minute");
     expect_error(&p.f, VV_REQUEST_QUERY,
                  ASK("from=2024-09-24", "to=2024-09-25", "points=800", "agg=rate"), VV_INVALID,
                  "needs raw points");
-    expect_error(&p.f, VV_REQUEST_QUERY, ASK("from=2024-09-24", "step=1m", "agg=mean"), VV_INVALID,
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("from=2024-09-24", "step=1m", "agg=count"), VV_INVALID,
                  "step of 1h");
     place_deinit(&p);
 }

@@ -35,6 +35,7 @@ static void sweep_all(void)
         work_all();
         for (size_t n = 0; n < n_nodes; n++) {
             (void)rig_step(&nodes[n].rig, VV_TASK_SWEEP);
+            (void)rig_step(&nodes[n].rig, VV_TASK_EXPIRE);
         }
         advance(2 * VV_SECOND);
     }
@@ -121,9 +122,26 @@ static void write_more(void)
     take(from + (n - (int64_t)kept) * VV_MINUTE, VV_MINUTE, kept); /* the oldest are refused */
 }
 
+/* Late points are kept apart until they are folded, or no more. */
+static void change_late(void)
+{
+    static const int64_t limits[] = {VV_HOUR, 3 * VV_DAY, 20 * VV_DAY};
+    struct vv_late_wish wish = {true, below(3) > 0 ? VV_LATE_SEPARATE : VV_LATE_ACCEPT, 0};
+    wish.limit_ns = limits[below(3)];
+    struct vv_error error = {0};
+    enum vv_status status =
+        vv_engine_set_late(any_node()->rig.engine, VV_STR_LITERAL("t"), &wish, &error);
+    if (status != VV_OK && status != VV_INVALID) {
+        fail_msg("%s", error.message);
+    }
+    hear_each_other();
+}
+
+static bool has_late;
+
 static void live_with_deletions(uint64_t seed)
 {
-    switch (below(10)) {
+    switch (below(has_late ? 11 : 10)) {
     case 0:
     case 1:
         change_tiers();
@@ -145,6 +163,9 @@ static void live_with_deletions(uint64_t seed)
     case 7:
         delete_any();
         break;
+    case 10:
+        change_late();
+        break;
     default:
         write_more();
     }
@@ -155,6 +176,8 @@ static void walk_with_deletions(uint64_t seed)
     const struct vv_retentions first = {40 * VV_DAY, {0, 0, 0}};
     random_state = (struct vv_random){seed};
     n_taken = 0;
+    seal_task = seed % 2 == 0 ? VV_TASK_SEAL_ALL : VV_TASK_SEAL;
+    has_late = seed % 4 >= 2;
     has_tiers = true;
     make_cluster(seed);
     n_nodes = 1 + (uint32_t)below(3);

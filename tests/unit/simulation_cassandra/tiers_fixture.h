@@ -53,14 +53,19 @@ static inline long long count_by_hours(struct node *node)
     return count_by(node, VV_SPACE_HOUR);
 }
 
-static inline void seal(struct node *node)
+static inline void seal_by(struct node *node, enum vv_engine_task task)
 {
     for (int i = 0; i < 60; i++) { /* the ledger is read in parts */
         advance(10 * VV_SECOND);
         (void)rig_step(&node->rig, VV_TASK_LEARN);
-        (void)rig_step(&node->rig, VV_TASK_SEAL_ALL);
+        (void)rig_step(&node->rig, task);
         (void)rig_step(&node->rig, VV_TASK_BEAT);
     }
+}
+
+static inline void seal(struct node *node)
+{
+    seal_by(node, VV_TASK_SEAL_ALL);
 }
 
 static inline void work_all(void)
