@@ -189,8 +189,8 @@ enum vv_status vv_look_visit_tier(const struct vv_look *look, enum vv_space tier
 static enum vv_status prove_gap(struct vv_look *look, int tier, int64_t from, int64_t to)
 {
     enum vv_status status = vv_look_prove(look, tier, from, to);
-    bool is_empty = look->verdict == VV_REROLL_EXPIRED && from >= look->bounds->tier_from[tier];
-    if (status == VV_OK && is_empty) {
+    bool was_whole = look->gaps_are_empty || from >= look->bounds->tier_from[tier];
+    if (status == VV_OK && was_whole && look->verdict == VV_REROLL_EXPIRED) {
         look->verdict = VV_REROLL_NOTHING;
     }
     return status;

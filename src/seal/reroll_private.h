@@ -34,6 +34,7 @@ struct vv_look {
     struct vv_tiers tiers;
     struct vv_plans plans;
     const struct vv_reroll_bounds *bounds;
+    bool gaps_are_empty; /* what a tier has no record of had nothing, or it was taken out */
     enum vv_reroll_verdict verdict; /* why it is refused, or VV_REROLL_NOTHING */
     struct vv_error *error;
 };

@@ -132,6 +132,30 @@ static void minutes_that_are_left_can_be_deleted(void **state)
     end(&place);
 }
 
+/* Of records of minutes nothing is left: what is built of these has nothing, either. */
+static void what_goes_in_parts_goes_of_coarser_steps(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_without_points(&place, 0);
+    for (int half = 0; half < 2; half++) {
+        order_deletion(&place, "tag", "h=dense", half * 30 * VV_MINUTE,
+                       (half + 1) * 30 * VV_MINUTE);
+        sweep_all(&place);
+        uint64_t left = 1800 / 2 * (uint64_t)(1 - half);
+        assert_int_equal(minutes(&place, "n.v", "h=dense"), left);
+        assert_int_equal(hours(&place, "n.v", "h=dense"), left);
+        assert_int_equal(days(&place, "n.v", "h=dense"), left);
+    }
+    /* The second order takes an end from the first one, before that is swept. */
+    order_deletion(&place, "tag", "h=a", 24 * VV_HOUR, 48 * VV_HOUR);
+    order_deletion(&place, "tag", "h=a", 48 * VV_HOUR - 1, 48 * VV_HOUR + 1);
+    sweep_all(&place);
+    assert_int_equal(hours(&place, "m.v", "h=a"), (HOURS - 24) * EACH - 1);
+    assert_int_equal(days(&place, "m.v", "h=a"), (HOURS - 24) * EACH - 1);
+    end(&place);
+}
+
 static void reroll_all(struct place *place)
 {
     const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT}};
@@ -340,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_part_of_a_step_is_refused_with_the_nearest_range),
         cmocka_unit_test(a_day_is_not_cut_where_its_hours_are_gone),
         cmocka_unit_test(minutes_that_are_left_can_be_deleted),
+        cmocka_unit_test(what_goes_in_parts_goes_of_coarser_steps),
         cmocka_unit_test(what_is_deleted_does_not_come_back),
         cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
         cmocka_unit_test(it_is_told_how_long_what_is_not_swept_holds_expiry),
