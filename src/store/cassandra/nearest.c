@@ -2,7 +2,8 @@
 /*
  * Which buckets a source has: rows of the table `buckets`, a partition for each period of 512 days,
  * and one, period PERIODS, that lists the periods (as if they were buckets). They are only ever
- * added to, so a bucket may be named that has nothing any more.
+ * added to, so a bucket may be named that has nothing any more. A row lives as long as what lives
+ * longest in its bucket, whoever put that, and whatever the retention was.
  */
 #include "store/cassandra/cassandra.h"
 
@@ -19,21 +20,29 @@ static int32_t period_of(int64_t time_ns)
 
 /* ---- noting ---- */
 
+#define NO_END_S INT64_C(4102444800) /* 2100: behind all that ends (retention.c) */
+
+/* A row's CQL timestamp is when it ends, not when it was written: so of two that nodes write, or
+ * one before and after a retention is changed, that counts which lives longer, as long as any
+ * block. */
+static int64_t timestamp_of(int32_t ttl_s, int64_t now_ns)
+{
+    int64_t end_s = ttl_s == 0 ? NO_END_S : now_ns / VV_SECOND + ttl_s;
+    return end_s * (VV_SECOND / VV_MICROSECOND);
+}
+
 /* A row that says that the bucket, or (PERIODS) the period, is there. */
 static enum vv_status make_note(struct vv_cassandra *store, const struct vv_partition *partition,
                                 int32_t period, int64_t value_ms, int32_t bucket_s,
                                 struct vvcql_statement **statement_out, struct vv_error *error)
 {
-    struct vv_tenant_classes classes = vv_cassandra_classes_of(store, partition->tenant);
+    bool found;
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, partition->tenant, &found);
     int64_t end = partition->bucket_start + partition->bucket_ns;
     int64_t now = store->clock->wall_ns(store->clock);
     struct vvcql_statement *statement = vvcql_statement_prepared(store->put_bucket);
-    int64_t us;
     enum vv_status status =
         vv_cassandra_add_source(store, statement, partition->tenant, partition->source, error);
-    if (status == VV_OK) {
-        status = vv_cassandra_write_us(store, &us, error);
-    }
     if (status != VV_OK) {
         vvcql_statement_destroy(statement);
         return status;
@@ -41,9 +50,11 @@ static enum vv_status make_note(struct vv_cassandra *store, const struct vv_part
     vvcql_add_int(statement, period);
     vvcql_add_timestamp(statement, value_ms);
     vvcql_add_int(statement, bucket_s);
-    int32_t ttl = vv_cassandra_block_ttl(store, end > now ? end : now, classes.retention_ns, now);
-    vvcql_add_int(statement, store->purges ? 0 : ttl); /* as long as its blocks */
-    vvcql_add_bigint(statement, us);
+    int32_t ttl = store->purges ? 0
+                                : vv_cassandra_block_ttl(store, end > now ? end : now,
+                                                         classes.retention_ns, now);
+    vvcql_add_int(statement, ttl); /* as long as its blocks */
+    vvcql_add_bigint(statement, timestamp_of(ttl, now));
     vvcql_set_idempotent(statement, true);
     *statement_out = statement;
     return VV_OK;
@@ -74,11 +85,6 @@ enum vv_status vv_cassandra_note_again(struct vv_cassandra *store, struct vv_str
     struct vvcql_statement *statements[2];
     struct vvcql_result *results[2];
     int32_t period = period_of(bucket_ms * VV_MILLISECOND);
-    int64_t us;
-    enum vv_status status = vv_cassandra_write_us(store, &us, error);
-    if (status != VV_OK) {
-        return status;
-    }
     for (int i = 0; i < 2; i++) {
         statements[i] = vvcql_statement_prepared(store->put_bucket);
         vv_cassandra_add_str(statements[i], tenant);
@@ -87,10 +93,10 @@ enum vv_status vv_cassandra_note_again(struct vv_cassandra *store, struct vv_str
         vvcql_add_timestamp(statements[i], i == 0 ? bucket_ms : period);
         vvcql_add_int(statements[i], i == 0 ? bucket_s : 0);
         vvcql_add_int(statements[i], 0);
-        vvcql_add_bigint(statements[i], us);
+        vvcql_add_bigint(statements[i], timestamp_of(0, 0));
         vvcql_set_idempotent(statements[i], true);
     }
-    status = vv_cassandra_ask(store, statements, 2, results, error);
+    enum vv_status status = vv_cassandra_ask(store, statements, 2, results, error);
     for (int i = 0; i < 2 && status == VV_OK; i++) {
         vvcql_result_destroy(results[i]);
     }
@@ -120,12 +126,15 @@ static enum vv_status put_notes(struct vv_cassandra *store, const struct vv_part
     return vv_flight_gather(&store->flight, notes[1], 1, error);
 }
 
-static uint64_t hash_of(const struct vv_partition *partition)
+/* Of the bucket, and of how long what is put into it lives. */
+static uint64_t hash_of(const struct vv_partition *partition, int64_t retention_ns)
 {
     struct vv_random random = {(uint64_t)partition->source << 32 ^ partition->tenant};
     uint64_t hash = vv_random_next(&random);
     random.state = hash ^ (uint64_t)partition->bucket_start;
-    return vv_random_next(&random) ^ (uint64_t)partition->bucket_ns;
+    hash = vv_random_next(&random) ^ (uint64_t)partition->bucket_ns;
+    random.state = hash ^ (uint64_t)retention_ns;
+    return vv_random_next(&random);
 }
 
 /* A bucket that is forgotten is noted again, which does no harm. */
@@ -133,7 +142,9 @@ enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
                                         const struct vv_partition *partition,
                                         struct vv_error *error)
 {
-    uint64_t hash = hash_of(partition);
+    bool found;
+    struct vv_tenant_classes classes = vv_cassandra_recorded(store, partition->tenant, &found);
+    uint64_t hash = hash_of(partition, classes.retention_ns);
     if (vv_noted_has(&store->noted, hash)) {
         return VV_OK;
     }
