@@ -143,7 +143,8 @@ static const struct vv_str tenants_header[] = {{"tenant", 6},  {"retention", 9},
                                                {"refused", 7}, {"unknown", 7}};
 static const struct vv_list_table tenants_table = {tenants_header, 8, print_tenant};
 
-/* "hour=365d,day=off" becomes an object; NULL when it is something else, or memory is out. */
+/* "hour=365d,day=off" becomes an object; NULL when it is something else, as a tier that is named
+ * twice, or memory is out. */
 static json_t *parse_tiers(const char *text)
 {
     json_t *tiers = json_object();
@@ -151,9 +152,9 @@ static json_t *parse_tiers(const char *text)
     while (good) {
         size_t size = strcspn(text, ",");
         const char *equals = memchr(text, '=', size);
-        good = equals && equals > text && equals + 1 < text + size;
+        size_t name_size = equals ? (size_t)(equals - text) : 0;
+        good = name_size > 0 && name_size + 1 < size && !json_object_getn(tiers, text, name_size);
         if (good) {
-            size_t name_size = (size_t)(equals - text);
             json_t *value = json_stringn(equals + 1, size - name_size - 1);
             good = json_object_setn_new(tiers, text, name_size, value) == 0;
         }
@@ -249,7 +250,8 @@ static int set_tenant(const struct vv_arguments *arguments)
     json_decref(object);
     if (!text) {
         return vv_usage_fail(arguments->command,
-                             "names are UTF-8, and --tiers is default, off or a list",
+                             "names are UTF-8, and --tiers is default, off or a list that "
+                             "names each tier once",
                              "varve tenants set plant1 --tiers minute=30d,hour=365d,day=forever");
     }
     const struct vv_call call = {

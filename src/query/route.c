@@ -139,6 +139,12 @@ static enum vv_status refuse_step(const struct vv_route_question *question, enum
     if (can(question, other)) {
         size_t wished =
             question->wish == VV_TIER_RAW ? VV_SPACES : (size_t)(question->wish - VV_TIER_MINUTE);
+        if (question->steps->length_ns == 0) {
+            return vv_error_set(error, VV_INVALID,
+                                "tier=%s goes back to %s: begin there, or name no tier (tier=%s "
+                                "goes back farther)",
+                                vv_route_tier_name(wished), since, vv_route_tier_name(other));
+        }
         return vv_error_set(error, VV_INVALID,
                             "tier=%s has steps of %s from %s on: begin there, or name no tier "
                             "(tier=%s has them)",

@@ -484,6 +484,8 @@ class Asking(Served):
         self.assertEqual(["plant"], [t["tenant"] for t in one["tenants"]])
         self.expect(self.run_here("tenants", "-t", "no one"), FAILED, "there is no tenant 'no one'")
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "soon"), USAGE)
+        self.expect(self.run_here("tenants", "set", "plant", "--tiers", "hour=1d,hour=2d"), USAGE,
+                    "each tier once")
         self.expect(self.run_here("tenants", "set", "plant", "--late", "refuse",
                                   "--late-limit", "90m"), OK)
         self.expect(self.run_here("tenants"), OK, "refuse 1h30m")

@@ -463,6 +463,8 @@ static void a_chosen_step_is_one_that_is_kept(void **state)
                  "needs raw points");
     expect_error(&p.f, VV_REQUEST_QUERY, ASK("from=2024-09-24", "step=1m", "agg=count"), VV_INVALID,
                  "step of 1h");
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("from=2024-09-24", "tier=raw", "agg=count"),
+                 VV_INVALID, "tier=raw goes back to ");
     place_deinit(&p);
 }
 
