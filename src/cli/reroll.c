@@ -192,10 +192,14 @@ static void print_example(const json_t *example)
 static void print_summary(const json_t *root)
 {
     static const char *const reasons[] = {
-        "expired",  "what is below has expired, or is from before that tier was on",
-        "unsealed", "what is below waits to be sealed: try again later",
-        "damaged",  "what is below can't be read",
-        "away",     "another node may have more of it, or a part of the store is away"};
+        "expired",
+        "what is below has expired, or has gaps from before that tier was on, which may be losses",
+        "unsealed",
+        "what is below waits to be sealed: try again later",
+        "damaged",
+        "what is below can't be read",
+        "away",
+        "another node may have more of it, or a part of the store is away"};
     char text[VV_COUNT_TEXT_SIZE];
     size_t i;
     json_t *example;
