@@ -67,22 +67,23 @@ static enum vv_status tell_spaces(struct vv_fleet *fleet, uint32_t place, bool a
     return status;
 }
 
-/* Who knows a class knows its tiers, and its tenant with those that it has. */
-static enum vv_status tell_around(struct vv_fleet *fleet, uint32_t class, bool again,
+/* Who knows a tenant or a class knows its tiers: else points could be stored without their units
+ * being marked. And who knows a class knows its tenant. */
+static enum vv_status tell_around(struct vv_fleet *fleet, uint32_t place, bool again,
                                   struct vv_error *error)
 {
-    uint32_t owner = vv_registry_owner(fleet->registry, class);
+    uint32_t owner = vv_registry_owner(fleet->registry, place);
     enum vv_status status = VV_OK;
-    if (owner != class) {
+    if (owner != place) {
         status = tell_spaces(fleet, owner, again, error);
     }
-    if (owner != class && status == VV_OK) {
+    if (owner != place && status == VV_OK) {
         if (again) {
             vv_fleet_note_replayed(fleet, VV_REGISTRY_TENANT, owner);
         }
         status = vv_fleet_tell(fleet, VV_REGISTRY_TENANT, owner, error);
     }
-    return status == VV_OK ? tell_spaces(fleet, class, again, error) : status;
+    return status == VV_OK ? tell_spaces(fleet, place, again, error) : status;
 }
 
 enum vv_status vv_fleet_tell_class(struct vv_fleet *fleet, uint32_t class, struct vv_error *error)
@@ -116,10 +117,9 @@ static enum vv_status tell_tenant(struct telling *telling, uint32_t number)
     if (!known) {
         return no_memory(telling->error);
     }
-    bool is_class = vv_space_class_name(telling->tenant).size > 0 &&
-                    vv_space_place_name(telling->tenant).size == telling->tenant.size;
+    bool is_place = vv_space_place_name(telling->tenant).size == telling->tenant.size;
     enum vv_status status =
-        is_news && is_class ? tell_around(fleet, number, false, telling->error) : VV_OK;
+        is_news && is_place ? tell_around(fleet, number, false, telling->error) : VV_OK;
     if (is_news && status == VV_OK) {
         status = tell(telling, VV_TOLD_TENANT, 0);
     }

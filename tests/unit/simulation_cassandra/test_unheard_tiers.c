@@ -187,6 +187,31 @@ static void nothing_is_built_of_a_tier_before_others_can_have_learnt_of_it(void 
     }
 }
 
+/* A deletion is told before anything is flushed. What others put meanwhile would be in no tier. */
+static void who_hears_of_a_tenant_by_a_deletion_hears_of_its_tiers(void **state)
+{
+    (void)state;
+    uint32_t tenant;
+    has_tiers = true;
+    make_cluster(1);
+    (void)make_node(0);
+    (void)make_node(1);
+    write_at(&nodes[1], long_ago());
+    delete_between(&nodes[1], long_ago() - VV_HOUR, long_ago());
+    hear();
+    kill_node(&nodes[1]);
+    advance(EACH_WAIT);
+    (void)rig_step(&nodes[0].rig, VV_TASK_LEARN);
+    struct vv_registry *registry = nodes[0].rig.engine->registry;
+    assert_int_equal(vv_registry_tenant(registry, VV_STR_LITERAL("t"), false, &tenant, NULL),
+                     VV_OK);
+    struct vv_tiers tiers = vv_registry_tiers(registry, tenant);
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        assert_int_not_equal(tiers.spaces[tier], VV_REGISTRY_NONE);
+    }
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +219,7 @@ int main(void)
         cmocka_unit_test(so_it_is_when_others_cannot_be_heard_then),
         cmocka_unit_test(so_it_is_when_it_was_parked_before_the_tier_was_switched_on),
         cmocka_unit_test(nothing_is_built_of_a_tier_before_others_can_have_learnt_of_it),
+        cmocka_unit_test(who_hears_of_a_tenant_by_a_deletion_hears_of_its_tiers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
