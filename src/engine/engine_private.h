@@ -212,6 +212,7 @@ struct vv_engine {
     bool outlasts_store; /* writes are taken while the store is away, up to the head's bound */
 
     pthread_mutex_t delete_lock;     /* one order at a time, so that bounds hold; before lock */
+    _Atomic vv_stamp kept_otherwise; /* the last stamp when a retention was changed last */
     struct vv_reroll *steps_looker;  /* looks at tiers under it; NULL until it is needed */
     pthread_mutex_t retentions_lock; /* held while somebody changes some; before `lock` */
     pthread_mutex_t replace_lock;    /* held while somebody replaces days; before `lock` */
@@ -394,6 +395,9 @@ VV_MUST_CHECK enum vv_status vv_engine_check_waits(struct vv_engine *engine,
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
                                                          const struct vv_retentions *wanted,
                                                          struct vv_error *error);
+/* What orders of deletion were checked by is about to change: see cut_of in steps.c. Under
+ * delete_lock, or before there are threads. */
+void vv_retentions_note_orders(struct vv_engine *engine);
 /* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
  * marks yet that would tell that something is to be built of it. Waits for nothing. */
 void vv_engine_flush_before(struct vv_engine *engine);

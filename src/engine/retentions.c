@@ -337,6 +337,11 @@ void vv_engine_flush_before(struct vv_engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
+void vv_retentions_note_orders(struct vv_engine *engine)
+{
+    atomic_store(&engine->kept_otherwise, atomic_load(&engine->last_stamp));
+}
+
 static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
                                         const struct vv_retentions *wanted, struct vv_error *error)
 {
@@ -349,6 +354,8 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (shortens) { /* before anything may go, and again behind all that was taken by then */
         vv_engine_flush_before(engine);
     }
+    pthread_mutex_lock(&engine->delete_lock); /* no order is taken meanwhile */
+    vv_retentions_note_orders(engine);
     vv_lives_note(engine, &change);
     set(engine, &change, &change.before, &change.after);
     status = check_they_go_on(engine, &change, error);
@@ -361,6 +368,7 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (status != VV_OK && status != VV_UNKNOWN) {
         set(engine, &change, &change.after, &change.before);
     }
+    pthread_mutex_unlock(&engine->delete_lock);
     return status;
 }
 

@@ -344,9 +344,12 @@ enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion
 
 /* ---- the sweep ---- */
 
+/* Nothing expires of what an order was checked by until it is swept, unless retentions are changed
+ * meanwhile. */
 static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *marker)
 {
     const struct vv_sweep *sweep = &engine->sweep;
+    bool is_whole = marker->stamp > atomic_load(&engine->kept_otherwise);
     bool is_metric = marker->scope == VV_DELETION_METRIC;
     return (struct vv_cut){.place = sweep->stay.place,
                            .source = sweep->source,
@@ -355,7 +358,8 @@ static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *ma
                            .from =
                                marker->from > sweep->stay.from ? marker->from : sweep->stay.from,
                            .to = sweep->to,
-                           .before = sweep->frozen};
+                           .before = sweep->frozen,
+                           .is_whole = is_whole};
 }
 
 static void note(struct vv_engine *engine, const struct vv_cut_figures *figures)

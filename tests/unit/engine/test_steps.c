@@ -156,6 +156,58 @@ static void what_goes_in_parts_goes_of_coarser_steps(void **state)
     end(&place);
 }
 
+static void keep(struct place *place, int64_t raw_ns, int64_t minute_ns, int64_t hour_ns)
+{
+    const struct vv_retentions retentions = {raw_ns, {minute_ns, hour_ns, 0}};
+    struct vv_error error = {0};
+    if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+/* Between the order and the sweep; hours, of the same retention, have nothing of that time. What
+ * can't be built again stays. */
+static void keep_for_less_between(struct place *place, int64_t raw_ns)
+{
+    expire(place);
+    expire(place);
+    order_deletion(place, "tag", "h=dense", 0, 30 * VV_MINUTE);
+    keep(place, raw_ns, VV_SPACE_OFF_NS, 0);
+    expire(place);
+    expire(place);
+    sweep_all(place);
+    assert_true(days(place, "n.v", "h=dense") >= 900);
+    assert_int_equal(days(place, "m.v", "h=a"), HOURS * EACH);
+    end(place);
+}
+
+static void what_goes_before_the_sweep_takes_nothing_with_it(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_empty(&place, start - 10 * VV_DAY);
+    keep(&place, 0, 0, VV_SPACE_OFF_NS);
+    expire(&place);
+    vv_sim_clock_advance(&place.clock, 10 * VV_DAY + DAYS * VV_DAY);
+    write_all(&place);
+    flush(&place);
+    vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
+    seal_all(&place);
+    expire(&place);
+    keep(&place, 10 * VV_DAY, 0, 0);
+    keep_for_less_between(&place, 10 * VV_DAY); /* minutes go */
+
+    begin_empty(&place, start + DAYS * VV_DAY);
+    keep(&place, 0, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
+    write_all(&place);
+    flush(&place);
+    vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
+    seal_all(&place);
+    expire(&place);
+    keep(&place, 0, VV_SPACE_OFF_NS, 0);
+    keep_for_less_between(&place, 10 * VV_DAY); /* points go */
+}
+
 static void reroll_all(struct place *place)
 {
     const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT}};
@@ -365,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_day_is_not_cut_where_its_hours_are_gone),
         cmocka_unit_test(minutes_that_are_left_can_be_deleted),
         cmocka_unit_test(what_goes_in_parts_goes_of_coarser_steps),
+        cmocka_unit_test(what_goes_before_the_sweep_takes_nothing_with_it),
         cmocka_unit_test(what_is_deleted_does_not_come_back),
         cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
         cmocka_unit_test(it_is_told_how_long_what_is_not_swept_holds_expiry),
