@@ -91,6 +91,38 @@ static inline struct node *any_node(void)
     return &nodes[below(n_nodes)];
 }
 
+static inline bool try_lives(struct node *node, const struct vv_retentions *retentions)
+{
+    struct vv_error error = {0};
+    enum vv_status status =
+        vv_engine_set_retentions(node->rig.engine, VV_STR_LITERAL("t"), retentions, &error);
+    if (status != VV_OK && status != VV_INVALID) {
+        fail_msg("%s", error.message);
+    }
+    hear_each_other();
+    return status == VV_OK;
+}
+
+static inline int64_t any_of(const int64_t *lives, uint64_t n)
+{
+    return lives[below(n)];
+}
+
+/* Days are kept for ever, and made of what there is. */
+static inline void change_tiers(void)
+{
+    static const int64_t raw[] = {VV_RETENTION_AS_IS, 5 * VV_DAY, 40 * VV_DAY, 60 * VV_DAY};
+    static const int64_t tiers[] = {VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, 40 * VV_DAY, 0};
+    struct vv_retentions retentions;
+    do {
+        retentions =
+            (struct vv_retentions){any_of(raw, 4), {any_of(tiers, 4), any_of(tiers, 4), 0}};
+    } while (!try_lives(any_node(), &retentions));
+    if (below(2) == 0) {
+        let_all_know();
+    }
+}
+
 /* Within an hour; no point is of the time of another one. */
 static inline uint64_t write_any(void)
 {

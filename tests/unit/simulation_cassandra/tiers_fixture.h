@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two nodes with tiers on the model of Cassandra: raw data is kept for 40 days. */
+/* Nodes with tiers on the model of Cassandra: raw data is kept for 40 days. */
 #ifndef TESTS_SIMULATION_CASSANDRA_TIERS_FIXTURE_H
 #define TESTS_SIMULATION_CASSANDRA_TIERS_FIXTURE_H
 
