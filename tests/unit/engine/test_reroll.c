@@ -333,7 +333,8 @@ static void test_a_tier_is_whole_from_when_it_was_on_however_far_expiry_is_held_
     set_retentions(&place, 0, VV_SPACE_OFF_NS, 0);
     flush(&place);
     expire(&place);
-    expire(&place);                                                        /* what is off is gone */
+    expire(&place); /* what is off is gone */
+
     write_text(&place, VV_STR_LITERAL("m,h=a v=1 1770941100000000000\n")); /* five minutes ahead */
     flush(&place);
     seal_all(&place);

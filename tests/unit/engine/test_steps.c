@@ -156,15 +156,6 @@ static void what_goes_in_parts_goes_of_coarser_steps(void **state)
     end(&place);
 }
 
-static void keep(struct place *place, int64_t raw_ns, int64_t minute_ns, int64_t hour_ns)
-{
-    const struct vv_retentions retentions = {raw_ns, {minute_ns, hour_ns, 0}};
-    struct vv_error error = {0};
-    if (vv_engine_set_retentions(place->engine, TENANT, &retentions, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
 /* Between the order and the sweep; hours, of the same retention, have nothing of that time. What
  * can't be built again stays. */
 static void keep_for_less_between(struct place *place, int64_t raw_ns)
@@ -172,7 +163,7 @@ static void keep_for_less_between(struct place *place, int64_t raw_ns)
     expire(place);
     expire(place);
     order_deletion(place, "tag", "h=dense", 0, 30 * VV_MINUTE);
-    keep(place, raw_ns, VV_SPACE_OFF_NS, 0);
+    set_retentions(place, raw_ns, VV_SPACE_OFF_NS, 0);
     expire(place);
     expire(place);
     sweep_all(place);
@@ -186,7 +177,7 @@ static void what_goes_before_the_sweep_takes_nothing_with_it(void **state)
     (void)state;
     struct place place;
     begin_empty(&place, start - 10 * VV_DAY);
-    keep(&place, 0, 0, VV_SPACE_OFF_NS);
+    set_retentions(&place, 0, 0, VV_SPACE_OFF_NS);
     expire(&place);
     vv_sim_clock_advance(&place.clock, 10 * VV_DAY + DAYS * VV_DAY);
     write_all(&place);
@@ -194,17 +185,17 @@ static void what_goes_before_the_sweep_takes_nothing_with_it(void **state)
     vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
     seal_all(&place);
     expire(&place);
-    keep(&place, 10 * VV_DAY, 0, 0);
+    set_retentions(&place, 10 * VV_DAY, 0, 0);
     keep_for_less_between(&place, 10 * VV_DAY); /* minutes go */
 
     begin_empty(&place, start + DAYS * VV_DAY);
-    keep(&place, 0, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
+    set_retentions(&place, 0, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
     write_all(&place);
     flush(&place);
     vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
     seal_all(&place);
     expire(&place);
-    keep(&place, 0, VV_SPACE_OFF_NS, 0);
+    set_retentions(&place, 0, VV_SPACE_OFF_NS, 0);
     keep_for_less_between(&place, 10 * VV_DAY); /* points go */
 }
 

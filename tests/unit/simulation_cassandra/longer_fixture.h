@@ -80,6 +80,7 @@ static inline void let_all_know(void)
 
 static struct vv_random random_state;
 static uint32_t n_nodes = 2;
+static int64_t n_requests; /* each is of times of its own: no point is of that of another one */
 
 static inline uint64_t below(uint64_t bound)
 {
@@ -123,21 +124,65 @@ static inline void change_tiers(void)
     }
 }
 
-/* Within an hour; no point is of the time of another one. */
-static inline uint64_t write_any(void)
+/* Points of a request, one a minute; of those that are refused all others are younger. */
+struct request {
+    int64_t from;
+    uint64_t n;
+    uint64_t taken;
+};
+
+/* Within an hour. */
+static inline struct request write_any_request(void)
 {
     char series[16];
     int64_t hour = vv_time_floor(now_ns(), VV_HOUR) - VV_HOUR;
     int n = 1 + (int)below(40);
-    static int64_t number;
     if (below(3) > 0) { /* one of few, so that much belongs together */
         int64_t age = (int64_t)(1 + below(PASSED)) * APART;
         hour = vv_time_floor(now_ns() - age, APART) + (int64_t)below(2) * VV_HOUR;
     }
     snprintf(series, sizeof series, "m,id=%c", 'a' + (int)below(2));
-    uint64_t taken = write_some(any_node(), series, hour + ++number, VV_MINUTE, n);
-    written += (long long)taken;
-    return (uint64_t)n - taken;
+    int64_t from = hour + ++n_requests;
+    return (struct request){from, (uint64_t)n, write_some(any_node(), series, from, VV_MINUTE, n)};
+}
+
+/* How many are refused. */
+static inline uint64_t write_any(void)
+{
+    struct request request = write_any_request();
+    written += (long long)request.taken;
+    return request.n - request.taken;
+}
+
+static inline void add_nodes(uint32_t n)
+{
+    n_nodes = n;
+    for (uint32_t i = 0; i < n; i++) {
+        (void)make_node(i);
+    }
+    hear_each_other();
+}
+
+/* Nobody is there yet. */
+static inline void begin_walk(uint64_t seed)
+{
+    random_state = (struct vv_random){seed};
+    n_requests = 0;
+    has_tiers = true;
+    make_cluster(seed);
+}
+
+/* FIRST, and SEEDS, in the environment: others than those in which something was wrong once; false:
+ * there are none. */
+static inline bool walk_those_asked_for(void (*walk)(uint64_t seed))
+{
+    const char *first = getenv("FIRST");
+    const char *seeds = getenv("SEEDS");
+    uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 1;
+    for (uint64_t i = 0; first && i < n; i++) {
+        walk(strtoull(first, NULL, 10) + i);
+    }
+    return first != NULL;
 }
 
 #endif

@@ -46,12 +46,8 @@ static uint64_t live_with_tiers(uint64_t seed)
 static void walk_with_tiers(uint64_t seed)
 {
     const struct vv_retentions first = {40 * VV_DAY, {0, 0, 0}};
-    random_state = (struct vv_random){seed};
-    has_tiers = true;
-    make_cluster(seed);
-    (void)make_node(0);
-    (void)make_node(1);
-    hear_each_other();
+    begin_walk(seed);
+    add_nodes(2);
     assert_true(try_lives(any_node(), &first));
     let_all_know();
     for (int i = 0; i < 60; i++) {
@@ -64,13 +60,7 @@ static void walk_with_tiers(uint64_t seed)
 static void days_have_all_whatever_tiers_are_switched_off(void **state)
 {
     (void)state;
-    const char *first = getenv("FIRST");
-    const char *seeds = getenv("SEEDS");
-    uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 1;
-    for (uint64_t i = 0; first && i < n; i++) {
-        walk_with_tiers(strtoull(first, NULL, 10) + i);
-    }
-    if (!first) {
+    if (!walk_those_asked_for(walk_with_tiers)) {
         walk_with_tiers(113);
         walk_with_tiers(2011);
     }

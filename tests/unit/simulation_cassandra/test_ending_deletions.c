@@ -9,7 +9,6 @@
 
 static int64_t taken[TAKEN_MAX]; /* times of what is there, each once */
 static size_t n_taken;
-static int64_t n_written; /* so that no point is of the time of another one */
 
 static void take(int64_t from, int64_t apart_ns, uint64_t n)
 {
@@ -62,7 +61,8 @@ static void check_days(uint64_t seed)
     }
 }
 
-/* A day, an hour or a few minutes, where something is; some of it only if all can be told. */
+/* A month, a day, an hour or a few minutes, where something is; it may be refused, as only whole
+ * steps can go, or for now. */
 static void delete_any(void)
 {
     static const int64_t lengths[] = {10 * VV_MINUTE, VV_HOUR, VV_DAY, 30 * VV_DAY};
@@ -76,25 +76,17 @@ static void delete_any(void)
     enum vv_status status = try_delete(any_node(), from, from + length_ns, &error);
     if (status == VV_OK) {
         forget(from, from + length_ns);
-        hear_each_other();                                      /* what comes now is above it */
-    } else if (status != VV_INVALID && status != VV_OVERLOAD) { /* in whole steps only; later */
+        hear_each_other(); /* what comes now is above it */
+    } else if (status != VV_INVALID && status != VV_OVERLOAD) {
         fail_msg("%d: %s", status, error.message);
     }
 }
 
 static void write_more(void)
 {
-    char series[16];
-    int64_t hour = vv_time_floor(now_ns(), VV_HOUR) - VV_HOUR;
-    int n = 1 + (int)below(40);
-    if (below(3) > 0) {
-        int64_t age = (int64_t)(1 + below(PASSED)) * APART;
-        hour = vv_time_floor(now_ns() - age, APART) + (int64_t)below(2) * VV_HOUR;
-    }
-    int64_t from = hour + ++n_written;
-    snprintf(series, sizeof series, "m,id=%c", 'a' + (int)below(2));
-    uint64_t kept = write_some(any_node(), series, from, VV_MINUTE, n);
-    take(from + (n - (int64_t)kept) * VV_MINUTE, VV_MINUTE, kept); /* the oldest are refused */
+    struct request request = write_any_request();
+    int64_t refused = (int64_t)(request.n - request.taken);
+    take(request.from + refused * VV_MINUTE, VV_MINUTE, request.taken);
 }
 
 /* Late points are kept apart until they are folded, or no more. */
@@ -149,18 +141,11 @@ static void live_with_deletions(uint64_t seed)
 static void walk_with_deletions(uint64_t seed)
 {
     const struct vv_retentions first = {40 * VV_DAY, {0, 0, 0}};
-    random_state = (struct vv_random){seed};
+    begin_walk(seed);
     n_taken = 0;
-    n_written = 0;
     seal_task = seed % 2 == 0 ? VV_TASK_SEAL_ALL : VV_TASK_SEAL;
     has_late = seed % 4 >= 2;
-    has_tiers = true;
-    make_cluster(seed);
-    n_nodes = 1 + (uint32_t)below(3);
-    for (uint32_t i = 0; i < n_nodes; i++) {
-        (void)make_node(i);
-    }
-    hear_each_other();
+    add_nodes(1 + (uint32_t)below(3));
     assert_true(try_lives(any_node(), &first));
     let_all_know();
     write_more();
@@ -175,13 +160,7 @@ static void walk_with_deletions(uint64_t seed)
 static void days_have_what_was_taken_and_not_deleted(void **state)
 {
     (void)state;
-    const char *first = getenv("FIRST");
-    const char *seeds = getenv("SEEDS");
-    uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 1;
-    for (uint64_t i = 0; first && i < n; i++) {
-        walk_with_deletions(strtoull(first, NULL, 10) + i);
-    }
-    if (!first) {
+    if (!walk_those_asked_for(walk_with_deletions)) {
         walk_with_deletions(1);  /* units are built when they are due … */
         walk_with_deletions(46); /* … or at once, and late points are kept apart; seen: a note that
                                     ended before what was in its bucket */

@@ -340,16 +340,13 @@ static uint64_t live_on(uint64_t seed)
     }
 }
 
-static uint64_t walk(uint64_t seed)
+static uint64_t refused; /* in all walks */
+
+static void walk(uint64_t seed)
 {
-    uint64_t refused = 0;
-    random_state = (struct vv_random){seed};
-    has_tiers = true;
-    make_cluster(seed);
-    (void)make_node(0);
-    (void)make_node(1);
+    begin_walk(seed);
+    add_nodes(2);
     life_ns = raw_ns;
-    hear_each_other();
     change_life(); /* makes the tenant */
     let_all_know();
     for (int i = 0; i < 60; i++) {
@@ -357,22 +354,14 @@ static uint64_t walk(uint64_t seed)
     }
     check_all(seed);
     end();
-    return refused;
 }
 
-/* FIRST, and SEEDS, in the environment: others than these, in which something was wrong once. */
 static void all_that_is_taken_is_in_all_tiers_for_ever(void **state)
 {
     (void)state;
-    const char *first = getenv("FIRST");
-    const char *seeds = getenv("SEEDS");
-    uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 1;
-    uint64_t refused = 0;
-    for (uint64_t i = 0; first && i < n; i++) {
-        refused += walk(strtoull(first, NULL, 10) + i);
-    }
-    if (!first) {
-        refused = walk(8) + walk(24);
+    if (!walk_those_asked_for(walk)) {
+        walk(8);
+        walk(24);
     }
     assert_true(refused > 0);
 }

@@ -5,11 +5,7 @@
 
 static void keep_raw(struct node *node, int64_t retention_ns)
 {
-    struct vv_error error = {0};
-    if (vv_engine_set_retention(node->rig.engine, VV_STR_LITERAL("t"), retention_ns, &error) !=
-        VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    keep_for(node, retention_ns);
     let_all_know();
 }
 
@@ -22,9 +18,7 @@ static void write_one(struct node *node)
 static void begin_kept_for(int64_t retention_ns)
 {
     make_cluster(1);
-    (void)make_node(0);
-    (void)make_node(1);
-    hear_each_other();
+    add_nodes(2);
     keep_raw(&nodes[0], retention_ns);
     advance(vv_time_floor(now_ns(), VV_DAY) + VV_DAY - now_ns()); /* the bucket's begin */
 }
