@@ -414,6 +414,8 @@ VV_MUST_CHECK enum vv_status vv_cassandra_set_retention(struct vv_store *base, u
 /* What is known of a tenant, without what the settings want; *found_out: anything. */
 struct vv_tenant_classes vv_cassandra_recorded(struct vv_cassandra *store, uint32_t tenant,
                                                bool *found_out);
+/* For how long what is put of it now is kept; 0: for ever. */
+int64_t vv_cassandra_retention(struct vv_cassandra *store, uint32_t tenant);
 /* The layout that the tenant's runs are written in now. */
 uint8_t vv_cassandra_written_layout(struct vv_cassandra *store, uint32_t tenant);
 /* Puts the class of its retention at the front. */
@@ -532,9 +534,10 @@ VV_MUST_CHECK enum vv_status vv_cassandra_nearest(struct vv_store *base, uint8_t
                                                   int64_t bucket_start, bool forward,
                                                   int64_t *bucket_start_out,
                                                   struct vv_error *error);
-/* What notes a partition's bucket: two statements. */
+/* What notes a partition's bucket, with what is put for the retention in it: two statements. */
 VV_MUST_CHECK enum vv_status vv_cassandra_bucket_notes(struct vv_cassandra *store,
                                                        const struct vv_partition *partition,
+                                                       int64_t retention_ns,
                                                        struct vvcql_statement *notes_out[2],
                                                        struct vv_error *error);
 /* The same by names, without an end: of a bucket of which something is copied. */
@@ -546,6 +549,8 @@ VV_MUST_CHECK enum vv_status vv_cassandra_note_again(struct vv_cassandra *store,
 VV_MUST_CHECK enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
                                                       const struct vv_partition *partition,
                                                       struct vv_error *error);
+/* Whether that was done for the retention of now; false where it is not known. */
+bool vv_cassandra_is_noted(struct vv_cassandra *store, const struct vv_partition *partition);
 VV_MUST_CHECK enum vv_status vv_cassandra_scan_marks(struct vv_store *base, int64_t due_until,
                                                      const struct vv_mark *after,
                                                      vv_mark_visit visit, void *context,

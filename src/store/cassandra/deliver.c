@@ -308,11 +308,13 @@ static enum vv_status add_bucket(struct delivering *delivering, struct vv_str ke
     struct vv_cassandra *store = delivering->store;
     struct vv_partition partition = vv_key_to_partition((const uint8_t *)key.data);
     struct vvcql_statement *notes[2];
-    (void)value;
     if (vv_cassandra_is_tentative(store, &partition)) {
         return VV_OK;
     }
-    enum vv_status status = vv_cassandra_bucket_notes(store, &partition, notes, delivering->error);
+    int64_t retention_ns =
+        vv_parked_bucket_retention(value, vv_cassandra_retention(store, partition.tenant));
+    enum vv_status status =
+        vv_cassandra_bucket_notes(store, &partition, retention_ns, notes, delivering->error);
     if (status != VV_OK) {
         return status == VV_INVALID ? VV_OK : status;
     }
@@ -329,8 +331,42 @@ static enum vv_status deliver_buckets(struct delivering *delivering)
 struct partition_runs {
     struct delivering *delivering;
     bool is_rows;
-    size_t left; /* runs that may still be sent */
+    bool needs_notes; /* rows, which live by the retention of now; their bucket may be noted by
+                       * another */
+    size_t left;      /* runs that may still be sent */
 };
+
+static enum vv_status make_notes(struct delivering *delivering,
+                                 const struct vv_partition *partition,
+                                 struct vvcql_statement *notes_out[2])
+{
+    struct vv_cassandra *store = delivering->store;
+    int64_t retention_ns = vv_cassandra_retention(store, partition->tenant);
+    return vv_cassandra_bucket_notes(store, partition, retention_ns, notes_out, delivering->error);
+}
+
+static bool may_note(struct delivering *delivering, const struct vv_partition *partition)
+{
+    struct vvcql_statement *notes[2];
+    if (make_notes(delivering, partition, notes) != VV_OK) {
+        return false;
+    }
+    bool may = may_send_statement(delivering, notes[0]) && may_send_statement(delivering, notes[1]);
+    vvcql_statement_destroy(notes[0]);
+    vvcql_statement_destroy(notes[1]);
+    return may;
+}
+
+static void add_notes(struct delivering *delivering, const struct vv_partition *partition)
+{
+    struct vvcql_statement *notes[2];
+    if (make_notes(delivering, partition, notes) != VV_OK) {
+        vv_delivery_give_up(&delivering->delivery);
+        return;
+    }
+    (void)!vv_delivery_add(&delivering->delivery, notes[0]);
+    (void)!vv_delivery_add(&delivering->delivery, notes[1]);
+}
 
 static void add_rows(struct delivering *delivering, const struct vv_piece *run)
 {
@@ -385,6 +421,9 @@ static enum vv_status add_run(void *context, struct vv_str key, struct vv_str va
     }
     runs->left--;
     if (runs->is_rows) {
+        if (runs->needs_notes) {
+            add_notes(delivering, &run.key.partition);
+        }
         add_rows(delivering, &run);
     } else if (vv_cassandra_run_statement(delivering->store, &run, false, &statement, NULL) ==
                VV_OK) {
@@ -413,6 +452,10 @@ static enum vv_status add_partition(struct delivering *delivering, const uint8_t
     };
     enum vv_status status = vv_cassandra_note_layout(store, partition.tenant, delivering->error);
     runs.is_rows = vv_cassandra_written_layout(store, partition.tenant) == VV_LAYOUT_ROWS;
+    runs.needs_notes = runs.is_rows && !vv_cassandra_is_noted(store, &partition);
+    if (status == VV_OK && runs.needs_notes && !may_note(delivering, &partition)) {
+        return VV_OK;
+    }
     return status == VV_OK ? vv_parked_scan(store, VV_PARKED_RUN,
                                             (struct vv_str){(char *)key, VV_KEY_PARTITION_SIZE},
                                             add_run, &runs, delivering->error)

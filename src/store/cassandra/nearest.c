@@ -3,7 +3,8 @@
  * Which buckets a source has: rows of the table `buckets`, a partition for each period of 512 days,
  * and one, period PERIODS, that lists the periods (as if they were buckets). They are only ever
  * added to, so a bucket may be named that has nothing any more. A row lives as long as what lives
- * longest in its bucket, whoever put that, and whatever the retention was.
+ * longest in its bucket, whoever put that, and whatever the retention was. So one that waits for a
+ * part of Cassandra (parked.c) keeps the retention that it was made with.
  */
 #include "store/cassandra/cassandra.h"
 
@@ -33,11 +34,10 @@ static int64_t timestamp_of(int32_t ttl_s, int64_t now_ns)
 
 /* A row that says that the bucket, or (PERIODS) the period, is there. */
 static enum vv_status make_note(struct vv_cassandra *store, const struct vv_partition *partition,
-                                int32_t period, int64_t value_ms, int32_t bucket_s,
-                                struct vvcql_statement **statement_out, struct vv_error *error)
+                                int64_t retention_ns, int32_t period, int64_t value_ms,
+                                int32_t bucket_s, struct vvcql_statement **statement_out,
+                                struct vv_error *error)
 {
-    bool found;
-    struct vv_tenant_classes classes = vv_cassandra_recorded(store, partition->tenant, &found);
     int64_t end = partition->bucket_start + partition->bucket_ns;
     int64_t now = store->clock->wall_ns(store->clock);
     struct vvcql_statement *statement = vvcql_statement_prepared(store->put_bucket);
@@ -50,9 +50,8 @@ static enum vv_status make_note(struct vv_cassandra *store, const struct vv_part
     vvcql_add_int(statement, period);
     vvcql_add_timestamp(statement, value_ms);
     vvcql_add_int(statement, bucket_s);
-    int32_t ttl = store->purges ? 0
-                                : vv_cassandra_block_ttl(store, end > now ? end : now,
-                                                         classes.retention_ns, now);
+    int32_t ttl =
+        store->purges ? 0 : vv_cassandra_block_ttl(store, end > now ? end : now, retention_ns, now);
     vvcql_add_int(statement, ttl); /* as long as its blocks */
     vvcql_add_bigint(statement, timestamp_of(ttl, now));
     vvcql_set_idempotent(statement, true);
@@ -61,16 +60,17 @@ static enum vv_status make_note(struct vv_cassandra *store, const struct vv_part
 }
 
 enum vv_status vv_cassandra_bucket_notes(struct vv_cassandra *store,
-                                         const struct vv_partition *partition,
+                                         const struct vv_partition *partition, int64_t retention_ns,
                                          struct vvcql_statement *notes_out[2],
                                          struct vv_error *error)
 {
     int32_t period = period_of(partition->bucket_start);
     enum vv_status status =
-        make_note(store, partition, period, vv_cassandra_ms(partition->bucket_start),
+        make_note(store, partition, retention_ns, period, vv_cassandra_ms(partition->bucket_start),
                   (int32_t)(partition->bucket_ns / VV_SECOND), &notes_out[0], error);
     if (status == VV_OK) {
-        status = make_note(store, partition, PERIODS, period, 0, &notes_out[1], error);
+        status =
+            make_note(store, partition, retention_ns, PERIODS, period, 0, &notes_out[1], error);
         if (status != VV_OK) {
             vvcql_statement_destroy(notes_out[0]);
         }
@@ -105,10 +105,10 @@ enum vv_status vv_cassandra_note_again(struct vv_cassandra *store, struct vv_str
 
 /* Both of them, or it is parked. */
 static enum vv_status put_notes(struct vv_cassandra *store, const struct vv_partition *partition,
-                                struct vv_error *error)
+                                int64_t retention_ns, struct vv_error *error)
 {
     struct vvcql_statement *notes[2];
-    enum vv_status status = vv_cassandra_bucket_notes(store, partition, notes, error);
+    enum vv_status status = vv_cassandra_bucket_notes(store, partition, retention_ns, notes, error);
     if (status != VV_OK) {
         return status;
     }
@@ -116,7 +116,7 @@ static enum vv_status put_notes(struct vv_cassandra *store, const struct vv_part
         vv_cassandra_is_away(store, notes[1], VV_DEAD_BY_WRITE)) {
         vvcql_statement_destroy(notes[0]);
         vvcql_statement_destroy(notes[1]);
-        return vv_park_bucket(store, partition, error);
+        return vv_park_bucket(store, partition, retention_ns, error);
     }
     status = vv_flight_gather(&store->flight, notes[0], 1, error);
     if (status != VV_OK) {
@@ -142,19 +142,24 @@ enum vv_status vv_cassandra_note_bucket(struct vv_cassandra *store,
                                         const struct vv_partition *partition,
                                         struct vv_error *error)
 {
-    bool found;
-    struct vv_tenant_classes classes = vv_cassandra_recorded(store, partition->tenant, &found);
-    uint64_t hash = hash_of(partition, classes.retention_ns);
+    int64_t retention_ns = vv_cassandra_retention(store, partition->tenant);
+    uint64_t hash = hash_of(partition, retention_ns);
     if (vv_noted_has(&store->noted, hash)) {
         return VV_OK;
     }
     bool is_tentative = vv_cassandra_is_tentative(store, partition);
-    enum vv_status status =
-        is_tentative ? vv_park_bucket(store, partition, error) : put_notes(store, partition, error);
+    enum vv_status status = is_tentative ? vv_park_bucket(store, partition, retention_ns, error)
+                                         : put_notes(store, partition, retention_ns, error);
     if (status == VV_OK) {
         vv_noted_add(&store->noted, hash);
     }
     return vv_cassandra_failed(store, status);
+}
+
+bool vv_cassandra_is_noted(struct vv_cassandra *store, const struct vv_partition *partition)
+{
+    int64_t retention_ns = vv_cassandra_retention(store, partition->tenant);
+    return vv_noted_has(&store->noted, hash_of(partition, retention_ns));
 }
 
 /* ---- asking ---- */

@@ -6,9 +6,10 @@
 
 #include <stdlib.h>
 
-#define VERSION   VV_PARKED_VERSION
-#define RUN_HEAD  9 /* of a run's value: version 1, µs 8 */
-#define PLAN_SIZE 19
+#define VERSION     VV_PARKED_VERSION
+#define RUN_HEAD    9 /* of a run's value: version 1, µs 8 */
+#define PLAN_SIZE   19
+#define BUCKET_SIZE 9
 
 static enum vv_status no_memory(struct vv_error *error)
 {
@@ -134,17 +135,35 @@ enum vv_status vv_parked_slot(struct vv_str key, struct vv_str value, struct vv_
     return VV_OK;
 }
 
-enum vv_status vv_park_bucket(struct vv_cassandra *store, const struct vv_partition *partition,
-                              struct vv_error *error)
+int64_t vv_parked_bucket_retention(struct vv_str value, int64_t retention_ns)
 {
-    uint8_t key[VV_KEY_PARTITION_SIZE];
+    if (value.size != BUCKET_SIZE || value.data[0] != VERSION) {
+        return retention_ns;
+    }
+    int64_t parked_ns = (int64_t)vv_key_get_u64((const uint8_t *)value.data + 1);
+    return vv_retention_longer(parked_ns, retention_ns);
+}
+
+enum vv_status vv_park_bucket(struct vv_cassandra *store, const struct vv_partition *partition,
+                              int64_t retention_ns, struct vv_error *error)
+{
+    uint8_t room[VV_KEY_PARTITION_SIZE] = {0};
+    const struct vv_str key = str_of(room, sizeof room);
     struct vv_buffer value = {0};
     struct vv_partition whole = *partition;
     whole.split = 0;
-    vv_key_from_partition(&whole, key);
+    vv_key_from_partition(&whole, room);
+    enum vv_status status = store->local->ops->get_meta(
+        store->local, VV_LOCAL_PARKED + VV_PARKED_BUCKET, key, &value, error);
+    if (status != VV_OK && status != VV_NOT_FOUND) {
+        vv_buffer_deinit(&value);
+        return status;
+    }
+    retention_ns = vv_parked_bucket_retention(str_of(value.data, value.size), retention_ns);
+    vv_buffer_clear(&value);
     vv_buffer_u8(&value, VERSION);
-    enum vv_status status =
-        vv_park_record(store, VV_PARKED_BUCKET, str_of(key, sizeof key), &value, error);
+    vv_buffer_be64(&value, (uint64_t)retention_ns);
+    status = vv_park_record(store, VV_PARKED_BUCKET, key, &value, error);
     vv_buffer_deinit(&value);
     return status;
 }

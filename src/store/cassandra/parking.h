@@ -99,7 +99,8 @@ VV_MUST_CHECK enum vv_status vv_cassandra_probe(struct vv_cassandra *store, stru
  *   slot    key: shard 1, slot in ms 8
  *           value: end of the latest bucket 8
  *   bucket  key: partition as VV_KEY_PARTITION_SIZE, split 0
- *           value: nothing more
+ *           value: retention of what was put into it 8, ns (0: for ever); older records
+ *           have none
  *   told    key: kind 1, item 8, size of the tenant's name 4, tenant, name
  *           value: what is told
  *   plan    key: tenant 4, source 4
@@ -192,9 +193,12 @@ VV_MUST_CHECK enum vv_status vv_park_mark(struct vv_cassandra *store, const stru
                                           struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_park_slot(struct vv_cassandra *store,
                                           const struct vv_slot_out *slot, struct vv_error *error);
+/* Of what is put into it for the retention. What is parked of it for a longer one stays so. */
 VV_MUST_CHECK enum vv_status vv_park_bucket(struct vv_cassandra *store,
                                             const struct vv_partition *partition,
-                                            struct vv_error *error);
+                                            int64_t retention_ns, struct vv_error *error);
+/* The longer one of the retention and the one that a parked note's value has. */
+int64_t vv_parked_bucket_retention(struct vv_str value, int64_t retention_ns);
 VV_MUST_CHECK enum vv_status vv_park_told(struct vv_cassandra *store, const struct vv_told *told,
                                           struct vv_error *error);
 VV_MUST_CHECK enum vv_status vv_park_plan(struct vv_cassandra *store,

@@ -315,7 +315,8 @@ static enum vv_status put_rows(struct cut *cut, const struct vv_span_key *key, i
         first += n;
     }
     if (status == VV_OK) {
-        status = vv_park_bucket(cut->store, &key->partition, cut->error);
+        status = vv_park_bucket(cut->store, &key->partition,
+                                vv_cassandra_retention(cut->store, cut->tenant), cut->error);
     }
     return status == VV_OK ? put_mark(cut, key, span_ns, run) : status;
 }

@@ -134,6 +134,12 @@ struct vv_tenant_classes vv_cassandra_recorded(struct vv_cassandra *store, uint3
     return classes;
 }
 
+int64_t vv_cassandra_retention(struct vv_cassandra *store, uint32_t tenant)
+{
+    bool found;
+    return vv_cassandra_recorded(store, tenant, &found).retention_ns;
+}
+
 struct vv_tenant_classes vv_cassandra_classes_of(struct vv_cassandra *store, uint32_t tenant)
 {
     bool found;

@@ -247,7 +247,7 @@ static void what_makes_units_stale_waits_for_the_notes_of_buckets(void **state)
     (void)state;
     for (int parks = 1; parks >= 0; parks--) {
         vv_key_from_partition(&raw.partition, key);
-        enum vv_status status = parks ? vv_park_bucket(store, &raw.partition, NULL)
+        enum vv_status status = parks ? vv_park_bucket(store, &raw.partition, VV_DAY, NULL)
                                       : vv_unpark(store, VV_PARKED_BUCKET,
                                                   (struct vv_str){(char *)key, sizeof key}, NULL);
         assert_int_equal(status, VV_OK);
@@ -276,7 +276,7 @@ static void what_others_see_lasts_whatever_waits(void **state)
     make_stale(&a, SOURCES, 100);
     for (uint32_t source = 0; source < SOURCES; source++) {
         const struct vv_span_key raw = span_of(source, 0);
-        assert_int_equal(vv_park_bucket(store, &raw.partition, NULL), VV_OK);
+        assert_int_equal(vv_park_bucket(store, &raw.partition, VV_DAY, NULL), VV_OK);
     }
     assert_int_equal(confirm(&a), VV_OK);
     for (int i = 0; i < 8; i++) {
