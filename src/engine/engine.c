@@ -216,7 +216,6 @@ enum vv_status vv_engine_recover(struct vv_engine *engine, struct vv_error *erro
     if (status == VV_OK) {
         status = vv_recover_journal(engine, flushed, error);
     }
-    vv_retentions_note_orders(engine); /* whether they were changed behind one is not kept */
     if (status == VV_OK && engine->fleet) {
         status = vv_fleet_load_tentative(engine->fleet, error);
     }

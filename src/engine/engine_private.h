@@ -212,7 +212,6 @@ struct vv_engine {
     bool outlasts_store; /* writes are taken while the store is away, up to the head's bound */
 
     pthread_mutex_t delete_lock;     /* one order at a time, so that bounds hold; before lock */
-    _Atomic vv_stamp kept_otherwise; /* the last stamp when a retention was changed last */
     struct vv_reroll *steps_looker;  /* looks at tiers under it; NULL until it is needed */
     pthread_mutex_t retentions_lock; /* held while somebody changes some; before `lock` */
     pthread_mutex_t replace_lock;    /* held while somebody replaces days; before `lock` */
@@ -395,9 +394,6 @@ VV_MUST_CHECK enum vv_status vv_engine_check_waits(struct vv_engine *engine,
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
                                                          const struct vv_retentions *wanted,
                                                          struct vv_error *error);
-/* What orders of deletion were checked by is about to change: see cut_of in steps.c. Under
- * delete_lock, or before there are threads. */
-void vv_retentions_note_orders(struct vv_engine *engine);
 /* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
  * marks yet that would tell that something is to be built of it. Waits for nothing. */
 void vv_engine_flush_before(struct vv_engine *engine);
@@ -427,6 +423,11 @@ bool vv_engine_is_head_full(struct vv_engine *engine);
 /* ---- frozen.c: any thread ---- */
 /* Says what spans are frozen though they are young enough, and by whom that is told. */
 void vv_frozen_stage(struct vv_engine *engine, struct vv_staging_options *options);
+/* Whether points of a series at a time would be refused, as what tiers have of others can't be
+ * built again. Of an embedded store. Errors of the store. */
+VV_MUST_CHECK enum vv_status vv_frozen_is(struct vv_engine *engine, uint32_t place, uint32_t source,
+                                          uint32_t measurement, int64_t time, bool *is_frozen_out,
+                                          struct vv_error *error);
 
 /* ---- commit.c ---- */
 VV_MUST_CHECK bool vv_definitions_add(struct vv_definition_list *list, uint8_t kind,
@@ -607,6 +608,12 @@ enum vv_status vv_replace_step(struct vv_engine *engine, struct vv_error *error)
  * built again: points of it are taken no more, and some may be gone. VV_TIME_MIN: nowhere. Any
  * thread; not under the lock. */
 int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns);
+/* The same of a series, with what lives on unseen, and as exactly as points are taken of it: of an
+ * embedded store; storage thread. Errors of the store. */
+VV_MUST_CHECK enum vv_status vv_steps_frozen_in(struct vv_engine *engine, uint32_t place,
+                                                uint32_t source, uint32_t measurement,
+                                                int64_t now_ns, int64_t *frozen_out,
+                                                struct vv_error *error);
 /* The same of a source: raw spans that are longer than units are frozen as a whole where a part of
  * them is, as they are not written anew. */
 int64_t vv_steps_frozen_of(struct vv_engine *engine, uint32_t source, int64_t frozen);

@@ -103,17 +103,37 @@ static enum vv_status ask_shared(struct vv_engine *engine, const struct vv_gone_
     return status;
 }
 
+static struct vv_gone_question question_of(struct vv_engine *engine, uint32_t place,
+                                           uint32_t source, uint32_t measurement, int64_t time)
+{
+    struct vv_gone_question question = {.place = place,
+                                        .source = source,
+                                        .measurement = measurement,
+                                        .now_ns = engine->clock->wall_ns(engine->clock),
+                                        .time = time,
+                                        .bounds = bounds_of(engine, place)};
+    vv_whole_expired_in(engine, place, wait_ns(engine, place), &question.expired);
+    return question;
+}
+
+enum vv_status vv_frozen_is(struct vv_engine *engine, uint32_t place, uint32_t source,
+                            uint32_t measurement, int64_t time, bool *is_frozen_out,
+                            struct vv_error *error)
+{
+    struct vv_gone_question question = question_of(engine, place, source, measurement, time);
+    struct vv_gone_answer answer;
+    enum vv_status status =
+        vv_gone_look(engine->store, engine->registry, &question, &answer, error);
+    *is_frozen_out = answer.is_gone;
+    return status;
+}
+
 static enum vv_status look(void *context, struct vv_staging_frozen *asked, struct vv_error *error)
 {
     struct vv_engine *engine = context;
-    struct vv_gone_question question = {.place = asked->place,
-                                        .source = asked->series.source,
-                                        .measurement = asked->series.measurement,
-                                        .now_ns = engine->clock->wall_ns(engine->clock),
-                                        .time = asked->time,
-                                        .bounds = bounds_of(engine, asked->place)};
+    struct vv_gone_question question = question_of(engine, asked->place, asked->series.source,
+                                                   asked->series.measurement, asked->time);
     int64_t before = frozen_before(engine, asked->place, &question.bounds);
-    vv_whole_expired_in(engine, asked->place, wait_ns(engine, asked->place), &question.expired);
     return engine->fleet ? ask_shared(engine, &question, before, asked, error)
                          : ask(engine, &question, before, asked, error);
 }

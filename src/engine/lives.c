@@ -8,10 +8,6 @@
 #include "seal/gone.h"
 #include "tier/unit.h"
 
-/* What is shortened is built of within a day and a half by itself (stale.c: lateness, spread); the
- * rest is for a node that is away, or busy with a backfill. */
-#define LIVES_ON_NS (4 * VV_DAY)
-
 int64_t vv_lives_longer_wait_ns(const struct vv_settings *settings)
 {
     int64_t lateness_ns = settings->seal_lateness_ns - VV_HOUR;
@@ -19,10 +15,32 @@ int64_t vv_lives_longer_wait_ns(const struct vv_settings *settings)
     return (lateness_ns > 0 ? lateness_ns : 0) + (spread_ns > 0 ? spread_ns : 0);
 }
 
+int64_t vv_lives_due_ns(enum vv_space tier)
+{
+    return tier == VV_SPACE_DAY ? VV_TIER_DUE_NS_MAX : VV_DAY;
+}
+
 /* By then all nodes know of a change. */
 static int64_t known_at(struct vv_engine *engine, int64_t now)
 {
     return now + VV_CLOCKS_DIFFER_NS + vv_plans_reach(engine);
+}
+
+struct vv_retentions vv_lives_retentions(const struct vv_engine *engine, uint32_t place,
+                                         int64_t at_ns)
+{
+    struct vv_retentions retentions = vv_engine_retentions(engine, place);
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
+    if (engine->fleet) {
+        return retentions;
+    }
+    retentions.raw_ns = vv_registry_life(engine->registry, place, at_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (tiers.spaces[i] != VV_REGISTRY_NONE) {
+            retentions.tiers_ns[i] = vv_registry_life(engine->registry, tiers.spaces[i], at_ns);
+        }
+    }
+    return retentions;
 }
 
 /* Whether a tier that is off can go on as if nothing had been. Other nodes must hear of it before
@@ -41,7 +59,7 @@ bool vv_lives_go_on(struct vv_engine *engine, uint32_t space)
 static int64_t lives_until(const struct vv_engine *engine, int64_t now)
 {
     return engine->fleet ? now + engine->settings.cassandra_slack_ns - VV_CLOCKS_DIFFER_NS
-                         : now + LIVES_ON_NS + engine->settings.late_fold_every_ns +
+                         : now + VV_LIVES_ON_NS + engine->settings.late_fold_every_ns +
                                vv_lives_longer_wait_ns(&engine->settings);
 }
 
@@ -50,10 +68,10 @@ static void limit(int64_t *from, int64_t now, int64_t kept_ns)
     *from = kept_ns > 0 && *from < now - kept_ns ? now - kept_ns : *from;
 }
 
-/* Of a tier beside other nodes: until the units that are open now are built, where these lack
+/* Of the points (-1) or a tier: until the units that are open now are built, where these lack
  * something without what it had; 0: nothing is built of it. */
-static int64_t tier_lives_until(struct vv_engine *engine, const struct vv_retention_change *change,
-                                enum vv_space tier, int64_t now)
+static int64_t needed_until(struct vv_engine *engine, const struct vv_retention_change *change,
+                            int level, int64_t now)
 {
     int64_t longest_ns = vv_tier_unit_ns_max(VV_SPACE_DAY) + VV_TIER_DUE_NS_MAX;
     struct vv_reroll_bounds bounds = vv_whole_bounds_for(engine, change->place, longest_ns);
@@ -65,12 +83,13 @@ static int64_t tier_lives_until(struct vv_engine *engine, const struct vv_retent
         left.spaces[i] = is_on ? change->spaces[i] : VV_REGISTRY_NONE;
         limit(&bounds.tier_from[i], now, change->after.tiers_ns[i]);
     }
-    for (int i = (int)tier + 1; i < VV_SPACES; i++) {
-        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i) + VV_TIER_DUE_NS_MAX;
+    for (int i = level + 1; i < VV_SPACES; i++) {
+        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i) +
+                          (engine->fleet ? VV_TIER_DUE_NS_MAX : vv_lives_due_ns((enum vv_space)i));
         bool lacks = vv_gone_whole_below(&left, &bounds, (enum vv_space)i) > now - unit_ns;
-        int64_t needed_until = lives_until(engine, lacks ? now + unit_ns : now);
-        if (left.spaces[i] != VV_REGISTRY_NONE && needed_until > until) {
-            until = needed_until;
+        int64_t built_at = lives_until(engine, lacks ? now + unit_ns : now);
+        if (left.spaces[i] != VV_REGISTRY_NONE && built_at > until) {
+            until = built_at;
         }
     }
     return until;
@@ -127,6 +146,16 @@ static void note_longer(struct vv_engine *engine, const struct one *one, int64_t
     }
 }
 
+/* Beside others points that are put from now on live by the new retention, and what was put before
+ * goes by itself; alone, all is there until it is built of. */
+static int64_t level_lives_until(struct vv_engine *engine, const struct vv_retention_change *change,
+                                 int level, int64_t now)
+{
+    int64_t least = lives_until(engine, now);
+    int64_t until = engine->fleet && level < 0 ? least : needed_until(engine, change, level, now);
+    return engine->fleet || until > least ? until : least;
+}
+
 /* How long it was before: spans may wait to be sealed, or units to be built, of what was to live
  * for longer. Alone, something may live on for longer still. */
 static void note_shorter(struct vv_engine *engine, const struct vv_retention_change *change,
@@ -136,9 +165,7 @@ static void note_shorter(struct vv_engine *engine, const struct vv_retention_cha
     if (one->was_off || !vv_retention_is_longer(one->before_ns, one->after_ns)) {
         return;
     }
-    int64_t until = engine->fleet && one->level >= 0
-                        ? tier_lives_until(engine, change, (enum vv_space)one->level, now)
-                        : lives_until(engine, now);
+    int64_t until = level_lives_until(engine, change, one->level, now);
     const struct vv_shortened shorter = {
         until, engine->fleet ? one->before_ns : vv_registry_life(registry, one->number, now)};
     if (until > 0) {

@@ -14,10 +14,21 @@ struct vv_retention_change {
     bool goes_on[VV_SPACES]; /* it was off, and still has all; unless its life has just ended */
 };
 
+/* On an embedded store what is there lives on for so long at least when it is kept for less, unless
+ * nothing is to be built of it (storage_expire.c). What is shortened is built of within a day and a
+ * half by itself (stale.c: lateness, spread); the rest is for a node that is away, or busy with a
+ * backfill. */
+#define VV_LIVES_ON_NS (4 * VV_DAY)
+
 /* How much longer than by default spans wait for being sealed, at most. */
 int64_t vv_lives_longer_wait_ns(const struct vv_settings *settings);
+/* How long a unit of a tier waits for being built on an embedded store, at most. */
+int64_t vv_lives_due_ns(enum vv_space tier);
 /* Whether a tier that is off can go on as if nothing had been. */
 bool vv_lives_go_on(struct vv_engine *engine, uint32_t space);
+/* The retentions of a place, with what lives on at a time on an embedded store. */
+struct vv_retentions vv_lives_retentions(const struct vv_engine *engine, uint32_t place,
+                                         int64_t at_ns);
 /* Before the change is made; nothing for one that begins a place. */
 void vv_lives_note(struct vv_engine *engine, const struct vv_retention_change *change);
 

@@ -337,11 +337,6 @@ void vv_engine_flush_before(struct vv_engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
-void vv_retentions_note_orders(struct vv_engine *engine)
-{
-    atomic_store(&engine->kept_otherwise, atomic_load(&engine->last_stamp));
-}
-
 static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place, bool is_new,
                                         const struct vv_retentions *wanted, struct vv_error *error)
 {
@@ -355,7 +350,6 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
         vv_engine_flush_before(engine);
     }
     pthread_mutex_lock(&engine->delete_lock); /* no order is taken meanwhile */
-    vv_retentions_note_orders(engine);
     vv_lives_note(engine, &change);
     set(engine, &change, &change.before, &change.after);
     status = check_they_go_on(engine, &change, error);

@@ -9,14 +9,20 @@
  * it.
  */
 #include "base/log.h"
-#include "engine/engine_private.h"
+#include "engine/lives.h"
 #include "registry/shared.h"
 #include "seal/cut.h"
+#include "seal/gone.h"
 
 #include <inttypes.h>
 
 #define LOOKS_MAX  100000u        /* steps that are looked at for an order */
 #define TIMES_ROOM (400 * VV_DAY) /* so that no bucket of a tier is cut off */
+
+static int64_t later_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* ---- what is frozen ---- */
 
@@ -39,7 +45,67 @@ int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns
     int64_t age = vv_engine_accepted_age(engine, place);
     int64_t frozen = age > 0 && now_ns > VV_TIME_MIN + age ? now_ns - age : VV_TIME_MIN;
     int64_t gone = whole_points_from(&tiers, bounds.raw_from); /* retention may be longer now */
-    return gone > frozen ? gone : frozen;
+    return later_of(frozen, gone);
+}
+
+/* Units of a tier must find all that they are built of: from when on all of them do. */
+static int64_t first_whole_of(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds,
+                              enum vv_space tier)
+{
+    int64_t from = vv_gone_whole_below(tiers, bounds, tier);
+    int64_t unit_ns = vv_tier_unit_ns_max(tier);
+    bool is_bound = tiers->spaces[tier] != VV_REGISTRY_NONE && from > VV_TIME_MIN &&
+                    from < VV_TIME_MAX - 2 * unit_ns;
+    return is_bound ? vv_time_floor(from + unit_ns - 1, unit_ns) : VV_TIME_MIN;
+}
+
+static int64_t first_whole(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds)
+{
+    int64_t first = VV_TIME_MIN;
+    for (int tier = 0; tier < VV_SPACES; tier++) {
+        first = later_of(first, first_whole_of(tiers, bounds, (enum vv_space)tier));
+    }
+    return first;
+}
+
+/* From when on what holds for `time` holds until then: units of the same tiers may not find all
+ * that they are built of, and these are the same. */
+static int64_t same_from(const struct vv_tiers *tiers, const struct vv_reroll_bounds *bounds,
+                         const struct vv_plans *plans, int64_t time)
+{
+    int64_t from = VV_TIME_MIN;
+    for (int i = 0; i < VV_SPACES; i++) {
+        enum vv_space tier = (enum vv_space)i;
+        int64_t first = first_whole_of(tiers, bounds, tier);
+        from = later_of(from,
+                        first > time ? vv_unit_of(tier, plans->plans, plans->n, time).from : first);
+    }
+    return from;
+}
+
+enum vv_status vv_steps_frozen_in(struct vv_engine *engine, uint32_t place, uint32_t source,
+                                  uint32_t measurement, int64_t now_ns, int64_t *frozen_out,
+                                  struct vv_error *error)
+{
+    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
+    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
+    struct vv_retentions lives = vv_lives_retentions(engine, place, now_ns);
+    int64_t age = vv_engine_age_by(engine, &lives, vv_registry_late(engine->registry, place));
+    int64_t aged = age > 0 && now_ns > VV_TIME_MIN + age ? now_ns - age : VV_TIME_MIN;
+    int64_t least = later_of(aged, bounds.raw_from);
+    int64_t frozen = first_whole(&tiers, &bounds);
+    enum vv_status status = VV_OK;
+    bool is_frozen = plans.n == 0;
+    while (status == VV_OK && frozen > least && !is_frozen) {
+        int64_t time = frozen - 1;
+        status = vv_frozen_is(engine, place, source, measurement, time, &is_frozen, error);
+        if (status == VV_OK && !is_frozen) {
+            frozen = later_of(least, same_from(&tiers, &bounds, &plans, time));
+        }
+    }
+    *frozen_out = later_of(frozen, aged);
+    return status;
 }
 
 /* The end of the span that `time` lies inside of; `time` where none does. */
@@ -70,11 +136,6 @@ int64_t vv_steps_frozen_of(struct vv_engine *engine, uint32_t source, int64_t fr
 /* ---- before an order is taken ---- */
 
 #define EXPIRY_AHEAD_NS (2 * VV_HOUR) /* what is not gone by then stays until the sweep is done */
-
-static int64_t later_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* What counts as whole: not what may expire before the order is taken. */
 static struct vv_reroll_bounds bounds_for(struct vv_engine *engine, uint32_t place, int64_t now)
@@ -344,12 +405,18 @@ enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion
 
 /* ---- the sweep ---- */
 
-/* Nothing expires of what an order was checked by until it is swept, unless retentions are changed
- * meanwhile. */
+/* Whether all is still there that the order was checked by: nothing expires until it is swept, and
+ * what is kept for less since then lives on until then (end_lives in storage_expire.c), though not
+ * for ever. */
+static bool is_whole(const struct vv_engine *engine, const struct vv_marker *marker)
+{
+    int64_t ordered_ns = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
+    return engine->clock->wall_ns(engine->clock) - ordered_ns < VV_LIVES_ON_NS - VV_HOUR;
+}
+
 static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *marker)
 {
     const struct vv_sweep *sweep = &engine->sweep;
-    bool is_whole = marker->stamp > atomic_load(&engine->kept_otherwise);
     bool is_metric = marker->scope == VV_DELETION_METRIC;
     return (struct vv_cut){.place = sweep->stay.place,
                            .source = sweep->source,
@@ -359,7 +426,7 @@ static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *ma
                                marker->from > sweep->stay.from ? marker->from : sweep->stay.from,
                            .to = sweep->to,
                            .before = sweep->frozen,
-                           .is_whole = is_whole};
+                           .is_whole = is_whole(engine, marker)};
 }
 
 static void note(struct vv_engine *engine, const struct vv_cut_figures *figures)

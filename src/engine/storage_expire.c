@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The storage thread's expiry: what is over goes, unless something waits that was due before. */
-#include "engine/engine_private.h"
+#include "engine/lives.h"
 
 #include "base/log.h"
 #include "registry/shared.h"
@@ -124,34 +124,59 @@ enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
 
 /* ---- what lives on ---- */
 
-/* What waits to be sealed or built, by place: the earliest, and whether something would be built of
- * less without the tiers that are off. */
-struct waiting_place {
-    int64_t earliest_ns;
-    bool needs_ended;
-};
+/* What waits to be sealed or built, by place: whether something would be built of less without what
+ * lives on. */
 struct waiting {
     struct vv_engine *engine;
-    struct waiting_place *places;
+    int64_t now_ns;
+    bool *needs; /* by place */
     uint32_t n;
 };
 
-/* Whether not all that a mark makes to be built is there without the tiers that are off: the unit,
- * or, of a raw span, those that it lies in, and all that these lie in. */
-static bool needs_ended(struct vv_engine *engine, uint32_t place, const struct vv_mark *mark)
+/* From when on what a place has is whole at a time if nothing lives on. */
+static struct vv_reroll_bounds bounds_at(struct vv_engine *engine, uint32_t place, int64_t at)
 {
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
+    struct vv_retentions retentions = vv_engine_retentions(engine, place);
+    if (retentions.raw_ns > 0 && bounds.raw_from < at - retentions.raw_ns) {
+        bounds.raw_from = at - retentions.raw_ns;
+    }
+    for (int i = 0; i < VV_SPACES; i++) {
+        int64_t kept_ns = retentions.tiers_ns[i];
+        if (kept_ns > 0 && bounds.tier_from[i] < at - kept_ns) {
+            bounds.tier_from[i] = at - kept_ns;
+        }
+    }
+    return bounds;
+}
+
+/* A unit that is open is built weeks ahead. */
+static bool unit_needs(const struct waiting *waiting, uint32_t place, enum vv_space tier,
+                       int64_t from, int64_t due_ns)
+{
+    struct vv_tiers tiers = vv_registry_tiers(waiting->engine->registry, place);
+    int64_t at = due_ns > waiting->now_ns ? due_ns : waiting->now_ns;
+    struct vv_reroll_bounds bounds = bounds_at(waiting->engine, place, at);
+    return tiers.spaces[tier] != VV_REGISTRY_NONE &&
+           from < vv_gone_whole_below(&tiers, &bounds, tier);
+}
+
+/* The unit of a mark, or the raw span; and all that it lies in, which need not be marked yet. */
+static bool mark_needs(const struct waiting *waiting, uint32_t place, const struct vv_mark *mark)
+{
+    struct vv_engine *engine = waiting->engine;
+    int64_t start = mark->key.span_start;
+    int64_t raw_ns = vv_registry_retention(engine->registry, place);
     enum vv_space own;
     uint32_t owner;
     bool is_unit = vv_registry_space_of(engine->registry, mark->key.partition.tenant, &owner, &own);
-    bool needs = false;
-    for (int i = is_unit ? (int)own : 0; i < VV_SPACES && !needs; i++) {
-        enum vv_space tier = (enum vv_space)i;
-        int64_t from = mark->key.span_start;
-        from = is_unit && tier == own ? from : from - vv_tier_unit_ns_max(tier);
-        needs = tiers.spaces[tier] != VV_REGISTRY_NONE &&
-                from < vv_gone_whole_below(&tiers, &bounds, tier);
+    bool needs = is_unit ? unit_needs(waiting, place, own, start, mark->due_ns)
+                         : raw_ns > 0 && start < waiting->now_ns - raw_ns;
+    for (int i = is_unit ? (int)own + 1 : 0; i < VV_SPACES && !needs; i++) {
+        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i);
+        int64_t from = vv_time_floor(start, unit_ns);
+        int64_t wait_ns = vv_lives_due_ns((enum vv_space)i);
+        needs = unit_needs(waiting, place, (enum vv_space)i, from, from + unit_ns + wait_ns);
     }
     return needs;
 }
@@ -161,13 +186,9 @@ static enum vv_status note_waiting(void *context, const struct vv_mark *mark)
     struct waiting *waiting = context;
     struct vv_registry *registry = waiting->engine->registry;
     uint32_t place = vv_registry_place_of(registry, mark->key.partition.tenant);
-    if (place >= waiting->n || vv_volume_is_marked(registry, mark)) {
-        return VV_OK;
+    if (place < waiting->n && !vv_volume_is_marked(registry, mark)) {
+        waiting->needs[place] = waiting->needs[place] || mark_needs(waiting, place, mark);
     }
-    struct waiting_place *of = &waiting->places[place];
-    of->earliest_ns =
-        mark->key.span_start < of->earliest_ns ? mark->key.span_start : of->earliest_ns;
-    of->needs_ended = of->needs_ended || needs_ended(waiting->engine, place, mark);
     return VV_OK;
 }
 
@@ -183,21 +204,20 @@ static bool any_lives_on(const struct vv_engine *engine, uint32_t n, int64_t now
 
 /* Under the lock: one that is off can't be switched on again until the next round has removed what
  * it had. */
-static void end_built(struct vv_engine *engine, const struct waiting *waiting, int64_t now)
+static void end_built(struct vv_engine *engine, const struct waiting *waiting)
 {
     struct vv_registry *registry = engine->registry;
     for (uint32_t i = 0; i < waiting->n; i++) {
-        int64_t retention = vv_registry_retention(registry, i);
         uint32_t place = vv_registry_place_of(registry, i);
-        bool lives_on = vv_registry_lives_on(registry, i, now);
-        if (place >= waiting->n) {
+        bool lives_on = vv_registry_lives_on(registry, i, waiting->now_ns);
+        bool is_ending = vv_registry_is_ending(registry, i);
+        if (place >= waiting->n || (lives_on && waiting->needs[place])) {
             continue;
         }
-        const struct waiting_place *of = &waiting->places[place];
-        if (vv_registry_is_ending(registry, i) && (!lives_on || !of->needs_ended)) {
-            vv_registry_end_life(registry, i);
+        if (is_ending) {
             engine->expire_after = engine->expire_begun;
-        } else if (lives_on && retention != VV_SPACE_OFF_NS && of->earliest_ns >= now - retention) {
+        }
+        if (is_ending || lives_on) {
             vv_registry_end_life(registry, i);
         }
     }
@@ -216,6 +236,33 @@ static bool is_flushed(struct vv_engine *engine, uint64_t *after_out)
     return is;
 }
 
+/* What steps are built of that are deleted in part must not end: neither of an order that is taken
+ * just now, nor of one that is not swept. */
+static bool begin_ending(struct vv_engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->delete_lock) != 0) {
+        return false;
+    }
+    if (unswept_since(engine, INT64_MAX) != INT64_MAX) {
+        pthread_mutex_unlock(&engine->delete_lock);
+        return false;
+    }
+    return true;
+}
+
+static void end_those_built(struct vv_engine *engine, const struct waiting *waiting, uint64_t after)
+{
+    if (!begin_ending(engine)) {
+        return;
+    }
+    pthread_mutex_lock(&engine->lock);
+    if (engine->lives_after == after) { /* else one has begun meanwhile */
+        end_built(engine, waiting);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    pthread_mutex_unlock(&engine->delete_lock);
+}
+
 /* What was to live for longer does until all is built of it that waits for that: then it goes. */
 static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error)
 {
@@ -225,22 +272,17 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
     if (engine->fleet || !any_lives_on(engine, n, now) || !is_flushed(engine, &after)) {
         return VV_OK;
     }
-    struct waiting waiting = {engine, malloc(n * sizeof *waiting.places), n};
-    if (!waiting.places) {
+    struct waiting waiting = {engine, now, calloc(n, sizeof *waiting.needs), n};
+    if (!waiting.needs) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory");
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        waiting.places[i] = (struct waiting_place){.earliest_ns = INT64_MAX};
     }
     struct vv_store *store = engine->store;
     enum vv_status status =
         store->ops->scan_marks(store, INT64_MAX, NULL, note_waiting, &waiting, error);
-    pthread_mutex_lock(&engine->lock);
-    if (status == VV_OK && engine->lives_after == after) { /* else one has begun meanwhile */
-        end_built(engine, &waiting, now);
+    if (status == VV_OK) {
+        end_those_built(engine, &waiting, after);
     }
-    pthread_mutex_unlock(&engine->lock);
-    free(waiting.places);
+    free(waiting.needs);
     return status;
 }
 

@@ -98,13 +98,22 @@ static size_t places_of(const struct vv_engine *engine, uint32_t places_out[2 * 
 /* Before this time what the marker deletes of the source is frozen. In a store of its own this node
  * lets nothing expire from when the marker came, and takes no points for it since: later points are
  * built again. */
-static int64_t frozen_before(struct vv_engine *engine, const struct vv_marker *marker)
+static enum vv_status find_frozen(struct vv_engine *engine, struct vv_error *error)
 {
+    struct vv_sweep *sweep = &engine->sweep;
+    uint32_t place = sweep->stay.place;
     int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t since = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
-    bool is_held = !engine->store->ops->shared && since < now;
-    int64_t frozen = vv_steps_frozen(engine, engine->sweep.stay.place, is_held ? since : now);
-    return vv_steps_frozen_of(engine, engine->sweep.source, frozen);
+    int64_t since = (int64_t)vv_stamp_clock_us(sweep->markers[sweep->at].stamp) * VV_MICROSECOND;
+    int64_t frozen;
+    enum vv_status status = VV_OK;
+    if (engine->store->ops->shared || sweep->in_values) {
+        frozen = vv_steps_frozen(engine, place, now);
+    } else {
+        status = vv_steps_frozen_in(engine, place, sweep->source, sweep->measurement,
+                                    since < now ? since : now, &frozen, error);
+    }
+    sweep->frozen = vv_steps_frozen_of(engine, sweep->source, frozen);
+    return status;
 }
 
 /* A span that is frozen in part may be written anew where units are as long as it: they are built
@@ -492,7 +501,6 @@ static bool begin_part(struct vv_engine *engine)
     sweep->first = first_time(engine, marker);
     sweep->to = sweep->stay.to < marker->to ? sweep->stay.to : marker->to;
     sweep->time = sweep->first;
-    sweep->frozen = frozen_before(engine, marker);
     sweep->tier = sweep->in_values ? VV_SPACES : 0;
     return sweep->in_range;
 }
@@ -598,13 +606,15 @@ static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *erro
     enum vv_status status = VV_OK;
     size_t reads = 0;
     while (sweep->active && reads < STEP_READS && status == VV_OK) {
-        if (!sweep->in_range && !begin_part(engine)) {
+        bool begins = !sweep->in_range;
+        if (begins && !begin_part(engine)) {
             if (!next_marker(sweep, sweep->at + 1)) {
                 status = finish_source(engine, error);
             }
             continue;
         }
-        status = sweep_part(engine, &reads, error);
+        status = begins ? find_frozen(engine, error) : VV_OK;
+        status = status == VV_OK ? sweep_part(engine, &reads, error) : status;
         sweep->stay_at += !sweep->in_range && !sweep->in_values;
     }
     return status;

@@ -40,6 +40,7 @@ static inline void begin_whole_after(struct place *place, int64_t passed_ns)
 {
     begin_empty(place, start + DAYS * VV_DAY);
     set_retentions(place, 0, 0, 0);
+    expire(place); /* which notes that tiers are whole from now on */
     write_all(place);
     flush(place);
     vv_sim_clock_advance(&place->clock, passed_ns);

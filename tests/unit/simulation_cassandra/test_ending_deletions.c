@@ -5,29 +5,9 @@
  */
 #include "longer_fixture.h"
 
-#define TAKEN_MAX 8192
+#include "support/taken.h"
 
-static int64_t taken[TAKEN_MAX]; /* times of what is there, each once */
-static size_t n_taken;
-
-static void take(int64_t from, int64_t apart_ns, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        assert_true(n_taken < TAKEN_MAX);
-        taken[n_taken++] = from + (int64_t)i * apart_ns;
-    }
-}
-
-static void forget(int64_t from, int64_t to)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n_taken; i++) {
-        if (taken[i] < from || taken[i] >= to) {
-            taken[kept++] = taken[i];
-        }
-    }
-    n_taken = kept;
-}
+static struct taken taken;
 
 static void sweep_all(void)
 {
@@ -55,8 +35,8 @@ static void check_days(uint64_t seed)
     live_swept(33, VV_DAY);
     for (size_t n = 0; n < n_nodes; n++) {
         long long count = count_by(&nodes[n], VV_SPACE_DAY);
-        if (n_taken > 0 ? count != (long long)n_taken : count > 0) { /* -1: there is no metric */
-            fail_msg("seed %llu: days have %lld of %zu", (unsigned long long)seed, count, n_taken);
+        if (taken.n > 0 ? count != (long long)taken.n : count > 0) { /* -1: there is no metric */
+            fail_msg("seed %llu: days have %lld of %zu", (unsigned long long)seed, count, taken.n);
         }
     }
 }
@@ -66,16 +46,17 @@ static void check_days(uint64_t seed)
 static void delete_any(void)
 {
     static const int64_t lengths[] = {10 * VV_MINUTE, VV_HOUR, VV_DAY, 30 * VV_DAY};
-    if (n_taken == 0) {
+    if (taken.n == 0) {
         return;
     }
     int64_t length_ns = lengths[below(4)];
-    int64_t from = vv_time_floor(taken[below(n_taken)], length_ns < VV_DAY ? length_ns : VV_DAY);
+    int64_t from =
+        vv_time_floor(taken.times[below(taken.n)], length_ns < VV_DAY ? length_ns : VV_DAY);
     struct vv_error error = {0};
     hear_each_other(); /* of new sources; and its stamp is above those of what others took */
     enum vv_status status = try_delete(any_node(), from, from + length_ns, &error);
     if (status == VV_OK) {
-        forget(from, from + length_ns);
+        taken_forget(&taken, from, from + length_ns);
         hear_each_other(); /* what comes now is above it */
     } else if (status != VV_INVALID && status != VV_OVERLOAD) {
         fail_msg("%d: %s", status, error.message);
@@ -86,7 +67,7 @@ static void write_more(void)
 {
     struct request request = write_any_request();
     int64_t refused = (int64_t)(request.n - request.taken);
-    take(request.from + refused * VV_MINUTE, VV_MINUTE, request.taken);
+    taken_add(&taken, request.from + refused * VV_MINUTE, VV_MINUTE, request.taken);
 }
 
 /* Late points are kept apart until they are folded, or no more. */
@@ -142,7 +123,7 @@ static void walk_with_deletions(uint64_t seed)
 {
     const struct vv_retentions first = {40 * VV_DAY, {0, 0, 0}};
     begin_walk(seed);
-    n_taken = 0;
+    taken.n = 0;
     seal_task = seed % 2 == 0 ? VV_TASK_SEAL_ALL : VV_TASK_SEAL;
     has_late = seed % 4 >= 2;
     add_nodes(1 + (uint32_t)below(3));
