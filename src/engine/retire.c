@@ -16,17 +16,33 @@
 #define STAMPS_NS VV_DAY        /* that a stamp may differ from when its batch was acknowledged */
 #define BUILT_NS  (30 * VV_DAY) /* after which what a deletion made stale has been built */
 
+#define LIFE_NS VV_DAY /* that what has ended may still be there */
+
+/* Of all points of the tenant; alone with what lives on unseen, which is built of. */
+static int64_t longest_retention(struct vv_engine *engine, uint32_t tenant, int64_t now)
+{
+    struct vv_registry *registry = engine->registry;
+    uint32_t places[VV_PLACES_MAX];
+    size_t n = engine->fleet ? 0 : vv_registry_places(registry, tenant, places);
+    int64_t longest_ns = vv_registry_longest_retention(registry, tenant);
+    for (size_t i = 0; i < n; i++) {
+        longest_ns =
+            vv_retention_longer(longest_ns, vv_registry_life(registry, places[i], now - LIFE_NS));
+    }
+    return longest_ns;
+}
+
 /* Markers of the source that end at or before this can go; VV_TIME_MIN: none. */
 static int64_t retired_before(struct vv_engine *engine, uint32_t source)
 {
     uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
-    int64_t retention = vv_registry_longest_retention(engine->registry, tenant);
     struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
     int64_t bucket = 0;
     for (size_t i = 0; i < plans.n; i++) {
         bucket = plans.plans[i].bucket_ns > bucket ? plans.plans[i].bucket_ns : bucket;
     }
     int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t retention = longest_retention(engine, tenant, now);
     bool passes = retention > 0 && retention < INT64_MAX / 4 &&
                   now > VV_TIME_MIN / 2 + 2 * retention + bucket + VV_DAY;
     return passes ? now - 2 * retention - bucket - VV_DAY : VV_TIME_MIN;

@@ -100,6 +100,10 @@ enum vv_status vv_steps_frozen_in(struct vv_engine *engine, uint32_t place, uint
     while (status == VV_OK && frozen > least && !is_frozen) {
         int64_t time = frozen - 1;
         status = vv_frozen_is(engine, place, source, measurement, time, &is_frozen, error);
+        if (vv_sweep_passes_over(engine, status)) { /* what can't be read is left as it is */
+            is_frozen = true;
+            status = VV_OK;
+        }
         if (status == VV_OK && !is_frozen) {
             frozen = later_of(least, same_from(&tiers, &bounds, &plans, time));
         }

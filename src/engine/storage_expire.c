@@ -124,59 +124,80 @@ enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
 
 /* ---- what lives on ---- */
 
-/* What waits to be sealed or built, by place: whether something would be built of less without what
- * lives on. */
+/* Places of which something lives on: whether something that waits to be sealed or built would be
+ * built of less without that. */
+struct waiting_place {
+    bool lives_on;
+    bool needs;
+    struct vv_tiers tiers;
+    struct vv_retentions retentions;
+    struct vv_reroll_bounds bounds;
+};
 struct waiting {
     struct vv_engine *engine;
     int64_t now_ns;
-    bool *needs; /* by place */
+    struct waiting_place *places;
     uint32_t n;
+    uint32_t n_open; /* that live on and of which nothing is known to need that */
 };
 
-/* From when on what a place has is whole at a time if nothing lives on. */
-static struct vv_reroll_bounds bounds_at(struct vv_engine *engine, uint32_t place, int64_t at)
+/* Marks are many: what holds for all of a place is looked up before. */
+static void look_at_places(struct waiting *waiting)
 {
-    struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
-    struct vv_retentions retentions = vv_engine_retentions(engine, place);
-    if (retentions.raw_ns > 0 && bounds.raw_from < at - retentions.raw_ns) {
-        bounds.raw_from = at - retentions.raw_ns;
-    }
-    for (int i = 0; i < VV_SPACES; i++) {
-        int64_t kept_ns = retentions.tiers_ns[i];
-        if (kept_ns > 0 && bounds.tier_from[i] < at - kept_ns) {
-            bounds.tier_from[i] = at - kept_ns;
+    struct vv_engine *engine = waiting->engine;
+    struct vv_registry *registry = engine->registry;
+    for (uint32_t i = 0; i < waiting->n; i++) {
+        uint32_t place = vv_registry_place_of(registry, i);
+        bool lives_on = vv_registry_lives_on(registry, i, waiting->now_ns) ||
+                        vv_registry_is_ending(registry, i);
+        if (!lives_on || place >= waiting->n || waiting->places[place].lives_on) {
+            continue;
         }
+        waiting->places[place] =
+            (struct waiting_place){.lives_on = true,
+                                   .tiers = vv_registry_tiers(registry, place),
+                                   .retentions = vv_engine_retentions(engine, place),
+                                   .bounds = vv_whole_bounds(engine, place)};
+        waiting->n_open++;
     }
-    return bounds;
 }
 
-/* A unit that is open is built weeks ahead. */
-static bool unit_needs(const struct waiting *waiting, uint32_t place, enum vv_space tier,
-                       int64_t from, int64_t due_ns)
+static void limit(int64_t *from, int64_t at, int64_t kept_ns)
 {
-    struct vv_tiers tiers = vv_registry_tiers(waiting->engine->registry, place);
+    *from = kept_ns > 0 && *from < at - kept_ns ? at - kept_ns : *from;
+}
+
+/* By what is whole when it is due if nothing lives on: a unit that is open is built weeks ahead. */
+static bool unit_needs(const struct waiting *waiting, const struct waiting_place *of,
+                       enum vv_space tier, int64_t from, int64_t due_ns)
+{
     int64_t at = due_ns > waiting->now_ns ? due_ns : waiting->now_ns;
-    struct vv_reroll_bounds bounds = bounds_at(waiting->engine, place, at);
-    return tiers.spaces[tier] != VV_REGISTRY_NONE &&
-           from < vv_gone_whole_below(&tiers, &bounds, tier);
+    struct vv_reroll_bounds bounds = of->bounds;
+    limit(&bounds.raw_from, at, of->retentions.raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        limit(&bounds.tier_from[i], at, of->retentions.tiers_ns[i]);
+    }
+    return of->tiers.spaces[tier] != VV_REGISTRY_NONE &&
+           from < vv_gone_whole_below(&of->tiers, &bounds, tier);
 }
 
 /* The unit of a mark, or the raw span; and all that it lies in, which need not be marked yet. */
-static bool mark_needs(const struct waiting *waiting, uint32_t place, const struct vv_mark *mark)
+static bool mark_needs(const struct waiting *waiting, const struct waiting_place *of,
+                       const struct vv_mark *mark)
 {
-    struct vv_engine *engine = waiting->engine;
+    struct vv_registry *registry = waiting->engine->registry;
     int64_t start = mark->key.span_start;
-    int64_t raw_ns = vv_registry_retention(engine->registry, place);
+    int64_t raw_ns = of->retentions.raw_ns;
     enum vv_space own;
     uint32_t owner;
-    bool is_unit = vv_registry_space_of(engine->registry, mark->key.partition.tenant, &owner, &own);
-    bool needs = is_unit ? unit_needs(waiting, place, own, start, mark->due_ns)
+    bool is_unit = vv_registry_space_of(registry, mark->key.partition.tenant, &owner, &own);
+    bool needs = is_unit ? unit_needs(waiting, of, own, start, mark->due_ns)
                          : raw_ns > 0 && start < waiting->now_ns - raw_ns;
     for (int i = is_unit ? (int)own + 1 : 0; i < VV_SPACES && !needs; i++) {
         int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i);
         int64_t from = vv_time_floor(start, unit_ns);
         int64_t wait_ns = vv_lives_due_ns((enum vv_space)i);
-        needs = unit_needs(waiting, place, (enum vv_space)i, from, from + unit_ns + wait_ns);
+        needs = unit_needs(waiting, of, (enum vv_space)i, from, from + unit_ns + wait_ns);
     }
     return needs;
 }
@@ -186,10 +207,13 @@ static enum vv_status note_waiting(void *context, const struct vv_mark *mark)
     struct waiting *waiting = context;
     struct vv_registry *registry = waiting->engine->registry;
     uint32_t place = vv_registry_place_of(registry, mark->key.partition.tenant);
-    if (place < waiting->n && !vv_volume_is_marked(registry, mark)) {
-        waiting->needs[place] = waiting->needs[place] || mark_needs(waiting, place, mark);
+    struct waiting_place *of = place < waiting->n ? &waiting->places[place] : NULL;
+    if (!of || !of->lives_on || of->needs || vv_volume_is_marked(registry, mark) ||
+        !mark_needs(waiting, of, mark)) {
+        return VV_OK;
     }
-    return VV_OK;
+    of->needs = true;
+    return --waiting->n_open == 0 ? VV_DONE : VV_OK;
 }
 
 static bool any_lives_on(const struct vv_engine *engine, uint32_t n, int64_t now)
@@ -203,15 +227,15 @@ static bool any_lives_on(const struct vv_engine *engine, uint32_t n, int64_t now
 }
 
 /* Under the lock: one that is off can't be switched on again until the next round has removed what
- * it had. */
-static void end_built(struct vv_engine *engine, const struct waiting *waiting)
+ * it had. What lives on and has time left ends if it may. */
+static void end_built(struct vv_engine *engine, const struct waiting *waiting, bool may_end)
 {
     struct vv_registry *registry = engine->registry;
     for (uint32_t i = 0; i < waiting->n; i++) {
         uint32_t place = vv_registry_place_of(registry, i);
         bool lives_on = vv_registry_lives_on(registry, i, waiting->now_ns);
         bool is_ending = vv_registry_is_ending(registry, i);
-        if (place >= waiting->n || (lives_on && waiting->needs[place])) {
+        if (place >= waiting->n || (lives_on && (!may_end || waiting->places[place].needs))) {
             continue;
         }
         if (is_ending) {
@@ -238,29 +262,18 @@ static bool is_flushed(struct vv_engine *engine, uint64_t *after_out)
 
 /* What steps are built of that are deleted in part must not end: neither of an order that is taken
  * just now, nor of one that is not swept. */
-static bool begin_ending(struct vv_engine *engine)
-{
-    if (pthread_mutex_trylock(&engine->delete_lock) != 0) {
-        return false;
-    }
-    if (unswept_since(engine, INT64_MAX) != INT64_MAX) {
-        pthread_mutex_unlock(&engine->delete_lock);
-        return false;
-    }
-    return true;
-}
-
 static void end_those_built(struct vv_engine *engine, const struct waiting *waiting, uint64_t after)
 {
-    if (!begin_ending(engine)) {
-        return;
-    }
+    bool is_alone = pthread_mutex_trylock(&engine->delete_lock) == 0;
+    bool may_end = is_alone && unswept_since(engine, INT64_MAX) == INT64_MAX;
     pthread_mutex_lock(&engine->lock);
     if (engine->lives_after == after) { /* else one has begun meanwhile */
-        end_built(engine, waiting);
+        end_built(engine, waiting, may_end);
     }
     pthread_mutex_unlock(&engine->lock);
-    pthread_mutex_unlock(&engine->delete_lock);
+    if (is_alone) {
+        pthread_mutex_unlock(&engine->delete_lock);
+    }
 }
 
 /* What was to live for longer does until all is built of it that waits for that: then it goes. */
@@ -272,17 +285,19 @@ static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error
     if (engine->fleet || !any_lives_on(engine, n, now) || !is_flushed(engine, &after)) {
         return VV_OK;
     }
-    struct waiting waiting = {engine, now, calloc(n, sizeof *waiting.needs), n};
-    if (!waiting.needs) {
+    struct waiting waiting = {engine, now, calloc(n, sizeof *waiting.places), n, 0};
+    if (!waiting.places) {
         return vv_error_set(error, VV_NO_MEMORY, "out of memory");
     }
+    look_at_places(&waiting);
     struct vv_store *store = engine->store;
     enum vv_status status =
         store->ops->scan_marks(store, INT64_MAX, NULL, note_waiting, &waiting, error);
+    status = status == VV_DONE ? VV_OK : status;
     if (status == VV_OK) {
         end_those_built(engine, &waiting, after);
     }
-    free(waiting.needs);
+    free(waiting.places);
     return status;
 }
 

@@ -438,13 +438,13 @@ int64_t vv_registry_waits_from(struct vv_registry *registry, uint32_t number, in
 
 /* ---- retentions of all ---- */
 
-/* What was put before a retention was made shorter is hidden, and may be there for as long as it was
- * to be where nodes share the store, or until that is ended (vv_registry_end_life). */
+/* Where nodes share the store, what was put before a retention was made shorter is hidden, and may
+ * be there for as long as it was to be. */
 static int64_t longest_of_place(struct vv_registry *registry, uint32_t place)
 {
     int64_t retention_ns = vv_registry_retention(registry, place);
     struct vv_whole whole = vv_registry_whole(registry, place);
-    for (size_t i = 0; i < whole.n_shorter; i++) {
+    for (size_t i = 0; i < whole.n_shorter && vv_registry_is_shared(registry); i++) {
         retention_ns = vv_retention_longer(retention_ns, whole.shorter[i].before_ns);
     }
     return retention_ns;

@@ -242,8 +242,8 @@ uint32_t vv_registry_place_named(struct vv_registry *registry, uint32_t tenant, 
 /* The tenant, then its classes. */
 size_t vv_registry_places(struct vv_registry *registry, uint32_t tenant,
                           uint32_t places_out[VV_PLACES_MAX]);
-/* Of the points of all places, also of what was put before one was made shorter the last time and
- * may be there; 0: for ever. */
+/* Of the points of all places, also of what was put before one was made shorter the last time,
+ * where nodes share the store; 0: for ever. */
 int64_t vv_registry_longest_retention(struct vv_registry *registry, uint32_t tenant);
 /* How long a bucket of a tenant's source may be: an eighth of the retention, so that data does not
  * outlive it by more; of a class at least a day, since the plan is that of all measurements. 0: any

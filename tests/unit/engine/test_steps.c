@@ -5,6 +5,8 @@
  */
 #include "steps_rig.h"
 
+#include "engine/engine_private.h"
+
 /* ---- deleting ---- */
 
 static void delete_hours(struct place *place, const char *name, const char *value, int from, int to)
@@ -326,6 +328,51 @@ static void a_sweep_passes_over_damage(void **state)
     end(&place);
 }
 
+static const struct vv_store_ops *undamaged;
+static uint32_t damaged_space;
+
+static enum vv_status damaged_read(struct vv_store *store, const struct vv_store_read *read,
+                                   vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    return read->partition.tenant == damaged_space
+               ? vv_error_set(error, VV_CORRUPT, "damaged")
+               : undamaged->read(store, read, visit, context, error);
+}
+
+/* Behind a longer retention the records say how far points can be taken out. */
+static void a_sweep_passes_over_damaged_records(void **state)
+{
+    (void)state;
+    struct place place;
+    struct vv_error error = {0};
+    uint32_t tenant;
+    begin_empty(&place, start + DAYS * VV_DAY);
+    set_retentions(&place, 40 * VV_DAY, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
+    expire(&place);
+    write_all(&place);
+    flush(&place);
+    for (int day = 0; day < 42; day++) {
+        vv_sim_clock_advance(&place.clock, VV_DAY);
+        seal_all(&place);
+        expire(&place);
+    }
+    set_retentions(&place, 100 * VV_DAY, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
+    assert_int_equal(vv_registry_tenant(place.engine->registry, TENANT, false, &tenant, &error),
+                     VV_OK);
+    assert_int_equal(vv_registry_space(place.engine->registry, tenant, VV_SPACE_DAY, false,
+                                       &damaged_space, &error),
+                     VV_OK);
+    order_deletion(&place, "tag", "h=a", 0, VV_DAY);
+    undamaged = place.store->ops;
+    struct vv_store_ops damaged = *undamaged;
+    damaged.read = damaged_read;
+    place.store->ops = &damaged;
+    sweep_all(&place); /* comes to its end */
+    place.store->ops = undamaged;
+    assert_false(atomic_load(&place.engine->store_failed));
+    end(&place);
+}
+
 static void all_of_time_can_be_deleted(void **state)
 {
     (void)state;
@@ -413,6 +460,7 @@ int main(void)
         cmocka_unit_test(nothing_expires_that_a_deletion_is_built_of),
         cmocka_unit_test(it_is_told_how_long_what_is_not_swept_holds_expiry),
         cmocka_unit_test(a_sweep_passes_over_damage),
+        cmocka_unit_test(a_sweep_passes_over_damaged_records),
         cmocka_unit_test(all_of_time_can_be_deleted),
         cmocka_unit_test(a_range_may_reach_into_time_that_is_not_frozen),
         cmocka_unit_test(what_is_deleted_goes_where_long_spans_are_frozen_in_part),
