@@ -110,19 +110,19 @@ static enum vv_status add_head(struct vv_tier_level *level, const struct vv_tier
 }
 
 /* After a window in which nothing was found: makes it reach to where the space has something. That
- * nothing was found is never wrong, since finer data is read then. */
+ * nothing was found is never wrong where finer data is read then. Of the bucket that the window
+ * ends in, as what was wanted did, the rest was not looked at. */
 static void widen(struct vv_tier_level *level, const struct vv_query_context *context,
                   uint32_t source, bool forward)
 {
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
-    int64_t start = vv_time_floor(forward ? level->window.to - 1 : level->window.from, bucket_ns);
+    int64_t next = vv_time_floor(forward ? level->window.to : level->window.from - 1, bucket_ns);
     int64_t nearest;
     if (level->units_max > 0) {
         return;
     }
-    enum vv_status status = context->store->ops->nearest(
-        context->store, 0, level->route.space, source,
-        forward ? start + bucket_ns : start - bucket_ns, forward, &nearest, NULL);
+    enum vv_status status = context->store->ops->nearest(context->store, 0, level->route.space,
+                                                         source, next, forward, &nearest, NULL);
     if (status == VV_DONE) {
         nearest = forward ? VV_TIME_MAX + 1 : VV_TIME_MIN;
     } else if (status == VV_OK) {

@@ -73,6 +73,56 @@ static void a_source_without_the_metric_names_no_points(void **state)
     place_deinit(&p);
 }
 
+/* One source, of which nothing is there on the third day; of all days there are hours. */
+static void begin_without_third_day(struct place *p)
+{
+    place_name(p);
+    tiers_init(&p->t, &p->f);
+    write_series(p, 0, 1, START, START + 2 * VV_DAY, GAP);
+    write_series(p, 0, 1, START + 3 * VV_DAY, START + DAYS * VV_DAY, GAP);
+    fixture_flush(&p->f);
+    tiers_build(&p->t, p->sources[0], p->press, VV_SPACE_HOUR, START, START + DAYS * VV_DAY);
+}
+
+/* That an edge has nothing says nothing of what lies behind it in the same bucket. */
+static void check_behind_empty_edge(struct place *p, const char *const *words, uint64_t hours)
+{
+    int64_t of_points = vv_registry_retention(p->f.registry, p->f.tenant);
+    check_same(p, words);
+    assert_int_equal(steps_of(p, VV_SPACE_HOUR), hours);
+    json_t *before = ask_json(&p->f, VV_REQUEST_QUERY, words);
+    vv_registry_set_retention(p->f.registry, p->f.tenant, VV_DAY);
+    tiers_keep(&p->t, VV_SPACE_MINUTE, VV_DAY);
+    json_t *after = ask_json(&p->f, VV_REQUEST_QUERY, words);
+    assert_true(json_equal(json_object_get(after, "series"), json_object_get(before, "series")));
+    vv_registry_set_retention(p->f.registry, p->f.tenant, of_points);
+    tiers_keep(&p->t, VV_SPACE_MINUTE, 0);
+    json_decref(before);
+    json_decref(after);
+}
+
+static void an_edge_without_points_hides_nothing_behind_it(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"step=1d", "step=7d", "step=12h", "fill=none"};
+    static const char *const orders[] = {"order=asc", "order=desc"};
+    struct place p;
+    begin_without_third_day(&p);
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 2; k++) {
+            check_behind_empty_edge(&p,
+                                    ASK("from=2024-09-16T11:00:00Z", "to=2024-10-02", "source=a",
+                                        "agg=count,max,p90", steps[i], orders[k]),
+                                    15 * 24);
+            check_behind_empty_edge(&p,
+                                    ASK("from=2024-09-14", "to=2024-09-16T11:00:00Z", "source=a",
+                                        "agg=count,max,p90", steps[i], orders[k]),
+                                    2 * 24);
+        }
+    }
+    place_deinit(&p);
+}
+
 static void gaps_and_the_open_tail_come_from_what_is_finer(void **state)
 {
     (void)state;
@@ -377,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_steps_come_from_the_tier_alone),
         cmocka_unit_test(edges_come_from_finer_tiers_and_raw_points),
+        cmocka_unit_test(an_edge_without_points_hides_nothing_behind_it),
         cmocka_unit_test(gaps_and_the_open_tail_come_from_what_is_finer),
         cmocka_unit_test(what_the_head_has_counts),
         cmocka_unit_test(a_unit_that_is_to_be_built_again_is_read_from_what_is_finer),
