@@ -35,6 +35,10 @@ struct vv_query_context {
     /* From when on all is there that was written, of a tenant or a space: what is older may have
      * expired, though it would be kept now. Any thread. NULL: retentions say it. */
     int64_t (*whole_from)(void *whole_context, uint32_t number);
+    /* Before when a tier, by its space, may lack what its retention keeps: it had expired, or what
+     * it is built of had, when that was made longer or the tier was switched on. Any thread. NULL:
+     * none lacks anything. */
+    int64_t (*lacked_before)(void *whole_context, uint32_t space);
     void *whole_context;
     /* Of which other regions (a bit by number) a part is in no answer. Any thread. NULL: of none.
      */

@@ -54,6 +54,20 @@ static int64_t whole_from(const struct vv_result *result, uint32_t number)
     return from > VV_TIME_MIN ? from : VV_TIME_MIN;
 }
 
+static int64_t lacked_before(const struct vv_result *result, uint32_t space)
+{
+    const struct vv_query_context *context = &result->context;
+    int64_t before = context->lacked_before ? context->lacked_before(context->whole_context, space)
+                                            : VV_TIME_MIN;
+    return before > VV_TIME_MIN ? before : VV_TIME_MIN;
+}
+
+/* Whether the step, by points or tier, is this side's choice. */
+static bool chose_step(const struct vv_request *request, int64_t step_ns)
+{
+    return request->n_aggregates > 0 && request->step_ns == 0 && step_ns > 0;
+}
+
 static struct vv_route_question ask(const struct vv_result *result,
                                     const struct vv_result_route *asked,
                                     const struct vv_steps *steps)
@@ -66,6 +80,7 @@ static struct vv_route_question ask(const struct vv_result *result,
         .from = result->from,
         .to = result->to,
         .has_from = request->has_from,
+        .has_choice = chose_step(request, result->step_ns),
         .kept_from = asked->from,
         .kept_to = asked->to,
         .steps = steps,
@@ -82,7 +97,8 @@ static struct vv_route_question ask(const struct vv_result *result,
             (struct vv_route_tier){.is_on = is_on,
                                    .space = space,
                                    .oldest = is_on ? oldest_of(result, space) : 0,
-                                   .whole_from = is_on ? whole_from(result, space) : 0};
+                                   .whole_from = is_on ? whole_from(result, space) : 0,
+                                   .lacked_before = is_on ? lacked_before(result, space) : 0};
     }
     return question;
 }
@@ -212,8 +228,7 @@ static enum vv_status choose_longer_steps(struct vv_result *result, enum vv_stat
     const struct vv_request *request = result->request;
     int64_t first_ns = result->step_ns;
     enum vv_status status = refused;
-    bool is_free = request->n_aggregates > 0 && request->step_ns == 0 && first_ns > 0;
-    while (is_free && status == VV_INVALID &&
+    while (chose_step(request, first_ns) && status == VV_INVALID &&
            (result->step_ns = vv_route_coarser(result->step_ns)) > 0) {
         status = choose_all(result, NULL);
     }

@@ -100,30 +100,54 @@ static enum vv_status refuse_wish(const struct vv_route_question *question, enum
 
 /* ---- what has expired ---- */
 
+/* What is missing is noted in hours, and rounded up: so much is no more than retentions say. */
+static int64_t all_from(int64_t oldest, int64_t lacked_before)
+{
+    bool lacks_more = lacked_before > VV_TIME_MIN + 2 * VV_ROUTE_SLACK_NS &&
+                      oldest < lacked_before - 2 * VV_ROUTE_SLACK_NS;
+    return lacks_more ? lacked_before : oldest;
+}
+
+/* From when on a tier has all that it is to have. */
+static int64_t tier_from(const struct vv_route_question *question, size_t tier)
+{
+    const struct vv_route_tier *kept = &question->tiers[tier];
+    return all_from(kept->oldest, kept->lacked_before);
+}
+
+/* The same of points. An answer of them alone says which of them may have expired: they are what
+ * was asked for, unless the step was chosen here. */
+static int64_t raw_from(const struct vv_route_question *question, const struct vv_route *route)
+{
+    bool are_meant = route->n == 0 && (!question->has_choice || question->wish == VV_TIER_RAW);
+    return are_meant ? route->raw_oldest : all_from(route->raw_oldest, route->raw_whole_from);
+}
+
 /* The tier that is on and goes back to `from`, or else farthest back; of several the finest. */
 static size_t reaching_back(const struct vv_route_question *question)
 {
     size_t best = VV_SPACES;
     for (size_t tier = 0; tier < VV_SPACES; tier++) {
-        const struct vv_route_tier *kept = &question->tiers[tier];
-        if (!kept->is_on) {
+        if (!question->tiers[tier].is_on) {
             continue;
         }
-        if (kept->oldest <= question->kept_from) {
+        int64_t from = tier_from(question, tier);
+        if (from <= question->kept_from) {
             return tier;
         }
-        if (best == VV_SPACES || kept->oldest < question->tiers[best].oldest) {
+        if (best == VV_SPACES || from < tier_from(question, best)) {
             best = tier;
         }
     }
     return best;
 }
 
-static int64_t oldest_of(const struct vv_route *route)
+static int64_t oldest_of(const struct vv_route_question *question, const struct vv_route *route)
 {
-    int64_t oldest = route->raw_oldest;
+    int64_t oldest = raw_from(question, route);
     for (size_t i = 0; i < route->n; i++) {
-        oldest = route->levels[i].oldest < oldest ? route->levels[i].oldest : oldest;
+        int64_t from = tier_from(question, route->levels[i].tier);
+        oldest = from < oldest ? from : oldest;
     }
     return oldest;
 }
@@ -168,12 +192,12 @@ static enum vv_status check_age(const struct vv_route_question *question,
                                 const struct vv_route *route, struct vv_error *error)
 {
     size_t other = reaching_back(question);
-    int64_t oldest = oldest_of(route);
+    int64_t oldest = oldest_of(question, route);
     int64_t end = oldest < question->kept_to ? oldest : question->kept_to;
     bool lacks = question->has_from && question->kept_from < end &&
                  (end == question->kept_to || question->kept_from < end - VV_ROUTE_SLACK_NS);
     if (!lacks || question->has_regions || other == VV_SPACES ||
-        question->tiers[other].oldest >= end) {
+        tier_from(question, other) >= end) {
         return VV_OK;
     }
     char since[VV_TIME_TEXT_SIZE];
@@ -196,15 +220,16 @@ static enum vv_status check_age(const struct vv_route_question *question,
 static enum vv_status check_steps(const struct vv_route_question *question,
                                   const struct vv_route *route, struct vv_error *error)
 {
-    bool has_some = route->n == 0 || route->raw_oldest < question->kept_to ||
+    bool has_some = route->n == 0 || raw_from(question, route) < question->kept_to ||
                     question->kept_from >= question->kept_to || !question->has_from;
     const struct vv_route_level *finest = NULL; /* of those that go so far back */
     for (size_t i = 0; i < route->n && !has_some; i++) {
         const struct vv_route_level *level = &route->levels[i];
         int64_t step_ns = vv_tier_step_ns(level->tier);
-        int64_t from = question->kept_from > level->oldest ? question->kept_from : level->oldest;
+        int64_t all = tier_from(question, level->tier);
+        int64_t from = question->kept_from > all ? question->kept_from : all;
         has_some = vv_time_ceil(from, step_ns) < vv_time_floor(question->kept_to, step_ns);
-        finest = level->oldest < question->kept_to ? level : finest;
+        finest = all < question->kept_to ? level : finest;
     }
     if (has_some || !finest) {
         return VV_OK;
@@ -212,7 +237,8 @@ static enum vv_status check_steps(const struct vv_route_question *question,
     int64_t step_ns = vv_tier_step_ns(finest->tier);
     int64_t first = vv_time_floor(question->kept_from, step_ns);
     int64_t end = vv_time_floor(question->kept_to - 1, step_ns) + step_ns;
-    first = first < finest->oldest ? vv_time_ceil(finest->oldest, step_ns) : first;
+    int64_t all = tier_from(question, finest->tier);
+    first = first < all ? vv_time_ceil(all, step_ns) : first;
     if (first >= end) { /* the only one has begun to expire */
         return VV_OK;
     }

@@ -30,14 +30,16 @@ enum vv_tier_wish {
 struct vv_route_tier {
     bool is_on;
     uint32_t space;
-    int64_t oldest;     /* what was before is not shown */
-    int64_t whole_from; /* and what was before that may have expired, when it was kept for less */
+    int64_t oldest;        /* what was before is not shown */
+    int64_t whole_from;    /* what was before that may have expired, when it was kept for less */
+    int64_t lacked_before; /* what was before that it may lack for good */
 };
 
 struct vv_route_question {
     int64_t from; /* [from, to) */
     int64_t to;
     bool has_from;     /* `from` was given */
+    bool has_choice;   /* the step was chosen here: it may be a longer one */
     int64_t kept_from; /* what of the range is to lie there begins then … */
     int64_t kept_to;   /* … and ends then */
     const struct vv_steps *steps;

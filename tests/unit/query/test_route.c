@@ -34,11 +34,13 @@ static struct vv_route_question ask(const char *on, const struct vv_steps *steps
         .kept_to = steps->to,
         .steps = steps,
         .raw_oldest = VV_TIME_MIN,
+        .raw_whole_from = VV_TIME_MIN,
     };
     for (int tier = 0; tier < VV_SPACES; tier++) {
         question.tiers[tier].is_on = strchr(on, letters[tier]) != NULL;
         question.tiers[tier].space = 100 + (uint32_t)tier;
         question.tiers[tier].oldest = VV_TIME_MIN;
+        question.tiers[tier].lacked_before = VV_TIME_MIN;
     }
     return question;
 }
@@ -240,6 +242,88 @@ static void what_has_just_expired_is_no_error(void **state)
     check_refusal(&just, just.asked);
 }
 
+/* A question about what is twenty days old. All is kept for a hundred days, and there since then.
+ */
+struct lack {
+    int64_t step_ns;
+    enum vv_tier_wish wish;
+    bool has_choice;
+    int64_t since[VV_SPACES + 1]; /* minute, hour, day, raw: whole for so long; 0: all the time */
+    int64_t length_ns;            /* of what is asked */
+    const char *part;             /* of the message; NULL: no error */
+};
+
+static void check_lack(const struct lack *lack, size_t number)
+{
+    struct vv_steps steps;
+    struct vv_route route;
+    struct vv_error error = {0};
+    int64_t from = NOW - 20 * VV_DAY;
+    vv_steps_init(&steps, lack->step_ns, NULL, from, from + lack->length_ns);
+    struct vv_route_question question = ask("mhd", &steps);
+    question.wish = lack->wish;
+    question.has_choice = lack->has_choice;
+    for (int tier = 0; tier <= VV_SPACES; tier++) {
+        bool is_raw = tier == VV_SPACES;
+        int64_t lacked = NOW - (lack->since[tier] ? lack->since[tier] : 100 * VV_DAY - VV_HOUR);
+        *(is_raw ? &question.raw_oldest : &question.tiers[tier].oldest) = NOW - 100 * VV_DAY;
+        *(is_raw ? &question.raw_whole_from : &question.tiers[tier].lacked_before) = lacked;
+    }
+    enum vv_status status = vv_route_choose(&question, &route, &error);
+    bool says = lack->part ? strstr(error.message, lack->part) != NULL : status == VV_OK;
+    if (status != (lack->part ? VV_INVALID : VV_OK) || !says) {
+        fail_msg("case %zu: '%s'", number, error.message);
+    }
+}
+
+static void what_is_missing_of_a_tier_counts_as_expired(void **state)
+{
+    (void)state;
+    static const struct lack lacks[] = {
+        {VV_MINUTE, VV_TIER_UNSAID, false, {0}, 20 * VV_DAY, NULL},
+        {VV_MINUTE, VV_TIER_UNSAID, false, {5 * VV_DAY}, 20 * VV_DAY, NULL}, /* points have it */
+        {VV_MINUTE, VV_TIER_UNSAID, false, {0, 0, 0, 5 * VV_DAY}, 20 * VV_DAY, NULL},
+        {VV_MINUTE,
+         VV_TIER_UNSAID,
+         false,
+         {5 * VV_DAY, 0, 0, 4 * VV_DAY},
+         20 * VV_DAY,
+         "steps of 1m can be had from 2024-09-29T12:00:00Z on: begin there, or take a step of 1h"},
+        {VV_MINUTE, VV_TIER_UNSAID, false, {5 * VV_DAY, 0, 0, 4 * VV_DAY}, VV_DAY, "step of 1h"},
+        {VV_MINUTE,
+         VV_TIER_UNSAID,
+         false,
+         {5 * VV_DAY, 5 * VV_DAY, 0, 4 * VV_DAY},
+         20 * VV_DAY,
+         "step of 1d"},
+        {VV_HOUR,
+         VV_TIER_MINUTE,
+         false,
+         {5 * VV_DAY, 0, 0, 4 * VV_DAY},
+         20 * VV_DAY,
+         "tier=hour has them"},
+        {VV_HOUR, VV_TIER_UNSAID, false, {5 * VV_DAY, 0, 0, 4 * VV_DAY}, 20 * VV_DAY, NULL},
+        {0, VV_TIER_UNSAID, false, {5 * VV_DAY, 0, 0, 4 * VV_DAY}, 20 * VV_DAY, NULL},
+        {0, VV_TIER_UNSAID, false, {5 * VV_DAY, 0, 0, 4 * VV_DAY}, VV_HOUR - 1, "no whole one"},
+        {0, VV_TIER_UNSAID, false, {0, 0, 0, 4 * VV_DAY}, VV_HOUR - 1, NULL},
+        /* No tier has more. */
+        {VV_MINUTE,
+         VV_TIER_UNSAID,
+         false,
+         {5 * VV_DAY, 5 * VV_DAY, 5 * VV_DAY, 4 * VV_DAY},
+         20 * VV_DAY,
+         NULL},
+        /* Points that were asked for are what there is of them. */
+        {VV_SECOND, VV_TIER_UNSAID, false, {0, 0, 0, 4 * VV_DAY}, 20 * VV_DAY, NULL},
+        {VV_SECOND, VV_TIER_RAW, true, {0, 0, 0, 4 * VV_DAY}, 20 * VV_DAY, NULL},
+        {VV_SECOND, VV_TIER_AUTO, true, {0, 0, 0, 4 * VV_DAY}, 20 * VV_DAY, "step of 1m"},
+        {VV_SECOND, VV_TIER_AUTO, true, {0}, 20 * VV_DAY, NULL},
+    };
+    for (size_t i = 0; i < sizeof lacks / sizeof lacks[0]; i++) {
+        check_lack(&lacks[i], i);
+    }
+}
+
 static void a_range_without_a_beginning_begins_where_there_is_something(void **state)
 {
     (void)state;
@@ -355,6 +439,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_had_is_an_error_that_says_what_can),
         cmocka_unit_test(a_range_that_has_expired_as_a_whole_is_an_error_however_short),
         cmocka_unit_test(what_has_just_expired_is_no_error),
+        cmocka_unit_test(what_is_missing_of_a_tier_counts_as_expired),
         cmocka_unit_test(a_range_without_a_beginning_begins_where_there_is_something),
         cmocka_unit_test(what_is_to_lie_there_only_later_has_not_expired),
         cmocka_unit_test(a_screen_gets_a_round_step),
