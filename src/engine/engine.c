@@ -95,6 +95,7 @@ static enum vv_status create_parts(struct vv_engine *engine, struct vv_error *er
                                                       .deletions = engine->deletions,
                                                       .members = engine->members,
                                                       .whole_from = vv_whole_for_queries,
+                                                      .lacked_before = vv_whole_lacked_before,
                                                       .whole_context = engine,
                                                       .regions_in_part = vv_regions_in_part};
     return VV_OK;

@@ -558,6 +558,9 @@ void vv_whole_expired_in(struct vv_engine *engine, uint32_t tenant, int64_t ahea
 void vv_whole_said(void *engine, uint32_t tenant);
 /* The same as vv_whole_for_tiers, of a tenant or a space; any thread. */
 int64_t vv_whole_for_queries(void *engine, uint32_t number);
+/* Before when a tier may lack for good what its retention keeps; VV_TIME_MIN: nothing. Any thread;
+ * not under the lock. */
+int64_t vv_whole_lacked_before(void *engine, uint32_t space);
 
 /* ---- reroll.c: storage thread ---- */
 bool vv_reroll_is_due(struct vv_engine *engine); /* any thread */

@@ -9,21 +9,26 @@
  *
  * Metadata: VV_META_WHOLE, keyed by the tenant's or space's number: u8 version, i64 time. From
  * version 2 on what has expired follows (seal/expired.h): u64 count, u8 n, of each u64 count, i64
- * time.
+ * time; and from version 3 on what a tier lacks: i64 time.
+ *
+ * A tier lacks for good what had expired of it when it was made to be kept for longer, and of what
+ * is built of when it was switched on: for as long as that is there the tier can be built again.
  */
 #include "engine/engine_private.h"
+#include "engine/lacks.h"
 #include "registry/shared.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION      2
+#define VERSION      3
 #define UNKNOWN      INT64_MIN
 #define NOTHING      INT64_MAX /* a tier that is off */
 #define NOTE_EACH_NS VV_HOUR   /* rounded up to: so that it is written once in a while */
 
 struct vv_whole_note {
     int64_t from;
+    int64_t lacked_before; /* what was before that a tier may lack for good; VV_TIME_MIN: nothing */
     struct vv_expired expired; /* of points */
     bool is_said;              /* a record may have said that count since it was noted */
 };
@@ -36,7 +41,8 @@ static bool fit(struct vv_engine *engine, uint32_t n)
     pthread_mutex_lock(&engine->lock); /* others read it: vv_whole_bounds */
     struct vv_whole_note *bigger = realloc(engine->whole, n * sizeof *bigger);
     for (uint32_t i = engine->n_whole; bigger && i < n; i++) {
-        bigger[i] = (struct vv_whole_note){.from = UNKNOWN, .is_said = true};
+        bigger[i] =
+            (struct vv_whole_note){.from = UNKNOWN, .lacked_before = VV_TIME_MIN, .is_said = true};
     }
     if (bigger) {
         engine->whole = bigger;
@@ -83,6 +89,8 @@ static enum vv_status load(void *context, struct vv_str key, struct vv_str value
     struct vv_expired expired;
     bool is_good = version >= 1 && version <= VERSION && !number.failed && !reader.failed &&
                    read_expired(&reader, version, from, &expired);
+    int64_t lacked_before = version < 3 ? VV_TIME_MIN : (int64_t)vv_reader_u64(&reader);
+    is_good = is_good && !reader.failed;
     if (!is_good) {
         return vv_error_set(loading->error, version > VERSION ? VV_NEWER : VV_CORRUPT,
                             "a record of what has expired is damaged or of a newer version");
@@ -94,6 +102,7 @@ static enum vv_status load(void *context, struct vv_str key, struct vv_str value
         return vv_error_set(loading->error, VV_NO_MEMORY, "out of memory");
     }
     loading->engine->whole[n].from = from;
+    loading->engine->whole[n].lacked_before = lacked_before;
     loading->engine->whole[n].expired = expired;
     return VV_OK;
 }
@@ -299,18 +308,70 @@ static int64_t kept_ns(const struct vv_engine *engine, uint32_t number, int64_t 
     return told > 0 && vv_retention_is_longer(life, told) ? told : life;
 }
 
+/* ---- what tiers lack ---- */
+
+static bool is_noted(const struct vv_engine *engine, uint32_t number)
+{
+    return number < engine->n_whole && engine->whole[number].from != UNKNOWN &&
+           engine->whole[number].from != NOTHING;
+}
+
+/* From when on a tier can be built. A finer one that is not noted as on can't have more yet than
+ * what it is built of itself. */
+static int64_t built_from(const struct vv_engine *engine, const struct vv_tiers *built,
+                          uint32_t place, enum vv_space tier)
+{
+    int64_t from = is_noted(engine, place) ? engine->whole[place].from : VV_TIME_MIN;
+    for (int finer = 0; finer < (int)tier; finer++) {
+        uint32_t space = built->spaces[finer];
+        if (space != VV_REGISTRY_NONE && is_noted(engine, space)) {
+            int64_t lacked = engine->whole[space].lacked_before;
+            from = lacked < from ? lacked : from;
+        }
+    }
+    return from;
+}
+
+int64_t vv_whole_lacked_before(void *context, uint32_t space)
+{
+    struct vv_engine *engine = context;
+    uint32_t place;
+    enum vv_space tier;
+    if (!vv_registry_space_of(engine->registry, space, &place, &tier)) {
+        return VV_TIME_MIN;
+    }
+    if (engine->store->ops->shared) {
+        return vv_lacks_shared(engine, space, place, tier);
+    }
+    struct vv_tiers built = vv_registry_tiers_built(engine->registry, place);
+    pthread_mutex_lock(&engine->lock);
+    int64_t before = is_noted(engine, space) ? engine->whole[space].lacked_before
+                                             : built_from(engine, &built, place, tier);
+    pthread_mutex_unlock(&engine->lock);
+    return before;
+}
+
+/* ---- noting ---- */
+
 /* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
 static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
                                     int64_t expiry_ns)
 {
     struct vv_whole_note next = engine->whole[number];
-    uint32_t tenant;
+    uint32_t place;
     enum vv_space tier;
-    bool is_tier = vv_registry_space_of(engine->registry, number, &tenant, &tier);
+    bool is_tier = vv_registry_space_of(engine->registry, number, &place, &tier);
     int64_t retention = kept_ns(engine, number, now);
     if (is_tier && retention == VV_SPACE_OFF_NS) {
         next.from = NOTHING;
+        next.lacked_before = VV_TIME_MIN;
         return next;
+    }
+    if (is_tier) {
+        struct vv_tiers built = vv_registry_tiers_built(engine->registry, place);
+        int64_t from = built_from(engine, &built, place, tier);
+        bool is_begun = !is_noted(engine, number);
+        next.lacked_before = is_begun || from < next.lacked_before ? from : next.lacked_before;
     }
     if (next.from == UNKNOWN || next.from == NOTHING) { /* a new one; or it is on from now on */
         next.from = is_tier ? now + engine->settings.future_ns_max : VV_TIME_MIN;
@@ -318,7 +379,9 @@ static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t num
     if (retention > 0 && expiry_ns > VV_TIME_MIN + retention) {
         int64_t gone = vv_time_floor(expiry_ns - retention, NOTE_EACH_NS) + NOTE_EACH_NS;
         next.from = gone > next.from ? gone : next.from;
-        if (!is_tier) {
+        if (is_tier) {
+            next.lacked_before = gone > next.lacked_before ? gone : next.lacked_before;
+        } else {
             note_expired(&next, gone);
             next.is_said = false;
         }
@@ -333,16 +396,20 @@ static enum vv_status put(struct vv_engine *engine, uint32_t number,
     uint8_t key[4];
     struct vv_buffer value = {0};
     vv_registry_key(number, key);
+    bool lacks = note->lacked_before > VV_TIME_MIN;
     bool has_expired = expired->count > 0;
-    vv_buffer_u8(&value, has_expired ? VERSION : 1);
+    vv_buffer_u8(&value, lacks ? VERSION : has_expired ? 2 : 1);
     vv_buffer_u64(&value, (uint64_t)note->from);
-    if (has_expired) {
+    if (lacks || has_expired) {
         vv_buffer_u64(&value, expired->count);
         vv_buffer_u8(&value, (uint8_t)expired->n);
     }
     for (size_t i = 0; i < expired->n; i++) {
         vv_buffer_u64(&value, expired->times[i].count);
         vv_buffer_u64(&value, (uint64_t)expired->times[i].before);
+    }
+    if (lacks) {
+        vv_buffer_u64(&value, (uint64_t)note->lacked_before);
     }
     enum vv_status status = vv_buffer_status(&value);
     if (status == VV_OK) {
@@ -365,7 +432,8 @@ static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns,
     for (uint32_t i = 0; i < n && status == VV_OK; i++) {
         const struct vv_whole_note *present = &engine->whole[i];
         next[i] = next_of(engine, i, now, expiry_ns);
-        if (next[i].from != present->from || next[i].expired.count != present->expired.count) {
+        if (next[i].from != present->from || next[i].expired.count != present->expired.count ||
+            next[i].lacked_before != present->lacked_before) {
             status = put(engine, i, &next[i], error);
             any |= next[i].from != VV_TIME_MIN; /* else nothing goes: that may be lost */
         }
