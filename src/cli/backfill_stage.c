@@ -88,7 +88,7 @@ static enum vv_status refuse(struct vv_backfill *backfill, const struct vv_sende
 {
     const struct vv_load_refusal refusal = {.reason = reason,
                                             .detail = detail,
-                                            .points = line->points,
+                                            .points = line->points > 0 ? line->points : 1,
                                             .line = line->number,
                                             .text = line->text};
     vv_load_refuse(&backfill->load, &refusal);

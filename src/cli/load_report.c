@@ -96,7 +96,13 @@ static void keep(struct vv_load_report *report, struct vv_str reason, const char
     }
     pthread_mutex_lock(&report->lock);
     file = file_of(report, file, &line);
-    fprintf(report->refused_file, "# %s:%" PRIu64 ": %.*s: ", file, line, VV_STR_ARG(reason));
+    fputs("# ", report->refused_file);
+    if (line > 0) {
+        fprintf(report->refused_file, "%s:%" PRIu64 ": ", file, line);
+    } else if (file[0] != '\0') {
+        fprintf(report->refused_file, "%s: ", file);
+    }
+    fprintf(report->refused_file, "%.*s: ", VV_STR_ARG(reason));
     put_comment(report->refused_file, vv_str_of(detail));
     if (text.size > 0 && is_record) {
         fputs("# the record: ", report->refused_file);
@@ -135,7 +141,9 @@ void vv_load_report_example(struct vv_load_report *report, struct vv_str reason,
             snprintf(place, sizeof place, ":%" PRIu64, line);
         }
         char *example = row->examples[row->n_examples++];
-        snprintf(example, sizeof row->examples[0], "%.90s%s: %.110s", file, place, detail);
+        bool is_placed = file[0] != '\0' || place[0] != '\0'; /* else it is of several files */
+        snprintf(example, sizeof row->examples[0], "%.90s%s%s%.110s", file, place,
+                 is_placed ? ": " : "", detail);
         make_utf8(example);
     }
     pthread_mutex_unlock(&report->lock);

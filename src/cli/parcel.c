@@ -4,6 +4,7 @@
 
 #include "settings/value.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -97,7 +98,17 @@ struct vv_parcel vv_parcel_part(const struct vv_parcel *parcel, size_t first, si
     return part;
 }
 
-/* "string=12 unsigned=1 fields=a,b": the words before `fields`. Returns the points. */
+static void keep_count(struct vv_load_report *report, struct vv_str reason, const char *file,
+                       uint64_t points, const char *fields)
+{
+    char detail[256];
+    snprintf(detail, sizeof detail, "%" PRIu64 " %s, of lines that are not listed: %s", points,
+             points == 1 ? "point" : "points", fields);
+    vv_load_report_keep(report, reason, file, 0, detail, (struct vv_str){0});
+}
+
+/* "string=12 unsigned=1 fields=a,b": the words before `fields`. Of which lines they are nobody
+ * says. Returns the points. */
 static uint64_t count_lenient(const char *header, const char *file, struct vv_load_report *report)
 {
     uint64_t points = 0;
@@ -112,6 +123,7 @@ static uint64_t count_lenient(const char *header, const char *file, struct vv_lo
             if (vv_int_parse(count, &n) && n > 0) {
                 vv_load_report_refuse(report, reason, (uint64_t)n);
                 vv_load_report_example(report, reason, file, 0, 0, fields ? fields : "");
+                keep_count(report, reason, file, (uint64_t)n, fields ? fields : "");
                 points += (uint64_t)n;
             }
         }

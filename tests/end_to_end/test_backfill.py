@@ -143,6 +143,19 @@ class Whole(BackfillTest):
         self.assertIn("\nm,source=a v=3i 17000000020000000000000\n", kept)
         server.stop()
 
+    def test_lines_without_fields_and_texts_are_counted(self):
+        server = self.start()
+        path = self.folder / "h.lp"
+        path.write_text("m,source=a v=1i 1700000000000000000\nno line of it\n"
+                        "m,source=a v=\"text\" 1700000001000000000\n")
+        out = self.finish(self.backfill(server, path), REFUSED, "refused 2 points")
+        self.assertIn("  syntax: 1\n", out)
+        self.assertIn("  string: 1\n    fields=v\n", out)
+        kept = (self.staging / "refused.lp").read_text()
+        self.assertIn(f"# {path}:2: syntax: ", kept)
+        self.assertIn("\n# string: 1 point, of lines that are not listed: fields=v\n", kept)
+        server.stop()
+
     def test_all_of_a_request_that_is_refused_is_kept(self):
         server = self.start()
         self.assertStatus(server.set_tenant("default", "10d"), 200)
