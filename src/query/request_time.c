@@ -30,11 +30,12 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* An optional sign and digits, nothing else. */
+/* An optional sign and digits, nothing else. Of what is beyond 64 bits the sign is right. */
 static bool take_integer(struct vv_str text, __int128 *value_out)
 {
+    const __int128 most = (__int128)INT64_MAX + 1;
     size_t at = text.size > 0 && (text.data[0] == '-' || text.data[0] == '+');
-    if (text.size - at < 1 || text.size - at > 20) {
+    if (text.size - at < 1) {
         return false;
     }
     __int128 value = 0;
@@ -43,6 +44,7 @@ static bool take_integer(struct vv_str text, __int128 *value_out)
             return false;
         }
         value = value * 10 + (text.data[i] - '0');
+        value = value > most ? most + 1 : value;
     }
     *value_out = text.data[0] == '-' ? -value : value;
     return true;
@@ -89,8 +91,14 @@ static bool take_time_with_blank(struct vv_str text, int64_t *time_out)
 enum vv_status vv_request_time(struct vv_str text, int64_t now_ns, int64_t unit_ns,
                                int64_t *time_out, struct vv_error *error)
 {
+    char shown[VV_SHOWN_SIZE];
     __int128 integer;
     if (take_integer(text, &integer)) {
+        if (integer < INT64_MIN || integer > INT64_MAX) {
+            return vv_error_set(error, VV_INVALID,
+                                "'%s' is out of range: an integer is between -2^63 and 2^63 - 1",
+                                vv_shown(text, shown));
+        }
         *time_out = clamp(integer * unit_ns);
         return VV_OK;
     }
@@ -105,7 +113,6 @@ enum vv_status vv_request_time(struct vv_str text, int64_t now_ns, int64_t unit_
     if (is_date && is_digit(text.data[0])) {
         return vv_time_parse(text, time_out, error); /* says what is wrong with it */
     }
-    char shown[VV_SHOWN_SIZE];
     return vv_error_set(error, VV_INVALID,
                         "'%s' is not a time: write RFC 3339 (2013-12-02T21:15:00Z), an integer "
                         "(ns, or see epoch=), now, -6h or now-6h",

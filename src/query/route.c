@@ -87,8 +87,7 @@ static enum vv_status refuse_wish(const struct vv_route_question *question, enum
                             vv_route_tier_name(tier));
     }
     if (!question->tiers[tier].is_on) {
-        return vv_error_set(error, VV_INVALID,
-                            "tier=%s is off for this tenant: for these steps there is %s",
+        return vv_error_set(error, VV_INVALID, "tier=%s is off: for these steps there is %s",
                             vv_route_tier_name(tier), had);
     }
     return vv_error_set(error, VV_INVALID,
