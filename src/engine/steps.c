@@ -93,7 +93,8 @@ enum vv_status vv_steps_frozen_in(struct vv_engine *engine, uint32_t place, uint
     struct vv_retentions lives = vv_lives_retentions(engine, place, now_ns);
     int64_t age = vv_engine_age_by(engine, &lives, vv_registry_late(engine->registry, place));
     int64_t aged = age > 0 && now_ns > VV_TIME_MIN + age ? now_ns - age : VV_TIME_MIN;
-    int64_t least = later_of(aged, bounds.raw_from);
+    /* A look takes what is finer for something to build of, which may go with what is deleted. */
+    int64_t least = later_of(aged, whole_points_from(&tiers, bounds.raw_from));
     int64_t frozen = first_whole(&tiers, &bounds);
     enum vv_status status = VV_OK;
     bool is_frozen = plans.n == 0;
@@ -108,7 +109,7 @@ enum vv_status vv_steps_frozen_in(struct vv_engine *engine, uint32_t place, uint
             frozen = later_of(least, same_from(&tiers, &bounds, &plans, time));
         }
     }
-    *frozen_out = later_of(frozen, aged);
+    *frozen_out = later_of(frozen, least);
     return status;
 }
 

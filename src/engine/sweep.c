@@ -13,7 +13,8 @@
  * like blocks.
  *
  * The units of tiers above are made stale with the spans' marks. Spans that are frozen are left
- * alone: what is above them could not be built again, so it is taken out of tiers before (steps.c).
+ * alone: what is above them could not be built again, so it is taken out of tiers before (steps.c);
+ * unless they have points from behind the marker, which are taken out with the rest.
  *
  * Beside other nodes, who deleted marks spans and says so; if that is not heard for some minutes,
  * others do it, too: it may have died, and doing it again changes nothing. What a store keeps as
@@ -135,20 +136,33 @@ static bool is_touched(const struct vv_marker *marker, const struct vv_piece *pi
     return block.time_min < marker->to && block.time_max >= marker->from;
 }
 
+/* Whether the block has rows that came behind the marker, perhaps in its range. Points may have
+ * been taken of time that is frozen, of series that had nothing there (frozen.c): what was built of
+ * them has been taken out of tiers with the rest, as steps have no stamps, and is to be built
+ * again. */
+static bool has_later(const struct vv_marker *marker, const struct vv_piece *piece)
+{
+    struct vv_block block;
+    return vv_block_open((const uint8_t *)piece->bytes.data, piece->bytes.size, &block) ==
+               VV_BLOCK_OK &&
+           block.stamp_max > marker->stamp;
+}
+
 static enum vv_status mark_span(void *context, const struct vv_piece *piece)
 {
     struct marking *marking = context;
     struct vv_engine *engine = marking->engine;
     bool is_marked = marking->any && marking->span == piece->key.span_start;
     bool is_kind = piece->kind == VV_PIECE_BLOCK || engine->fleet || marking->is_late;
-    if (!is_kind || is_marked || is_frozen(marking, piece->key.span_start) ||
-        !is_touched(marking->marker, piece)) {
+    bool is_left = is_frozen(marking, piece->key.span_start);
+    if (!is_kind || is_marked || !is_touched(marking->marker, piece) ||
+        (is_left && (engine->fleet || !has_later(marking->marker, piece)))) {
         return VV_OK;
     }
     const struct vv_marker *marker = marking->marker;
     int64_t start = piece->key.span_start;
     int64_t end = start + marking->span_ns;
-    int64_t from = marker->from > marking->frozen ? marker->from : marking->frozen;
+    int64_t from = marker->from > marking->frozen || is_left ? marker->from : marking->frozen;
     struct vv_mark mark = vv_ledger_mark(&marking->stale->options->ledger, &piece->key,
                                          marking->span_ns, marker->stamp);
     mark.is_of_block = true;
