@@ -63,9 +63,18 @@ static int64_t lives_until(const struct vv_engine *engine, int64_t now)
                                vv_lives_longer_wait_ns(&engine->settings);
 }
 
-static void limit(int64_t *from, int64_t now, int64_t kept_ns)
+static void limit(int64_t *from, int64_t at_ns, int64_t kept_ns)
 {
-    *from = kept_ns > 0 && *from < now - kept_ns ? now - kept_ns : *from;
+    *from = kept_ns > 0 && *from < at_ns - kept_ns ? at_ns - kept_ns : *from;
+}
+
+void vv_lives_limit(struct vv_reroll_bounds *bounds, const struct vv_retentions *kept,
+                    int64_t at_ns)
+{
+    limit(&bounds->raw_from, at_ns, kept->raw_ns);
+    for (int i = 0; i < VV_SPACES; i++) {
+        limit(&bounds->tier_from[i], at_ns, kept->tiers_ns[i]);
+    }
 }
 
 /* Of the points (-1) or a tier: until the units that are open now are built, where these lack
@@ -77,11 +86,10 @@ static int64_t needed_until(struct vv_engine *engine, const struct vv_retention_
     struct vv_reroll_bounds bounds = vv_whole_bounds_for(engine, change->place, longest_ns);
     struct vv_tiers left = {.any = true};
     int64_t until = 0;
-    limit(&bounds.raw_from, now, change->after.raw_ns);
+    vv_lives_limit(&bounds, &change->after, now);
     for (int i = 0; i < VV_SPACES; i++) {
         bool is_on = vv_retentions_have(&change->after, (enum vv_space)i);
         left.spaces[i] = is_on ? change->spaces[i] : VV_REGISTRY_NONE;
-        limit(&bounds.tier_from[i], now, change->after.tiers_ns[i]);
     }
     for (int i = level + 1; i < VV_SPACES; i++) {
         int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i) +

@@ -38,12 +38,17 @@ static int64_t whole_points_from(const struct vv_tiers *tiers, int64_t raw_from)
     return is_bound ? raw_from + vv_tier_unit_ns_max((enum vv_space)tier) : VV_TIME_MIN;
 }
 
+/* 0: as old as it likes. */
+static int64_t before_age(int64_t now_ns, int64_t age_ns)
+{
+    return age_ns > 0 && now_ns > VV_TIME_MIN + age_ns ? now_ns - age_ns : VV_TIME_MIN;
+}
+
 int64_t vv_steps_frozen(struct vv_engine *engine, uint32_t place, int64_t now_ns)
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
-    int64_t age = vv_engine_accepted_age(engine, place);
-    int64_t frozen = age > 0 && now_ns > VV_TIME_MIN + age ? now_ns - age : VV_TIME_MIN;
+    int64_t frozen = before_age(now_ns, vv_engine_accepted_age(engine, place));
     int64_t gone = whole_points_from(&tiers, bounds.raw_from); /* retention may be longer now */
     return later_of(frozen, gone);
 }
@@ -92,9 +97,8 @@ enum vv_status vv_steps_frozen_in(struct vv_engine *engine, uint32_t place, uint
     struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
     struct vv_retentions lives = vv_lives_retentions(engine, place, now_ns);
     int64_t age = vv_engine_age_by(engine, &lives, vv_registry_late(engine->registry, place));
-    int64_t aged = age > 0 && now_ns > VV_TIME_MIN + age ? now_ns - age : VV_TIME_MIN;
     /* A look takes what is finer for something to build of, which may go with what is deleted. */
-    int64_t least = later_of(aged, whole_points_from(&tiers, bounds.raw_from));
+    int64_t least = later_of(before_age(now_ns, age), whole_points_from(&tiers, bounds.raw_from));
     int64_t frozen = first_whole(&tiers, &bounds);
     enum vv_status status = VV_OK;
     bool is_frozen = plans.n == 0;
@@ -148,13 +152,10 @@ static struct vv_reroll_bounds bounds_for(struct vv_engine *engine, uint32_t pla
     struct vv_reroll_bounds bounds = vv_whole_bounds(engine, place);
     struct vv_retentions retentions = vv_engine_retentions(engine, place);
     int64_t ahead = now + EXPIRY_AHEAD_NS;
-    if (retentions.raw_ns > 0) {
-        bounds.raw_from = later_of(bounds.raw_from, ahead - retentions.raw_ns);
-    }
+    vv_lives_limit(&bounds, &retentions, ahead);
     for (int tier = 0; tier < VV_SPACES; tier++) {
         if (retentions.tiers_ns[tier] > 0) {
             bounds.tier_gone[tier] = ahead - retentions.tiers_ns[tier];
-            bounds.tier_from[tier] = later_of(bounds.tier_from[tier], bounds.tier_gone[tier]);
         }
     }
     return bounds;

@@ -162,21 +162,13 @@ static void look_at_places(struct waiting *waiting)
     }
 }
 
-static void limit(int64_t *from, int64_t at, int64_t kept_ns)
-{
-    *from = kept_ns > 0 && *from < at - kept_ns ? at - kept_ns : *from;
-}
-
 /* By what is whole when it is due if nothing lives on: a unit that is open is built weeks ahead. */
 static bool unit_needs(const struct waiting *waiting, const struct waiting_place *of,
                        enum vv_space tier, int64_t from, int64_t due_ns)
 {
     int64_t at = due_ns > waiting->now_ns ? due_ns : waiting->now_ns;
     struct vv_reroll_bounds bounds = of->bounds;
-    limit(&bounds.raw_from, at, of->retentions.raw_ns);
-    for (int i = 0; i < VV_SPACES; i++) {
-        limit(&bounds.tier_from[i], at, of->retentions.tiers_ns[i]);
-    }
+    vv_lives_limit(&bounds, &of->retentions, at);
     return of->tiers.spaces[tier] != VV_REGISTRY_NONE &&
            from < vv_gone_whole_below(&of->tiers, &bounds, tier);
 }
