@@ -6,7 +6,7 @@
  * written, visible after the sync, and answered last. So an acknowledged batch is durable and
  * readable, and a batch whose sync failed is in no answer.
  */
-#include "engine/engine_private.h"
+#include "engine/lives.h"
 
 #include "base/log.h"
 #include "base/turns.h"
@@ -247,6 +247,11 @@ static enum vv_status prepare(struct vv_engine *engine, struct round *round,
     if (each->batch->points == 0 && each->batch->n_definitions == 0 && !deletion) {
         return VV_OK; /* nothing to write: it stands for what came before it */
     }
+    if (!vv_lives_are_judged(engine, each->batch)) {
+        each->why = "a shorter retention is taking effect, and what is late may be too late then: "
+                    "send again in some seconds";
+        return VV_OVERLOAD;
+    }
     struct vv_head_figures head;
     vv_head_read_figures(engine->head, &head);
     if (head.bytes + each->batch->bytes > (uint64_t)engine->settings.head_bytes_max) {
@@ -343,9 +348,12 @@ static void account(struct vv_engine *engine, const struct vv_submission *each)
     }
 }
 
-static const char *message_for(enum vv_status status, const struct vv_error *error)
+static const char *message_for(const struct vv_submission *each, const struct vv_error *error)
 {
-    switch (status) {
+    if (each->why) {
+        return each->why;
+    }
+    switch (each->status) {
     case VV_OK:
         return "";
     case VV_OVERLOAD:
@@ -374,7 +382,7 @@ static void complete(struct vv_engine *engine, struct round *round, const struct
             vv_acks_hold(engine, each);
             continue;
         }
-        each->done(each->context, each->status, message_for(each->status, error));
+        each->done(each->context, each->status, message_for(each, error));
         vv_batch_destroy(each->batch);
         free(each);
     }

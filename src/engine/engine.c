@@ -159,6 +159,7 @@ static void destroy(struct vv_engine *engine)
     free(engine->definitions.items);
     free(engine->whole);
     free(engine->retentions);
+    free(engine->ending);
     vv_load_destroy(engine->load);
     vv_open_units_destroy(engine->open_units);
     pthread_cond_destroy(&engine->committer_wakes);

@@ -49,6 +49,7 @@ struct vv_submission {
     bool is_history;   /* all its points are old (history.h) */
     vv_stamp stamp;
     enum vv_status status;
+    const char *why; /* of the status; NULL: what it means as a rule */
     uint32_t tenant;
     /* Of the first in a list of a tenant that has something parked (acks.c). */
     struct vv_submission *next_list;
@@ -245,10 +246,14 @@ struct vv_engine {
     uint64_t expire_done;  /* the last one that came to its end */
     uint64_t expire_after; /* what tiers that are off had is gone once one begun later is done */
     uint64_t lives_after;  /* no life of what was to live for longer ends before that flush */
+    uint64_t *ending; /* by tenant: the last turn in which something of it was to end; 0: none */
+    uint32_t n_ending;
     int64_t accepted_since_ns; /* as in a job, of the active generation */
     bool stopping;             /* no new submissions; the committer ends when the queue is empty */
     bool committed; /* the committer has ended; the storage thread ends when no job is left */
 
+    _Atomic uint64_t lives_turn; /* odd while lives are about to end (lives_end.c); changed under
+                                    the lock */
     _Atomic bool recovering;
     _Atomic bool reserve_reached;
     _Atomic bool store_failed;
@@ -394,7 +399,7 @@ VV_MUST_CHECK enum vv_status vv_engine_check_waits(struct vv_engine *engine,
 VV_MUST_CHECK enum vv_status vv_engine_change_retentions(struct vv_engine *engine, uint32_t place,
                                                          const struct vv_retentions *wanted,
                                                          struct vv_error *error);
-/* What is in memory is flushed before anything ends that lives on (storage_expire.c): it has no
+/* What is in memory is flushed before anything ends that lives on (lives_end.c): it has no
  * marks yet that would tell that something is to be built of it. Waits for nothing. */
 void vv_engine_flush_before(struct vv_engine *engine);
 /* Gives a new place these, with spaces for its tiers; journaling them is left to the caller. */
@@ -716,6 +721,8 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
 void vv_storage_expire_when_due(struct vv_engine *engine);
 /* Whether nothing may be taken for gone yet, as what was replayed is not flushed. */
 bool vv_storage_waits_for_replayed(struct vv_engine *engine);
+/* Since when something is deleted that is not swept, at most `most_ns`. */
+int64_t vv_storage_unswept_since(struct vv_engine *engine, int64_t most_ns);
 /* What may go now, and what is whole then. */
 enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
                                      struct vv_error *error);

@@ -55,7 +55,7 @@ bool vv_lives_go_on(struct vv_engine *engine, uint32_t space)
 
 /* What is shortened: until then what was to live for longer does, if something may have to be built
  * of it. Beside other nodes it has as long for that as what is put lives at least
- * (store/cassandra/retention.c); alone it ends when all is built (storage_expire.c). */
+ * (store/cassandra/retention.c); alone it ends when all is built (lives_end.c). */
 static int64_t lives_until(const struct vv_engine *engine, int64_t now)
 {
     return engine->fleet ? now + engine->settings.cassandra_slack_ns - VV_CLOCKS_DIFFER_NS

@@ -15,7 +15,7 @@ struct vv_retention_change {
 };
 
 /* On an embedded store what is there lives on for so long at least when it is kept for less, unless
- * nothing is to be built of it (storage_expire.c). What is shortened is built of within a day and a
+ * nothing is to be built of it (lives_end.c). What is shortened is built of within a day and a
  * half by itself (stale.c: lateness, spread); the rest is for a node that is away, or busy with a
  * backfill. */
 #define VV_LIVES_ON_NS (4 * VV_DAY)
@@ -34,5 +34,15 @@ void vv_lives_limit(struct vv_reroll_bounds *bounds, const struct vv_retentions 
                     int64_t at_ns);
 /* Before the change is made; nothing for one that begins a place. */
 void vv_lives_note(struct vv_engine *engine, const struct vv_retention_change *change);
+/* Behind a change of retentions: what was about to end by those before does not. */
+void vv_lives_changed(struct vv_engine *engine);
+
+/* Whether all that vv_engine_flush_before asks for has its marks. The storage thread. */
+bool vv_lives_are_flushed(struct vv_engine *engine);
+/* Ends what lives on and is not needed any more: see lives_end.c. The storage thread. */
+VV_MUST_CHECK enum vv_status vv_lives_end(struct vv_engine *engine, struct vv_error *error);
+/* Whether a batch may be committed: else some of its points are late, and were judged by what has
+ * ended since, or is about to end. The committer. */
+bool vv_lives_are_judged(struct vv_engine *engine, const struct vv_batch *batch);
 
 #endif

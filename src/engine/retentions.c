@@ -7,7 +7,7 @@
  * 28 days): so what is finer must live longer than that. A tier that is off keeps no trace of what
  * is written meanwhile; so what it had must be gone before it is switched on again. It goes on,
  * unseen, until what is coarser has been built of what it had: on one node until that is so
- * (storage_expire.c), beside others for as long as that can take. Until then it can be switched on
+ * (lives_end.c), beside others for as long as that can take. Until then it can be switched on
  * again as if nothing had been.
  */
 #include "engine/lives.h"
@@ -212,7 +212,7 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct vv_retention_
 }
 
 /* Also where a change is taken back: a tier that it had switched on may have been seen. Under the
- * lock, as lives end under it (storage_expire.c). */
+ * lock, as lives end under it (lives_end.c). */
 static void set(struct vv_engine *engine, const struct vv_retention_change *change,
                 const struct vv_retentions *present, const struct vv_retentions *retentions)
 {
@@ -319,15 +319,6 @@ enum vv_status vv_engine_begin_retentions(struct vv_engine *engine, uint32_t pla
     return status;
 }
 
-static bool is_shortened(const struct vv_retention_change *change)
-{
-    bool is = vv_retention_is_longer(change->before.raw_ns, change->after.raw_ns);
-    for (int i = 0; i < VV_SPACES; i++) {
-        is |= vv_retention_is_longer(change->before.tiers_ns[i], change->after.tiers_ns[i]);
-    }
-    return is;
-}
-
 void vv_engine_flush_before(struct vv_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
@@ -345,10 +336,6 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (status != VV_OK) {
         return status;
     }
-    bool shortens = !engine->fleet && is_shortened(&change);
-    if (shortens) { /* before anything may go, and again behind all that was taken by then */
-        vv_engine_flush_before(engine);
-    }
     pthread_mutex_lock(&engine->delete_lock); /* no order is taken meanwhile */
     vv_lives_note(engine, &change);
     set(engine, &change, &change.before, &change.after);
@@ -356,9 +343,7 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     if (status == VV_OK) {
         status = journal(engine, &change, error);
     }
-    if (shortens) {
-        vv_engine_flush_before(engine);
-    }
+    vv_lives_changed(engine);
     if (status != VV_OK && status != VV_UNKNOWN) {
         set(engine, &change, &change.after, &change.before);
     }

@@ -412,7 +412,7 @@ enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion
 /* ---- the sweep ---- */
 
 /* Whether all is still there that the order was checked by: nothing expires until it is swept, and
- * what is kept for less since then lives on until then (end_lives in storage_expire.c), though not
+ * what is kept for less since then lives on until then (lives_end.c), though not
  * for ever. */
 static bool is_whole(const struct vv_engine *engine, const struct vv_marker *marker)
 {

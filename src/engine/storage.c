@@ -162,6 +162,9 @@ static void finish_job(struct vv_engine *engine, struct vv_job *job)
     engine->job_last = engine->job_first ? engine->job_last : NULL;
     engine->flush_done = job->ticket;
     engine->confirmed_stamp = job->stamp;
+    if (atomic_load(&engine->lives_turn) % 2 == 1) { /* late points wait for what comes next */
+        engine->expire_at_ns = vv_storage_now(engine);
+    }
     pthread_cond_broadcast(&engine->waiters_wake);
     pthread_cond_signal(&engine->committer_wakes); /* who waits for the store is answered there */
     pthread_mutex_unlock(&engine->lock);

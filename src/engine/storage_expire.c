@@ -4,8 +4,6 @@
 
 #include "base/log.h"
 #include "registry/shared.h"
-#include "seal/gone.h"
-#include "tier/unit.h"
 
 #include <stdlib.h>
 
@@ -73,8 +71,7 @@ static void note_held(struct vv_engine *engine, int64_t held_ns)
     }
 }
 
-/* Since when something is deleted that is not swept, at most `most_ns`. */
-static int64_t unswept_since(struct vv_engine *engine, int64_t most_ns)
+int64_t vv_storage_unswept_since(struct vv_engine *engine, int64_t most_ns)
 {
     struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX];
     uint32_t source = vv_deletions_next(engine->deletions, 0, VV_MARKER_UNSWEPT);
@@ -107,7 +104,7 @@ static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
     bool is_held = backlog.since_ns < overdue;
     *now_out = is_held ? backlog.since_ns : now;
     if (!store->ops->shared) {
-        *now_out = unswept_since(engine, *now_out);
+        *now_out = vv_storage_unswept_since(engine, *now_out);
     }
     if (status == VV_OK) {
         note_held(engine, now - *now_out);
@@ -120,177 +117,6 @@ enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
 {
     enum vv_status status = expiry_time(engine, now_out, error);
     return status == VV_OK ? vv_whole_note(engine, *now_out, error) : status;
-}
-
-/* ---- what lives on ---- */
-
-/* Places of which something lives on: whether something that waits to be sealed or built would be
- * built of less without that. */
-struct waiting_place {
-    bool lives_on;
-    bool needs;
-    struct vv_tiers tiers;
-    struct vv_retentions retentions;
-    struct vv_reroll_bounds bounds;
-};
-struct waiting {
-    struct vv_engine *engine;
-    int64_t now_ns;
-    struct waiting_place *places;
-    uint32_t n;
-    uint32_t n_open; /* that live on and of which nothing is known to need that */
-};
-
-/* Marks are many: what holds for all of a place is looked up before. */
-static void look_at_places(struct waiting *waiting)
-{
-    struct vv_engine *engine = waiting->engine;
-    struct vv_registry *registry = engine->registry;
-    for (uint32_t i = 0; i < waiting->n; i++) {
-        uint32_t place = vv_registry_place_of(registry, i);
-        bool lives_on = vv_registry_lives_on(registry, i, waiting->now_ns) ||
-                        vv_registry_is_ending(registry, i);
-        if (!lives_on || place >= waiting->n || waiting->places[place].lives_on) {
-            continue;
-        }
-        waiting->places[place] =
-            (struct waiting_place){.lives_on = true,
-                                   .tiers = vv_registry_tiers(registry, place),
-                                   .retentions = vv_engine_retentions(engine, place),
-                                   .bounds = vv_whole_bounds(engine, place)};
-        waiting->n_open++;
-    }
-}
-
-/* By what is whole when it is due if nothing lives on: a unit that is open is built weeks ahead. */
-static bool unit_needs(const struct waiting *waiting, const struct waiting_place *of,
-                       enum vv_space tier, int64_t from, int64_t due_ns)
-{
-    int64_t at = due_ns > waiting->now_ns ? due_ns : waiting->now_ns;
-    struct vv_reroll_bounds bounds = of->bounds;
-    vv_lives_limit(&bounds, &of->retentions, at);
-    return of->tiers.spaces[tier] != VV_REGISTRY_NONE &&
-           from < vv_gone_whole_below(&of->tiers, &bounds, tier);
-}
-
-/* The unit of a mark, or the raw span; and all that it lies in, which need not be marked yet. */
-static bool mark_needs(const struct waiting *waiting, const struct waiting_place *of,
-                       const struct vv_mark *mark)
-{
-    struct vv_registry *registry = waiting->engine->registry;
-    int64_t start = mark->key.span_start;
-    int64_t raw_ns = of->retentions.raw_ns;
-    enum vv_space own;
-    uint32_t owner;
-    bool is_unit = vv_registry_space_of(registry, mark->key.partition.tenant, &owner, &own);
-    bool needs = is_unit ? unit_needs(waiting, of, own, start, mark->due_ns)
-                         : raw_ns > 0 && start < waiting->now_ns - raw_ns;
-    for (int i = is_unit ? (int)own + 1 : 0; i < VV_SPACES && !needs; i++) {
-        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)i);
-        int64_t from = vv_time_floor(start, unit_ns);
-        int64_t wait_ns = vv_lives_due_ns((enum vv_space)i);
-        needs = unit_needs(waiting, of, (enum vv_space)i, from, from + unit_ns + wait_ns);
-    }
-    return needs;
-}
-
-static enum vv_status note_waiting(void *context, const struct vv_mark *mark)
-{
-    struct waiting *waiting = context;
-    struct vv_registry *registry = waiting->engine->registry;
-    uint32_t place = vv_registry_place_of(registry, mark->key.partition.tenant);
-    struct waiting_place *of = place < waiting->n ? &waiting->places[place] : NULL;
-    if (!of || !of->lives_on || of->needs || vv_volume_is_marked(registry, mark) ||
-        !mark_needs(waiting, of, mark)) {
-        return VV_OK;
-    }
-    of->needs = true;
-    return --waiting->n_open == 0 ? VV_DONE : VV_OK;
-}
-
-static bool any_lives_on(const struct vv_engine *engine, uint32_t n, int64_t now)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < n && !any; i++) {
-        any = vv_registry_lives_on(engine->registry, i, now) ||
-              vv_registry_is_ending(engine->registry, i);
-    }
-    return any;
-}
-
-/* Under the lock: one that is off can't be switched on again until the next round has removed what
- * it had. What lives on and has time left ends if it may. */
-static void end_built(struct vv_engine *engine, const struct waiting *waiting, bool may_end)
-{
-    struct vv_registry *registry = engine->registry;
-    for (uint32_t i = 0; i < waiting->n; i++) {
-        uint32_t place = vv_registry_place_of(registry, i);
-        bool lives_on = vv_registry_lives_on(registry, i, waiting->now_ns);
-        bool is_ending = vv_registry_is_ending(registry, i);
-        if (place >= waiting->n || (lives_on && (!may_end || waiting->places[place].needs))) {
-            continue;
-        }
-        if (is_ending) {
-            engine->expire_after = engine->expire_begun;
-        }
-        if (is_ending || lives_on) {
-            vv_registry_end_life(registry, i);
-        }
-    }
-}
-
-/* Whether all that was taken before the last shortening, or start, has its marks. */
-static bool is_flushed(struct vv_engine *engine, uint64_t *after_out)
-{
-    struct vv_head_figures figures;
-    vv_head_read_figures(engine->head, &figures);
-    pthread_mutex_lock(&engine->lock);
-    *after_out = engine->lives_after;
-    bool is_idle = engine->manual && figures.series == 0; /* who steps it need not flush nothing */
-    bool is = is_idle || engine->flush_done >= engine->lives_after;
-    pthread_mutex_unlock(&engine->lock);
-    return is;
-}
-
-/* What steps are built of that are deleted in part must not end: neither of an order that is taken
- * just now, nor of one that is not swept. */
-static void end_those_built(struct vv_engine *engine, const struct waiting *waiting, uint64_t after)
-{
-    bool is_alone = pthread_mutex_trylock(&engine->delete_lock) == 0;
-    bool may_end = is_alone && unswept_since(engine, INT64_MAX) == INT64_MAX;
-    pthread_mutex_lock(&engine->lock);
-    if (engine->lives_after == after) { /* else one has begun meanwhile */
-        end_built(engine, waiting, may_end);
-    }
-    pthread_mutex_unlock(&engine->lock);
-    if (is_alone) {
-        pthread_mutex_unlock(&engine->delete_lock);
-    }
-}
-
-/* What was to live for longer does until all is built of it that waits for that: then it goes. */
-static enum vv_status end_lives(struct vv_engine *engine, struct vv_error *error)
-{
-    uint32_t n = vv_registry_tenant_count(engine->registry);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    uint64_t after;
-    if (engine->fleet || !any_lives_on(engine, n, now) || !is_flushed(engine, &after)) {
-        return VV_OK;
-    }
-    struct waiting waiting = {engine, now, calloc(n, sizeof *waiting.places), n, 0};
-    if (!waiting.places) {
-        return vv_error_set(error, VV_NO_MEMORY, "out of memory");
-    }
-    look_at_places(&waiting);
-    struct vv_store *store = engine->store;
-    enum vv_status status =
-        store->ops->scan_marks(store, INT64_MAX, NULL, note_waiting, &waiting, error);
-    status = status == VV_DONE ? VV_OK : status;
-    if (status == VV_OK) {
-        end_those_built(engine, &waiting, after);
-    }
-    free(waiting.places);
-    return status;
 }
 
 /* ---- after a start ---- */
@@ -311,7 +137,6 @@ static void note_jump(struct vv_engine *engine, int64_t now)
  * flushed nothing tells what its units are built of, and that must not go. For a day at most. */
 bool vv_storage_waits_for_replayed(struct vv_engine *engine)
 {
-    uint64_t after;
     int64_t now = vv_storage_now(engine);
     if (engine->fleet) {
         return false;
@@ -323,7 +148,7 @@ bool vv_storage_waits_for_replayed(struct vv_engine *engine)
     if (engine->replay_until_ns == 0) {
         engine->replay_until_ns = now + VV_DAY;
     }
-    engine->replay_is_flushed = is_flushed(engine, &after) || now > engine->replay_until_ns;
+    engine->replay_is_flushed = vv_lives_are_flushed(engine) || now > engine->replay_until_ns;
     return !engine->replay_is_flushed;
 }
 
@@ -342,7 +167,7 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     if (vv_storage_waits_for_replayed(engine)) {
         return VV_OK;
     }
-    status = end_lives(engine, error);
+    status = vv_lives_end(engine, error);
     if (status == VV_OK) {
         status = vv_storage_tell_retentions(engine, error);
     }

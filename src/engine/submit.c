@@ -137,6 +137,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
                                struct vv_staging *staging_out, struct vv_error *error)
 {
     uint32_t number;
+    uint64_t turn = atomic_load(&engine->lives_turn); /* before anything is judged */
     enum vv_status status = vv_registry_tenant(engine->registry, tenant, true, &number, error);
     if (status != VV_OK) {
         return status;
@@ -144,6 +145,7 @@ enum vv_status vv_engine_stage(struct vv_engine *engine, struct vv_str tenant,
     struct vv_late late = vv_registry_late(engine->registry, number);
     struct vv_staging_options options = {
         .registry = engine->registry,
+        .turn = turn,
         .tenant = number,
         .now_ns = engine->clock->wall_ns(engine->clock),
         .future_ns_max = engine->settings.future_ns_max,

@@ -148,6 +148,7 @@ static enum vv_status begin_batch(struct vv_staging *staging)
     if (status != VV_OK) {
         return status;
     }
+    staging->batch->turn = staging->options.turn;
     staging->row->batch_serial++;
     return define_tenant(staging);
 }

@@ -75,6 +75,7 @@ struct vv_staging_options {
     enum vv_status (*look)(void *look_context, struct vv_staging_frozen *asked,
                            struct vv_error *error);
     void *look_context;
+    uint64_t turn; /* of the batches: see there */
     struct vv_staging_class classes[VV_CLASSES_OF_TENANT_MAX];
     size_t n_classes;
     int64_t late_ns_max; /* older ones are late, and refused, too; 0: any age */

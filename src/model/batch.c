@@ -238,6 +238,19 @@ bool vv_batch_frame_room(struct vv_batch *batch, struct vv_frame *frame, size_t 
     return true;
 }
 
+bool vv_batch_has_before(const struct vv_batch *batch, int64_t before_ns)
+{
+    for (size_t i = 0; i < batch->n_frames; i++) {
+        const struct vv_frame *frame = &batch->frames[i];
+        for (size_t row = 0; row < frame->n_rows; row++) {
+            if (frame->times[row] < before_ns) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 enum vv_status vv_batch_row(struct vv_batch *batch, size_t index, uint32_t source, int64_t time,
                             const uint64_t *values)
 {

@@ -73,6 +73,7 @@ struct vv_batch {
     size_t n_definitions;
     struct vv_definition *definitions;
     uint64_t points; /* values in all frames */
+    uint64_t turn;   /* whoever judges the points by what there is: in which turn of that */
     size_t bytes;    /* memory held, for accounting */
     /* private to batch.c */
     size_t frames_capacity;
@@ -99,6 +100,8 @@ VV_MUST_CHECK enum vv_status vv_batch_frame(struct vv_batch *batch, uint32_t mea
  * was. */
 VV_MUST_CHECK enum vv_status vv_batch_row(struct vv_batch *batch, size_t frame, uint32_t source,
                                           int64_t time, const uint64_t *values);
+/* Whether any row is older. */
+bool vv_batch_has_before(const struct vv_batch *batch, int64_t before_ns);
 /* Notes a definition; one that is noted already is, as a rule, not noted again. VV_NO_MEMORY. */
 VV_MUST_CHECK enum vv_status vv_batch_define(struct vv_batch *batch, uint8_t kind, uint32_t number);
 

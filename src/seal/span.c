@@ -77,7 +77,7 @@ static bool is_expired(struct vv_sealer *sealer, const struct vv_mark *mark)
     }
     struct vv_registry *registry = sealer->options.registry;
     int64_t now = sealer->options.clock->wall_ns(sealer->options.clock);
-    /* What is shortened lives on until all is built of it (engine/storage_expire.c), or until all
+    /* What is shortened lives on until all is built of it (engine/lives_end.c), or until all
      * nodes have had their time for that. */
     int64_t retention = vv_registry_life(registry, tenant, now);
     int64_t bucket_end = mark->key.partition.bucket_start + mark->key.partition.bucket_ns;

@@ -227,6 +227,7 @@ class Signals(ShutdownTest):
         self.assertStatus(server.write("a v=1 1"), 204)
         with disk.rule("sync", "/store/", waits=True) as flush:
             server.terminate()
+            server.wait_for_log(r"info stopping ")  # else both signals may be taken as one
             wait_until(lambda: flush.waiting, "it flushes")
             server.terminate()
             self.assertEqual(server.wait_exit(), -15)

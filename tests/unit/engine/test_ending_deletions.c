@@ -37,6 +37,9 @@ static int64_t now_ns(void)
 
 static void work(void)
 {
+    if (below(4) == 0) { /* while what has come since is in memory */
+        expire(&place);
+    }
     enum vv_status status = step(&place, VV_TASK_FLUSH);
     assert_true(status == VV_OK || status == VV_DONE);
     step_all(&place, seal_task, VV_SECOND);
@@ -101,11 +104,13 @@ static void write_more(void)
         vv_sim_clock_advance(&place.clock, VV_SECOND);
         (void)!step(&place, VV_TASK_COMMIT);
     }
-    assert_int_equal(outcome, VV_OK);
+    assert_true(outcome == VV_OK || outcome == VV_OVERLOAD); /* a life may be about to end */
     vv_staging_deinit(&staging);
     vv_buffer_deinit(&text);
-    is_known[kind] |= points > 0;
-    taken_add(&taken[kind], from + (n - (int64_t)points) * VV_MINUTE, VV_MINUTE, points);
+    if (outcome == VV_OK) {
+        is_known[kind] |= points > 0;
+        taken_add(&taken[kind], from + (n - (int64_t)points) * VV_MINUTE, VV_MINUTE, points);
+    }
 }
 
 /* A month, a day, an hour or a few minutes, where something is; it may be refused, as only whole

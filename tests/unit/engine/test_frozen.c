@@ -338,7 +338,8 @@ static void minutes_that_are_shortened_live_until_hours_are_built_of_them(void *
     end(&place);
 }
 
-/* Without hours, steps of a day are built of minutes that have a part of it: the rest had nothing. */
+/* Without hours, steps of a day are built of minutes that have a part of it: the rest had nothing.
+ */
 static void days_are_built_again_of_minutes_alone(void **state)
 {
     (void)state;
@@ -533,7 +534,6 @@ static void write_some(struct history *history)
     vv_buffer_deinit(&text);
     assert_int_equal(staging.points_received,
                      staging.points_staged + staging.refused[VV_REASON_RETENTION]);
-    history->taken[source] += staging.points_staged;
     struct vv_batch *batch = vv_staging_take_batch(&staging);
     if (batch) {
         vv_engine_submit(place->engine, batch, keep_status, &outcome);
@@ -541,8 +541,9 @@ static void write_some(struct history *history)
             vv_sim_clock_advance(&place->clock, VV_SECOND);
             (void)!step(place, VV_TASK_COMMIT);
         }
-        assert_int_equal(outcome, VV_OK);
+        assert_true(outcome == VV_OK || outcome == VV_OVERLOAD); /* a life may be about to end */
     }
+    history->taken[source] += outcome == VV_OK ? staging.points_staged : 0;
     vv_staging_deinit(&staging);
 }
 

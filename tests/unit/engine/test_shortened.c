@@ -262,6 +262,109 @@ static void they_go_some_days_later_anyway(void **state)
     end(&place);
 }
 
+/* ---- what comes in the meantime ---- */
+
+static struct vv_batch *judge_of(struct place *place, struct vv_str tenant, const char *line)
+{
+    struct vv_staging staging;
+    assert_int_equal(vv_engine_stage(place->engine, tenant, &staging, NULL), VV_OK);
+    parse_text(&staging, vv_str_of(line));
+    struct vv_batch *batch = vv_staging_take_batch(&staging);
+    vv_staging_deinit(&staging);
+    assert_non_null(batch);
+    return batch;
+}
+
+static struct vv_batch *judge(struct place *place, const char *line)
+{
+    return judge_of(place, TENANT, line);
+}
+
+static enum vv_status submit(struct place *place, struct vv_batch *take_batch)
+{
+    enum vv_status outcome = VV_UNKNOWN;
+    vv_engine_submit(place->engine, take_batch, keep_status, &outcome);
+    assert_int_equal(step(place, VV_TASK_COMMIT), VV_OK);
+    return outcome;
+}
+
+static void format_point(struct place *place, int64_t age_ns, char *line_out, size_t size)
+{
+    int64_t now = place->clock.clock.wall_ns(&place->clock.clock);
+    snprintf(line_out, size, "n,h=dense v=1 %lld\n", (long long)(now - age_ns));
+}
+
+/* It has no mark yet when expiry looks. */
+static void what_is_only_in_memory_is_built_first(void **state)
+{
+    (void)state;
+    struct place place;
+    char late[80];
+    begin_without_points(&place, 0);
+    set_retentions(&place, 0, 0, 0);
+    uint64_t n = days(&place, "n.v", "h=dense");
+    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+    write_line(&place, place.clock.clock.wall_ns(&place.clock.clock) - VV_SECOND);
+    flush(&place);
+    snprintf(late, sizeof late, "n,h=dense v=1 %lld\n", (long long)EMPTY);
+    write_text(&place, vv_str_of(late));
+    expire(&place);
+    assert_true(is_ending(&place));
+    flush(&place);
+    expire(&place); /* now it has one */
+    assert_true(is_ending(&place));
+    seal_all(&place);
+    expire(&place);
+    assert_false(is_ending(&place));
+    assert_int_equal(hours(&place, "n.v", "h=dense"), n + 1);
+    assert_int_equal(days(&place, "n.v", "h=dense"), n + 1);
+    end(&place);
+}
+
+static void late_points_wait_while_a_life_is_about_to_end(void **state)
+{
+    (void)state;
+    struct place place;
+    char late[80];
+    char live[80];
+    begin_whole(&place);
+    set_retentions(&place, 20 * VV_DAY, 0, 0);
+    format_point(&place, VV_DAY, late, sizeof late);
+    format_point(&place, VV_SECOND, live, sizeof live);
+    struct vv_batch *before = judge(&place, late);
+    assert_int_equal(submit(&place, judge(&place, live)), VV_OK);
+    assert_int_equal(submit(&place, judge(&place, late)), VV_OK);
+    expire(&place);
+    assert_true(lives_on(&place));
+    assert_int_equal(submit(&place, judge(&place, late)), VV_OVERLOAD);
+    assert_int_equal(submit(&place, judge(&place, live)), VV_OK);
+    assert_int_equal(submit(&place, judge_of(&place, VV_STR_LITERAL("other"), late)), VV_OK);
+    struct vv_batch *meanwhile = judge(&place, late);
+    flush(&place);
+    expire(&place);
+    assert_false(lives_on(&place));
+    assert_int_equal(submit(&place, before), VV_OVERLOAD); /* judged by what has ended */
+    assert_int_equal(submit(&place, meanwhile), VV_OVERLOAD);
+    assert_int_equal(submit(&place, judge(&place, late)), VV_OK);
+    end(&place);
+}
+
+static void a_change_meanwhile_ends_the_wait(void **state)
+{
+    (void)state;
+    struct place place;
+    char late[80];
+    begin_whole(&place);
+    set_retentions(&place, 20 * VV_DAY, 0, 0);
+    format_point(&place, VV_DAY, late, sizeof late);
+    write_text(&place, vv_str_of(late));
+    expire(&place);
+    assert_int_equal(submit(&place, judge(&place, late)), VV_OVERLOAD);
+    set_retentions(&place, 30 * VV_DAY, 0, 0);
+    assert_int_equal(submit(&place, judge(&place, late)), VV_OK);
+    end(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +376,9 @@ int main(void)
         cmocka_unit_test(one_that_nothing_is_to_be_built_of_goes_at_once),
         cmocka_unit_test(what_is_deleted_does_not_come_back_from_one_that_goes_on),
         cmocka_unit_test(they_go_some_days_later_anyway),
+        cmocka_unit_test(what_is_only_in_memory_is_built_first),
+        cmocka_unit_test(late_points_wait_while_a_life_is_about_to_end),
+        cmocka_unit_test(a_change_meanwhile_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
