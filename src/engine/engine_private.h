@@ -56,6 +56,13 @@ struct vv_submission {
     struct vv_submission *list_last;
 };
 
+/* Of a tenant of which something lives on: turns (lives_end.c), 0: none. */
+struct vv_ending {
+    uint64_t announced; /* in which something is to end, or was; taken back when late points came */
+    uint64_t ended;     /* the last one in which something ended */
+    uint32_t taken_back; /* times, since then */
+};
+
 /* Records that were journaled since the last cut, to be stored with the next flush. */
 struct vv_definition_list {
     struct vv_definition *items;
@@ -243,10 +250,10 @@ struct vv_engine {
     uint64_t seal_after;    /* the flush that the last seal request came with */
     /* Times at which all that had expired was looked for, and freed. */
     uint64_t expire_begun;
-    uint64_t expire_done;  /* the last one that came to its end */
-    uint64_t expire_after; /* what tiers that are off had is gone once one begun later is done */
-    uint64_t lives_after;  /* no life of what was to live for longer ends before that flush */
-    uint64_t *ending; /* by tenant: the last turn in which something of it was to end; 0: none */
+    uint64_t expire_done;     /* the last one that came to its end */
+    uint64_t expire_after;    /* what tiers that are off had is gone once one begun later is done */
+    uint64_t lives_after;     /* no life of what was to live for longer ends before that flush */
+    struct vv_ending *ending; /* by tenant */
     uint32_t n_ending;
     int64_t accepted_since_ns; /* as in a job, of the active generation */
     bool stopping;             /* no new submissions; the committer ends when the queue is empty */
@@ -721,11 +728,15 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
 void vv_storage_expire_when_due(struct vv_engine *engine);
 /* Whether nothing may be taken for gone yet, as what was replayed is not flushed. */
 bool vv_storage_waits_for_replayed(struct vv_engine *engine);
+/* What waits to be sealed, or to be built into tiers, and is long overdue holds time up: nothing
+ * goes that was there when it was due. Nor does what steps are built of that are deleted in part,
+ * until that is done. */
+VV_MUST_CHECK enum vv_status vv_storage_expiry_time(struct vv_engine *engine, int64_t *now_out,
+                                                    struct vv_error *error);
 /* Since when something is deleted that is not swept, at most `most_ns`. */
 int64_t vv_storage_unswept_since(struct vv_engine *engine, int64_t most_ns);
 /* What may go now, and what is whole then. */
-enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
-                                     struct vv_error *error);
+enum vv_status vv_storage_note_whole(struct vv_engine *engine, struct vv_error *error);
 /* Whether a retention is another one than the store was told. */
 bool vv_storage_retention_changed(struct vv_engine *engine);
 

@@ -21,12 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TAKEN_BACK_MAX 10
+
 /* Places of which something lives on: whether something that waits to be sealed or built would be
  * built of less without that. */
 struct waiting_place {
     bool lives_on;
     bool needs;
-    bool is_built_of; /* there is a tier: points wait for nothing else */
+    bool is_built_of; /* there is a tier, and were points */
     struct vv_tiers tiers;
     struct vv_retentions retentions;
     struct vv_reroll_bounds bounds;
@@ -38,6 +40,13 @@ struct waiting {
     uint32_t n;
     uint32_t n_open; /* that live on and of which nothing is known to need that */
 };
+
+static bool is_built_of(struct vv_engine *engine, uint32_t place)
+{
+    struct vv_account account;
+    vv_engine_read_account(engine, vv_registry_owner(engine->registry, place), &account);
+    return vv_registry_tiers_built(engine->registry, place).any && account.accepted > 0;
+}
 
 /* Marks are many: what holds for all of a place is looked up before. */
 static void look_at_places(struct waiting *waiting)
@@ -53,7 +62,7 @@ static void look_at_places(struct waiting *waiting)
         }
         waiting->places[place] =
             (struct waiting_place){.lives_on = true,
-                                   .is_built_of = vv_registry_tiers_built(registry, place).any,
+                                   .is_built_of = is_built_of(engine, place),
                                    .tiers = vv_registry_tiers(registry, place),
                                    .retentions = vv_engine_retentions(engine, place),
                                    .bounds = vv_whole_bounds(engine, place)};
@@ -136,26 +145,41 @@ bool vv_lives_are_flushed(struct vv_engine *engine)
 
 /* ---- turns ---- */
 
+/* Whether late points that were judged in a turn may be committed in this one. Who is to end
+ * nothing while late points come has to refuse some at last. Under the lock. */
+static bool may_come(struct vv_ending *ending, uint64_t turn, uint64_t judged)
+{
+    bool is_to_end = turn % 2 == 1 && ending->announced == turn;
+    bool is_behind = ending->ended == 0 || judged > ending->ended;
+    if (is_behind && is_to_end && ending->taken_back < TAKEN_BACK_MAX) {
+        ending->taken_back++;
+        ending->announced = 0;
+        is_to_end = false;
+    }
+    return is_behind && !is_to_end;
+}
+
 bool vv_lives_are_judged(struct vv_engine *engine, const struct vv_batch *batch)
 {
     uint64_t turn = atomic_load(&engine->lives_turn);
-    if (turn % 2 == 0 && batch->turn == turn) { /* as nearly always */
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    if ((turn % 2 == 0 && batch->turn == turn) || /* as nearly always */
+        !vv_batch_has_before(batch, now - engine->settings.seal_lateness_ns)) {
         return true;
     }
     pthread_mutex_lock(&engine->lock);
-    turn = atomic_load(&engine->lives_turn);
-    uint64_t last = batch->tenant < engine->n_ending ? engine->ending[batch->tenant] : 0;
+    bool may =
+        batch->tenant >= engine->n_ending ||
+        may_come(&engine->ending[batch->tenant], atomic_load(&engine->lives_turn), batch->turn);
     pthread_mutex_unlock(&engine->lock);
-    bool is_behind = last == 0 || (last < turn && last < batch->turn);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    return is_behind || !vv_batch_has_before(batch, now - engine->settings.seal_lateness_ns);
+    return may;
 }
 
-/* Whether late points of the place's tenant wait for the end of the turn. Under the lock. */
-static bool is_announced(const struct vv_engine *engine, uint32_t place, uint64_t turn)
+/* The turns of the place's tenant; NULL: nothing of it was ever to end. Under the lock. */
+static struct vv_ending *ending_of(const struct vv_engine *engine, uint32_t place)
 {
     uint32_t tenant = vv_registry_owner(engine->registry, place);
-    return turn % 2 == 1 && tenant < engine->n_ending && engine->ending[tenant] == turn;
+    return tenant < engine->n_ending ? &engine->ending[tenant] : NULL;
 }
 
 static bool fit(struct vv_engine *engine, uint32_t n)
@@ -163,7 +187,7 @@ static bool fit(struct vv_engine *engine, uint32_t n)
     if (n <= engine->n_ending) {
         return true;
     }
-    uint64_t *bigger = realloc(engine->ending, n * sizeof *bigger);
+    struct vv_ending *bigger = realloc(engine->ending, n * sizeof *bigger);
     if (bigger) {
         memset(bigger + engine->n_ending, 0, (n - engine->n_ending) * sizeof *bigger);
         engine->ending = bigger;
@@ -179,7 +203,7 @@ static bool announce(struct vv_engine *engine, const struct waiting *waiting, ui
     for (uint32_t place = 0; place < waiting->n; place++) {
         const struct waiting_place *of = &waiting->places[place];
         if (of->lives_on && !of->needs && of->is_built_of) {
-            engine->ending[vv_registry_owner(engine->registry, place)] = turn + 1;
+            ending_of(engine, place)->announced = turn + 1;
             any = true;
         }
     }
@@ -222,19 +246,31 @@ void vv_lives_changed(struct vv_engine *engine)
 
 /* ---- ending ---- */
 
-/* Under the lock: one that is off can't be switched on again until the next round has removed what
- * it had. */
-static void end_one(struct vv_engine *engine, uint32_t number)
+/* Of what is built of it, when all that was taken has its marks. Under the lock. */
+static bool may_end(const struct vv_engine *engine, const struct waiting_place *of, uint32_t place,
+                    uint64_t turn)
 {
+    const struct vv_ending *ending = ending_of(engine, place);
+    bool is_announced = turn % 2 == 1 && ending && ending->announced == turn;
+    return !of->needs && (!of->is_built_of || is_announced);
+}
+
+/* One that is off can't be switched on again until the next round has removed what it had. Under
+ * the lock. */
+static void end_one(struct vv_engine *engine, uint32_t number, uint64_t turn)
+{
+    struct vv_ending *ending = ending_of(engine, vv_registry_place_of(engine->registry, number));
+    if (ending && ending->announced == turn) {
+        *ending = (struct vv_ending){.announced = turn, .ended = turn};
+    }
     if (vv_registry_is_ending(engine->registry, number)) {
         engine->expire_after = engine->expire_begun;
     }
     vv_registry_end_life(engine->registry, number);
 }
 
-/* Under the lock: what lives on and has time left ends if it may; of what is built of it, when all
- * that was taken has its marks. */
-static void end_built(struct vv_engine *engine, const struct waiting *waiting, bool may_end,
+/* Under the lock: what lives on and has time left ends if it may. */
+static void end_built(struct vv_engine *engine, const struct waiting *waiting, bool any_may,
                       uint64_t turn)
 {
     struct vv_registry *registry = engine->registry;
@@ -244,10 +280,8 @@ static void end_built(struct vv_engine *engine, const struct waiting *waiting, b
         if (place >= waiting->n || (!lives_on && !vv_registry_is_ending(registry, i))) {
             continue;
         }
-        const struct waiting_place *of = &waiting->places[place];
-        if (!lives_on ||
-            (may_end && !of->needs && (!of->is_built_of || is_announced(engine, place, turn)))) {
-            end_one(engine, i);
+        if (!lives_on || (any_may && may_end(engine, &waiting->places[place], place, turn))) {
+            end_one(engine, i, turn);
         }
     }
 }
@@ -257,10 +291,10 @@ static void end_built(struct vv_engine *engine, const struct waiting *waiting, b
 static void end_those_built(struct vv_engine *engine, const struct waiting *waiting, uint64_t turn)
 {
     bool is_alone = pthread_mutex_trylock(&engine->delete_lock) == 0;
-    bool may_end = is_alone && nothing_is_unswept(engine);
+    bool any_may = is_alone && nothing_is_unswept(engine);
     pthread_mutex_lock(&engine->lock);
     if (atomic_load(&engine->lives_turn) == turn) {
-        end_built(engine, waiting, may_end, turn);
+        end_built(engine, waiting, any_may, turn);
     }
     pthread_mutex_unlock(&engine->lock);
     if (is_alone) {

@@ -3,12 +3,14 @@
  * When markers of deletion may go: when nothing that they hide can come back.
  *
  * What they hide in the store is gone when the retention has passed their range twice: by then it
- * is expired and freed. Where the retention is for ever, they stay. Beside other nodes, what was
- * accepted before a marker may also be in a journal, or parked: each node tells up to when all that
- * it has acknowledged is in the store, so a marker stays until all of them, those that are gone
- * too, have told a time a day behind it. A node that never comes back is taken out of the table of
- * nodes. There a tier's record may still have it as long as its unit waits to be built, so of a
- * tenant with tiers it stays until it is swept, and for a month.
+ * is expired and freed. Where the retention is for ever, they stay. Alone, that counts in the time
+ * of expiry, which what is not built into tiers yet holds up, and not before all that was replayed
+ * is flushed: a node that was away for long finds hidden points in its journal. Beside other nodes,
+ * what was accepted before a marker may also be in a journal, or parked: each node tells up to when
+ * all that it has acknowledged is in the store, so a marker stays until all of them, those that are
+ * gone too, have told a time a day behind it. A node that never comes back is taken out of the
+ * table of nodes. There a tier's record may still have it as long as its unit waits to be built, so
+ * of a tenant with tiers it stays until it is swept, and for a month.
  */
 #include "engine/engine_private.h"
 #include "registry/shared.h"
@@ -33,7 +35,7 @@ static int64_t longest_retention(struct vv_engine *engine, uint32_t tenant, int6
 }
 
 /* Markers of the source that end at or before this can go; VV_TIME_MIN: none. */
-static int64_t retired_before(struct vv_engine *engine, uint32_t source)
+static int64_t retired_before(struct vv_engine *engine, uint32_t source, int64_t now)
 {
     uint32_t tenant = vv_registry_source_tenant(engine->registry, source);
     struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
@@ -41,7 +43,6 @@ static int64_t retired_before(struct vv_engine *engine, uint32_t source)
     for (size_t i = 0; i < plans.n; i++) {
         bucket = plans.plans[i].bucket_ns > bucket ? plans.plans[i].bucket_ns : bucket;
     }
-    int64_t now = engine->clock->wall_ns(engine->clock);
     int64_t retention = longest_retention(engine, tenant, now);
     bool passes = retention > 0 && retention < INT64_MAX / 4 &&
                   now > VV_TIME_MIN / 2 + 2 * retention + bucket + VV_DAY;
@@ -89,11 +90,12 @@ static size_t retire(struct vv_engine *engine, uint32_t source, int64_t before, 
 
 enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *error)
 {
-    enum vv_status status = VV_OK;
+    int64_t now;
+    enum vv_status status = vv_storage_expiry_time(engine, &now, error);
     vv_stamp until = stored_until(engine);
     uint32_t source = vv_deletions_next(engine->deletions, 0, 0);
     while (source != UINT32_MAX && status == VV_OK) {
-        int64_t before = retired_before(engine, source);
+        int64_t before = retired_before(engine, source, now);
         if (before > VV_TIME_MIN && retire(engine, source, before, until) > 0) {
             status = vv_sweep_put_record(engine, source, error);
         }

@@ -411,15 +411,6 @@ enum vv_status vv_steps_check(struct vv_engine *engine, const struct vv_deletion
 
 /* ---- the sweep ---- */
 
-/* Whether all is still there that the order was checked by: nothing expires until it is swept, and
- * what is kept for less since then lives on until then (lives_end.c), though not
- * for ever. */
-static bool is_whole(const struct vv_engine *engine, const struct vv_marker *marker)
-{
-    int64_t ordered_ns = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
-    return engine->clock->wall_ns(engine->clock) - ordered_ns < VV_LIVES_ON_NS - VV_HOUR;
-}
-
 static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *marker)
 {
     const struct vv_sweep *sweep = &engine->sweep;
@@ -431,8 +422,7 @@ static struct vv_cut cut_of(struct vv_engine *engine, const struct vv_marker *ma
                            .from =
                                marker->from > sweep->stay.from ? marker->from : sweep->stay.from,
                            .to = sweep->to,
-                           .before = sweep->frozen,
-                           .is_whole = is_whole(engine, marker)};
+                           .before = sweep->frozen};
 }
 
 static void note(struct vv_engine *engine, const struct vv_cut_figures *figures)

@@ -344,8 +344,7 @@ enum vv_status vv_storage_reroll(struct vv_engine *engine, struct vv_error *erro
     if (!is_noted && vv_storage_waits_for_replayed(engine)) {
         return VV_DONE; /* it is flushed within a minute */
     }
-    int64_t now;
-    status = is_noted ? VV_OK : vv_storage_note_whole(engine, &now, error);
+    status = is_noted ? VV_OK : vv_storage_note_whole(engine, error);
     if (status == VV_OK) {
         status = vv_reroll_step(engine, error);
     }

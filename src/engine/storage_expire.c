@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "registry/shared.h"
+#include "seal/gone.h"
+#include "tier/unit.h"
 
 #include <stdlib.h>
 
@@ -11,34 +13,54 @@
 
 /* Since when the oldest mark that is long overdue could have been sealed. */
 struct backlog {
-    const struct vv_engine *engine;
+    struct vv_engine *engine;
     int64_t since_ns;
 };
 
-/* How long anything is kept that a raw span, or a unit, is built of; 0: for ever. */
-static int64_t life_below(const struct vv_engine *engine, uint32_t place, int above)
+/* As if nothing held up the ends of lives: what holds them up is looked for. */
+static struct vv_retentions kept_by_clock(const struct vv_engine *engine, uint32_t place)
 {
-    struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
-    int64_t longest_ns = vv_storage_kept_ns(engine, place);
-    for (int tier = vv_tiers_below(&tiers, above); tier >= 0; tier = vv_tiers_below(&tiers, tier)) {
-        int64_t life_ns = vv_storage_kept_ns(engine, tiers.spaces[tier]);
-        longest_ns = vv_retention_longer(life_ns, longest_ns);
+    struct vv_registry *registry = engine->registry;
+    struct vv_retentions kept = vv_engine_retentions(engine, place);
+    struct vv_tiers tiers = vv_registry_tiers_built(registry, place);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    kept.raw_ns = vv_registry_life_by_clock(registry, place, now);
+    for (int i = 0; i < VV_SPACES; i++) {
+        if (tiers.spaces[i] != VV_REGISTRY_NONE) {
+            kept.tiers_ns[i] = vv_registry_life_by_clock(registry, tiers.spaces[i], now);
+        }
     }
-    return longest_ns;
+    return kept;
 }
 
-/* Whether what has to be built of a span that waits would go now, or soon. */
-static bool is_at_risk(const struct vv_engine *engine, const struct vv_mark *mark)
+/* Whether something would go, now or soon, that has to be built of: of a raw span that waits, or of
+ * what a unit is built of that waits, or lies around what does. */
+static bool is_at_risk(struct vv_engine *engine, const struct vv_mark *mark)
 {
     struct vv_registry *registry = engine->registry;
     uint32_t number = mark->key.partition.tenant;
     uint32_t place = vv_registry_place_of(registry, number);
-    int64_t now = engine->clock->wall_ns(engine->clock);
     enum vv_space space;
     bool is_tier = vv_registry_space_of(registry, number, &place, &space);
-    int64_t life_ns = life_below(engine, place, is_tier ? (int)space : 0);
-    return vv_registry_tiers_built(registry, place).any && life_ns > 0 &&
-           mark->key.span_start < now - life_ns + VV_TIERS_SLACK_NS;
+    struct vv_tiers tiers = vv_registry_tiers_built(registry, place);
+    if (!tiers.any) {
+        return false;
+    }
+    struct vv_retentions kept = kept_by_clock(engine, place);
+    struct vv_reroll_bounds before = vv_whole_bounds(engine, place);
+    before.raw_from = vv_whole_for_queries(engine, place);
+    struct vv_reroll_bounds after = before;
+    vv_lives_limit(&after, &kept, engine->clock->wall_ns(engine->clock) + VV_TIERS_SLACK_NS);
+    int64_t start = mark->key.span_start;
+    bool is = !is_tier && start < after.raw_from;
+    for (int i = is_tier ? (int)space : 0; i < VV_SPACES && !is; i++) {
+        enum vv_space tier = (enum vv_space)i;
+        int64_t from = vv_gone_whole_below(&tiers, &after, tier);
+        is = tiers.spaces[tier] != VV_REGISTRY_NONE &&
+             from > vv_gone_whole_below(&tiers, &before, tier) &&
+             vv_time_floor(start, vv_tier_unit_ns_max(tier)) < from;
+    }
+    return is;
 }
 
 /* History that is loaded was due long before it came: it waits since then, unless what it is built
@@ -58,6 +80,7 @@ static enum vv_status look_at_mark(void *context, const struct vv_mark *mark)
 
 static void note_held(struct vv_engine *engine, int64_t held_ns)
 {
+    vv_registry_note_held(engine->registry, held_ns);
     bool was_long = atomic_exchange(&engine->expiry_held_ns, held_ns) > VV_TIERS_SLACK_NS;
     bool is_long = held_ns > VV_TIERS_SLACK_NS;
     if (was_long != is_long) {
@@ -87,11 +110,8 @@ int64_t vv_storage_unswept_since(struct vv_engine *engine, int64_t most_ns)
     return most_ns;
 }
 
-/* What waits to be sealed, or to be built into tiers, and is long overdue holds time up: nothing
- * goes that was there when it was due. Nor does what steps are built of that are deleted in part,
- * until that is done. */
-static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
-                                  struct vv_error *error)
+enum vv_status vv_storage_expiry_time(struct vv_engine *engine, int64_t *now_out,
+                                      struct vv_error *error)
 {
     struct vv_store *store = engine->store;
     int64_t now = engine->clock->wall_ns(engine->clock);
@@ -112,11 +132,11 @@ static enum vv_status expiry_time(struct vv_engine *engine, int64_t *now_out,
     return status;
 }
 
-enum vv_status vv_storage_note_whole(struct vv_engine *engine, int64_t *now_out,
-                                     struct vv_error *error)
+enum vv_status vv_storage_note_whole(struct vv_engine *engine, struct vv_error *error)
 {
-    enum vv_status status = expiry_time(engine, now_out, error);
-    return status == VV_OK ? vv_whole_note(engine, *now_out, error) : status;
+    int64_t now;
+    enum vv_status status = vv_storage_expiry_time(engine, &now, error);
+    return status == VV_OK ? vv_whole_note(engine, now, error) : status;
 }
 
 /* ---- after a start ---- */
@@ -167,17 +187,20 @@ enum vv_status vv_storage_expire(struct vv_engine *engine, bool *more_out, struc
     if (vv_storage_waits_for_replayed(engine)) {
         return VV_OK;
     }
-    status = vv_lives_end(engine, error);
+    int64_t now;
+    status = vv_storage_expiry_time(engine, &now, error);
+    if (status == VV_OK) {
+        status = vv_lives_end(engine, error);
+    }
     if (status == VV_OK) {
         status = vv_storage_tell_retentions(engine, error);
     }
     if (status == VV_OK) {
-        int64_t now;
+        status = vv_whole_note(engine, now, error);
+    }
+    if (status == VV_OK) {
         struct vv_store *store = engine->store;
-        status = vv_storage_note_whole(engine, &now, error);
-        if (status == VV_OK) {
-            status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
-        }
+        status = store->ops->expire(store, now, EXPIRE_WORK_BYTES, more_out, error);
     }
     if (status != VV_OK) {
         vv_storage_failed(engine, "expire_failed", status, error);

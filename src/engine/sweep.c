@@ -672,7 +672,7 @@ enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
         sweep->active = false;
         return VV_DONE;
     }
-    if (now_of(engine) >= sweep->retire_at_ns) {
+    if (now_of(engine) >= sweep->retire_at_ns && !vv_storage_waits_for_replayed(engine)) {
         sweep->retire_at_ns = now_of(engine) + RETIRE_EVERY_NS;
         enum vv_status status = vv_retire_markers(engine, error);
         if (status != VV_OK) {

@@ -70,6 +70,7 @@ enum vv_status vv_registry_create(const struct vv_registry_options *options,
         return VV_NO_MEMORY;
     }
     pthread_mutex_init(&registry->texts_lock, NULL);
+    vv_registry_note_held(registry, INT64_MAX / 2); /* that is not known */
     enum vv_status status = init(registry, options);
     if (status != VV_OK) {
         vv_registry_destroy(registry);

@@ -184,6 +184,7 @@ struct vv_registry {
 
     _Atomic uint32_t n_unplaced;    /* measurements */
     _Atomic int64_t now_ns;         /* vv_registry_note_time */
+    _Atomic int64_t held_ns;        /* vv_registry_note_held */
     _Atomic uint32_t n_agreeing;    /* measurements with moves that are not settled */
     _Atomic uint32_t n_linked;      /* classes */
     _Atomic bool has_classes;       /* anything of one, of any tenant */

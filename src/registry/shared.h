@@ -179,11 +179,16 @@ int64_t vv_registry_life(struct vv_registry *registry, uint32_t tenant, int64_t 
 /* How long the store is to keep what is put: where nodes share the store points as the retention
  * says, as what was put before has an end of its own; what is put of tiers lives like that. */
 int64_t vv_registry_kept(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
+/* The same as if nothing were held up. */
+int64_t vv_registry_life_by_clock(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
 /* Whether it lives for longer than the retention says. */
 bool vv_registry_lives_on(struct vv_registry *registry, uint32_t tenant, int64_t now_ns);
 /* What time it is for what ends by itself where nodes share the store: noted before each round of
  * the storage thread, so that nothing ends within one. */
 void vv_registry_note_time(struct vv_registry *registry, int64_t now_ns);
+/* Where one node has the store: what lives on ends by a clock that is so far behind, as nothing
+ * expires that was there when it was due. Until this is noted first, nothing ends. */
+void vv_registry_note_held(struct vv_registry *registry, int64_t held_ns);
 /* Whether a tier that is off still has what was there when it was switched off, and gets what comes
  * since: until its life ends. Lock-free. */
 bool vv_registry_is_ending(struct vv_registry *registry, uint32_t space);

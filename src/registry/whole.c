@@ -337,6 +337,11 @@ void vv_registry_note_time(struct vv_registry *registry, int64_t now_ns)
     atomic_store_explicit(&registry->now_ns, now_ns, memory_order_relaxed);
 }
 
+void vv_registry_note_held(struct vv_registry *registry, int64_t held_ns)
+{
+    atomic_store_explicit(&registry->held_ns, held_ns, memory_order_relaxed);
+}
+
 /* Alone, when all is built that it is needed for, is said (vv_registry_end_life). */
 bool vv_registry_is_ending(struct vv_registry *registry, uint32_t number)
 {
@@ -350,7 +355,7 @@ bool vv_registry_is_ending(struct vv_registry *registry, uint32_t number)
                : until > 0;
 }
 
-int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
+int64_t vv_registry_life_by_clock(struct vv_registry *registry, uint32_t number, int64_t now_ns)
 {
     int64_t retention = vv_registry_retention(registry, number);
     if (retention == 0) {
@@ -363,6 +368,15 @@ int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t 
     struct vv_shortened longest;
     (void)vv_whole_lives(&whole, retention, now_ns, &longest);
     return longest.before_ns;
+}
+
+int64_t vv_registry_life(struct vv_registry *registry, uint32_t number, int64_t now_ns)
+{
+    int64_t held_ns = vv_registry_is_shared(registry)
+                          ? 0
+                          : atomic_load_explicit(&registry->held_ns, memory_order_relaxed);
+    int64_t at = now_ns > INT64_MIN + held_ns ? now_ns - held_ns : INT64_MIN;
+    return vv_registry_life_by_clock(registry, number, at);
 }
 
 /* A tier may have to live on for longer than what is put does at least (engine/lives.c). */

@@ -154,9 +154,9 @@ enum vv_status vv_cut_look(struct vv_reroll *reroll, enum vv_space tier, const s
 /* ---- cutting ---- */
 
 /* The step at `start` holds an end of what is deleted. It goes and is built again; or, where that
- * can't be, it stays: *from and *to are what goes. Where what it is built of was all there when the
- * order was taken (vv_cut_look) and nothing has expired since, records that are missing now are
- * those that this sweep, or one before, has left nothing of (cut->is_whole). */
+ * can't be, it stays: *from and *to are what goes. What it is built of was all there when the order
+ * was taken (vv_cut_look), and nothing expires, and no life ends, until it is swept: so records
+ * that are missing now are those that this sweep, or one before, has left nothing of. */
 static enum vv_status decide_step(struct vv_look *look, struct vv_pyramid_cut *plan, int64_t start,
                                   struct vv_cut_figures *figures)
 {
@@ -309,7 +309,7 @@ enum vv_status vv_cut_bucket(struct vv_reroll *reroll, enum vv_space tier, const
     struct vv_look look =
         vv_look_of(reroll, cut->place, cut->source, cut->measurement, bounds, error);
     struct vv_store *store = reroll->options.store;
-    look.gaps_are_empty = cut->is_whole;
+    look.gaps_are_empty = true;
     struct collecting collecting = {&reroll->stored, cut->from};
     int64_t to = cut->to < cut->before ? cut->to : cut->before;
     const struct vv_span_key key =

@@ -23,7 +23,6 @@ struct vv_cut {
     int64_t from;
     int64_t to;
     int64_t before; /* steps that begin then or later stay: what is above them is built again */
-    bool is_whole;  /* all that was looked at (vv_cut_look) is there, but for what was cut since */
 };
 
 /* Whether what the tier has of the series in the step at `start`, of which only a part is deleted,

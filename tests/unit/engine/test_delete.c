@@ -557,6 +557,7 @@ static void markers_go_when_the_retention_has_passed_them_twice(void **state)
     write_all(&place, 1);
     delete_points(&place, "tag=h=a", 0, 60);
     flush(&place);
+    seal_all(&place);
     vv_sim_clock_advance(&place.clock, 4 * VV_DAY);
     sweep_all(&place);
     assert_int_equal(gauge(&place, "varve_deletion_markers"), 1);
@@ -567,6 +568,38 @@ static void markers_go_when_the_retention_has_passed_them_twice(void **state)
     sweep_all(&place); /* the journal may have brought it again */
     assert_int_equal(gauge(&place, "varve_deletion_markers"), 0);
     crash(&place, 1);
+    end(&place);
+}
+
+/* What was only in the journal is in memory then, and hidden by a marker that would have gone. */
+static void what_is_deleted_does_not_come_back_when_the_node_was_away_for_long(void **state)
+{
+    (void)state;
+    struct place place;
+    struct vv_error error = {0};
+    begin(&place);
+    const struct vv_retentions retentions = {.raw_ns = 7 * VV_DAY, .tiers_ns = {0, 0, 0}};
+    if (vv_engine_set_retentions(place.engine, TENANT, &retentions, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    expire(&place); /* nothing lives on that was kept before */
+    write_all(&place, 1);
+    delete_points(&place, "metric=m.v", 0, 60);
+    sweep_all(&place); /* nothing is in the store */
+    vv_sim_clock_advance(&place.clock, 39 * VV_DAY);
+    crash(&place, 3);
+    sweep_all(&place);
+    assert_int_equal(gauge(&place, "varve_deletion_markers"), 1 * 2);
+    flush(&place);
+    sweep_all(&place);
+    expire(&place);
+    seal_all(&place);
+    assert_int_equal(count_steps(&place), ALL - 120);
+    sweep_all(&place);
+    vv_sim_clock_advance(&place.clock, VV_DAY);
+    sweep_all(&place);
+    assert_int_equal(gauge(&place, "varve_deletion_markers"), 0);
+    assert_int_equal(count_steps(&place), ALL - 120);
     end(&place);
 }
 
@@ -585,6 +618,7 @@ int main(void)
         cmocka_unit_test(spans_that_are_frozen_are_not_sealed_again),
         cmocka_unit_test(tiers_follow_what_is_deleted),
         cmocka_unit_test(markers_go_when_the_retention_has_passed_them_twice),
+        cmocka_unit_test(what_is_deleted_does_not_come_back_when_the_node_was_away_for_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static int64_t now_ns(void)
 static void work(void)
 {
     if (below(4) == 0) { /* while what has come since is in memory */
+        sweep_all(&place);
         expire(&place);
     }
     enum vv_status status = step(&place, VV_TASK_FLUSH);
@@ -197,6 +198,7 @@ static void live_with_deletions(uint64_t seed)
         live(1 + (int)below(10), 12 * VV_HOUR);
         break;
     case 4:
+        vv_sim_clock_advance(&place.clock, (int64_t)below(2) * (int64_t)below(60) * VV_DAY);
         crash(&place, below(1000));
         break;
     case 5:

@@ -237,8 +237,8 @@ static void what_is_deleted_does_not_come_back_from_one_that_goes_on(void **stat
     end(&place);
 }
 
-/* What can't be sealed does not keep them for ever. */
-static void they_go_some_days_later_anyway(void **state)
+/* What waits holds up expiry, and the ends of lives with it. */
+static void what_waits_keeps_them_however_long(void **state)
 {
     (void)state;
     struct place place;
@@ -246,19 +246,57 @@ static void they_go_some_days_later_anyway(void **state)
     write_line(&place, LATE);
     flush(&place);
     set_retentions(&place, 2 * VV_DAY, 0, 0);
+    vv_sim_clock_advance(&place.clock, 6 * VV_DAY);
+    expire(&place);
+    assert_true(lives_on(&place));
+    seal_all(&place);
+    expect_built(&place);
+    end(&place);
+    uint64_t n = begin_late(&place);
+    flush(&place);
+    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
+    vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
+    expire(&place);
+    assert_true(is_ending(&place));
+    seal_all(&place);
+    expire(&place);
+    assert_false(is_ending(&place));
+    assert_int_equal(hours(&place, "n.v", "h=dense"), n);
+    end(&place);
+}
+
+static const struct vv_store_ops *undamaged;
+
+static enum vv_status read_badly(struct vv_store *store, const struct vv_store_read *read,
+                                 vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    (void)store;
+    (void)read;
+    (void)visit;
+    (void)context;
+    return vv_error_set(error, VV_CORRUPT, "damaged");
+}
+
+/* It holds up nothing, and does not keep them for ever. */
+static void what_is_damaged_keeps_them_for_some_days(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place);
+    write_line(&place, LATE);
+    flush(&place);
+    undamaged = place.store->ops;
+    struct vv_store_ops damaged = *undamaged;
+    damaged.read = read_badly;
+    place.store->ops = &damaged;
+    seal_all(&place);
+    place.store->ops = undamaged;
+    set_retentions(&place, 2 * VV_DAY, 0, 0);
     expire(&place);
     assert_true(lives_on(&place));
     vv_sim_clock_advance(&place.clock, 6 * VV_DAY);
+    expire(&place);
     assert_false(lives_on(&place));
-    end(&place);
-    (void)begin_late(&place);
-    flush(&place);
-    assert_int_equal(try_switch(&place, VV_SPACE_OFF_NS), VV_OK);
-    expire(&place);
-    assert_true(is_ending(&place));
-    vv_sim_clock_advance(&place.clock, 40 * VV_DAY); /* days may need them until a unit is over */
-    expire(&place);
-    assert_false(is_ending(&place));
     end(&place);
 }
 
@@ -321,23 +359,57 @@ static void what_is_only_in_memory_is_built_first(void **state)
     end(&place);
 }
 
-static void late_points_wait_while_a_life_is_about_to_end(void **state)
+/* The round finds that nothing is needed, while something is in memory. */
+static void announce(struct place *place)
+{
+    char live[80];
+    format_point(place, VV_SECOND, live, sizeof live);
+    assert_int_equal(submit(place, judge(place, live)), VV_OK);
+    expire(place);
+    assert_true(lives_on(place));
+}
+
+static void late_points_put_an_end_off(void **state)
 {
     (void)state;
     struct place place;
     char late[80];
-    char live[80];
+    begin_whole(&place);
+    set_retentions(&place, 20 * VV_DAY, 0, 0);
+    announce(&place);
+    format_point(&place, VV_DAY, late, sizeof late);
+    assert_int_equal(submit(&place, judge(&place, late)), VV_OK);
+    flush(&place);
+    expire(&place);
+    assert_true(lives_on(&place));
+    expire(&place);
+    assert_false(lives_on(&place));
+    end(&place);
+}
+
+/* Else one who sends late points all the time would have all kept for weeks. */
+static void announce_for_good(struct place *place, const char *late)
+{
+    for (int i = 0; i < 10; i++) {
+        announce(place);
+        assert_int_equal(submit(place, judge(place, late)), VV_OK);
+        flush(place);
+        expire(place);
+    }
+    announce(place);
+}
+
+static void late_points_wait_when_they_put_it_off_too_often(void **state)
+{
+    (void)state;
+    struct place place;
+    char late[80];
     begin_whole(&place);
     set_retentions(&place, 20 * VV_DAY, 0, 0);
     format_point(&place, VV_DAY, late, sizeof late);
-    format_point(&place, VV_SECOND, live, sizeof live);
     struct vv_batch *before = judge(&place, late);
-    assert_int_equal(submit(&place, judge(&place, live)), VV_OK);
-    assert_int_equal(submit(&place, judge(&place, late)), VV_OK);
-    expire(&place);
-    assert_true(lives_on(&place));
+    announce_for_good(&place, late);
     assert_int_equal(submit(&place, judge(&place, late)), VV_OVERLOAD);
-    assert_int_equal(submit(&place, judge(&place, live)), VV_OK);
     assert_int_equal(submit(&place, judge_of(&place, VV_STR_LITERAL("other"), late)), VV_OK);
     struct vv_batch *meanwhile = judge(&place, late);
     flush(&place);
@@ -357,11 +429,25 @@ static void a_change_meanwhile_ends_the_wait(void **state)
     begin_whole(&place);
     set_retentions(&place, 20 * VV_DAY, 0, 0);
     format_point(&place, VV_DAY, late, sizeof late);
-    write_text(&place, vv_str_of(late));
-    expire(&place);
+    announce_for_good(&place, late);
     assert_int_equal(submit(&place, judge(&place, late)), VV_OVERLOAD);
     set_retentions(&place, 30 * VV_DAY, 0, 0);
     assert_int_equal(submit(&place, judge(&place, late)), VV_OK);
+    end(&place);
+}
+
+static void of_who_had_nothing_it_ends_at_once(void **state)
+{
+    (void)state;
+    struct place place;
+    char late[80];
+    begin_empty(&place, start);
+    set_retentions(&place, 20 * VV_DAY, 0, 0);
+    format_point(&place, VV_DAY, late, sizeof late);
+    struct vv_batch *first = judge(&place, late);
+    expire(&place);
+    assert_false(lives_on(&place));
+    assert_int_equal(submit(&place, first), VV_OK);
     end(&place);
 }
 
@@ -375,10 +461,13 @@ int main(void)
         cmocka_unit_test(one_that_goes_on_can_be_switched_on_again),
         cmocka_unit_test(one_that_nothing_is_to_be_built_of_goes_at_once),
         cmocka_unit_test(what_is_deleted_does_not_come_back_from_one_that_goes_on),
-        cmocka_unit_test(they_go_some_days_later_anyway),
+        cmocka_unit_test(what_waits_keeps_them_however_long),
+        cmocka_unit_test(what_is_damaged_keeps_them_for_some_days),
         cmocka_unit_test(what_is_only_in_memory_is_built_first),
-        cmocka_unit_test(late_points_wait_while_a_life_is_about_to_end),
+        cmocka_unit_test(late_points_put_an_end_off),
+        cmocka_unit_test(late_points_wait_when_they_put_it_off_too_often),
         cmocka_unit_test(a_change_meanwhile_ends_the_wait),
+        cmocka_unit_test(of_who_had_nothing_it_ends_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,11 @@ static void lives_that_were_made_shorter_count_until_each_has_ended(void **state
         assert_int_equal(whole.n_shorter, 3);
         assert_memory_equal(whole.shorter, expected, sizeof expected);
         assert_int_equal(vv_whole_until(&whole), 15);
+        assert_int_equal(vv_registry_life(other, plant, 15), 30 * VV_DAY); /* none ends yet */
+        vv_registry_note_held(other, 10);
+        assert_int_equal(vv_registry_life(other, plant, 24), 3 * VV_DAY);
+        assert_int_equal(vv_registry_life(other, plant, 25), VV_DAY);
+        vv_registry_note_held(other, 0);
         assert_int_equal(vv_registry_life(other, plant, 8), 30 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 9), 7 * VV_DAY);
         assert_int_equal(vv_registry_life(other, plant, 14), 3 * VV_DAY);
@@ -441,6 +446,7 @@ static void the_last_shorter_life_of_an_older_record_is_read(void **state)
     assert_int_equal(vv_registry_apply(registry, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
     struct vv_whole whole = vv_registry_whole(registry, plant);
     assert_int_equal(whole.n_shorter, 1);
+    vv_registry_note_held(registry, 0);
     assert_int_equal(vv_registry_life(registry, plant, 5), 9 * VV_DAY);
     assert_int_equal(vv_registry_life(registry, plant, 6), VV_DAY);
     vv_buffer_deinit(&record);
