@@ -230,6 +230,7 @@ struct vv_sealing {
     uint64_t open;             /* of both, not over yet: what they hold is answered all the same */
     uint64_t damaged;          /* what can't be read, and so is not sealed */
     uint64_t due;              /* of spans and units, those whose turn has come */
+    uint64_t deletions; /* of sources, of which spans and units may still have to be marked */
     uint64_t kept; /* units that this node left as they were, though something came late for them:
                       that is in raw points alone. At most VV_KEPT_UNITS_MAX, since it began */
 };

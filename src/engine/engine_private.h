@@ -94,6 +94,8 @@ struct vv_account_cell {
     _Atomic uint64_t received;
     _Atomic uint64_t accepted;
     _Atomic uint64_t accepted_here;
+    _Atomic uint64_t switched_at; /* what was accepted before a tier was switched on last, and 1;
+                                     0: none was since the start */
     _Atomic uint64_t unknown;
     _Atomic uint64_t refused[VV_REASON_COUNT];
     vv_stamp stored_until; /* recovery: the stored count has the batches up to here */
@@ -544,6 +546,9 @@ void vv_whole_end_lives(struct vv_engine *engine);
 /* Notes, durably, what will be gone when all has expired that may at `expiry_ns`, which is behind
  * the clock while sealing is held up, and which tiers are on as of now. */
 enum vv_status vv_whole_note(struct vv_engine *engine, int64_t expiry_ns, struct vv_error *error);
+/* That a tier has all of [from, to) that it can have, though it may have lacked it; durably. */
+VV_MUST_CHECK enum vv_status vv_whole_note_built(struct vv_engine *engine, uint32_t space,
+                                                 int64_t from, int64_t to, struct vv_error *error);
 /* Whether it is noted of all tenants and tiers that there are. */
 bool vv_whole_is_noted(const struct vv_engine *engine);
 /* From when on all is there that was written of a place and its tiers. Any thread; not under the

@@ -4,6 +4,7 @@
  * by source, measurement by measurement, tier by tier (the finest first, so that what a coarser one
  * is compared with is right), unit by unit. A job lives as long as the process.
  */
+#include "engine/built_again.h"
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
@@ -19,6 +20,7 @@ struct vv_reroll_job {
     int tier_first;
     int tier_last;
     struct vv_reroll *reroll;
+    struct vv_built_again built;
     size_t source_at;
     uint32_t measurement; /* of that source … */
     size_t stay_at;       /* … in this stay of it … */
@@ -50,6 +52,7 @@ void vv_reroll_job_deinit(struct vv_engine *engine)
 
 /* Takes the order. Under the lock. */
 static enum vv_status begin_job(struct vv_engine *engine, struct vv_deletion_order *order,
+                                const struct vv_built_again *built,
                                 const struct vv_delete_selection *selection, struct vv_error *error)
 {
     struct vv_reroll_job *job = calloc(1, sizeof *job);
@@ -59,6 +62,7 @@ static enum vv_status begin_job(struct vv_engine *engine, struct vv_deletion_ord
     }
     bool all = selection->tier == VV_SPACES;
     job->order = order;
+    job->built = *built;
     job->tier_first = all ? 0 : selection->tier;
     job->tier_last = all ? VV_SPACES - 1 : selection->tier;
     job->tier = job->tier_first;
@@ -90,6 +94,8 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
         free(selection.order);
         return status;
     }
+    struct vv_built_again built;
+    vv_built_begin(engine, selection.order, &built);
     pthread_mutex_lock(&engine->lock);
     if (engine->reroll_job) {
         free(selection.order);
@@ -97,7 +103,7 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
             vv_error_set(error, VV_OVERLOAD, "reroll %llu is under way: wait for it, or cancel it",
                          (unsigned long long)engine->rerolled.id);
     } else {
-        status = begin_job(engine, selection.order, &selection, error);
+        status = begin_job(engine, selection.order, &built, &selection, error);
         *id_out = engine->rerolled.id;
     }
     pthread_mutex_unlock(&engine->lock);
@@ -398,6 +404,7 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
         return status;
     }
     note(engine, job, &result);
+    vv_built_note(&job->built, job->stay.place, (enum vv_space)job->tier, &result);
     job->time = result.unit.to;
     bool is_empty = result.verdict == VV_REROLL_NOTHING || result.verdict == VV_REROLL_OPEN;
     if (is_empty && job->time < job->end) { /* behind what is open, the next one may be far */
@@ -451,11 +458,13 @@ static enum vv_status do_slice(struct vv_engine *engine, struct vv_reroll_job *j
     (void)!vv_learn_if_old(engine, NULL); /* what is not known then is refused */
     for (size_t i = 0; i < SLICE_UNITS && status == VV_OK; i++) {
         if (!job->in_tier && !find_tier(engine, job)) {
-            return VV_DONE;
+            status = vv_built_end(engine, &job->built, job->tier_first, job->tier_last, error);
+            return status == VV_OK ? VV_DONE : status;
         }
         if (waits_for_sweep(engine, job)) {
             struct vv_reroll_result result = {.verdict = VV_REROLL_WAITING};
             note(engine, job, &result);
+            job->built.is_of_all = false;
             job->in_tier = false; /* all of it */
             job->tier++;
             continue;

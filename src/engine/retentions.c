@@ -211,6 +211,21 @@ static enum vv_status make_spaces(struct vv_engine *engine, struct vv_retention_
     return status;
 }
 
+/* A tier that is on before the first point lacks nothing (whole.c). */
+static void note_switched_on(struct vv_engine *engine, const struct vv_retention_change *change)
+{
+    struct vv_account_cell *cell =
+        vv_account_of(engine, vv_registry_owner(engine->registry, change->place));
+    bool is_switched_on = false;
+    for (int i = 0; i < VV_SPACES; i++) {
+        is_switched_on |= vv_retentions_have(&change->after, (enum vv_space)i) &&
+                          !vv_retentions_have(&change->before, (enum vv_space)i);
+    }
+    if (cell && is_switched_on) {
+        atomic_store(&cell->switched_at, atomic_load(&cell->accepted) + 1);
+    }
+}
+
 /* Also where a change is taken back: a tier that it had switched on may have been seen. Under the
  * lock, as lives end under it (lives_end.c). */
 static void set(struct vv_engine *engine, const struct vv_retention_change *change,
@@ -338,6 +353,7 @@ static enum vv_status change_retentions(struct vv_engine *engine, uint32_t place
     }
     pthread_mutex_lock(&engine->delete_lock); /* no order is taken meanwhile */
     vv_lives_note(engine, &change);
+    note_switched_on(engine, &change);
     set(engine, &change, &change.before, &change.after);
     status = check_they_go_on(engine, &change, error);
     if (status == VV_OK) {

@@ -11,8 +11,9 @@
  * version 2 on what has expired follows (seal/expired.h): u64 count, u8 n, of each u64 count, i64
  * time; and from version 3 on what a tier lacks: i64 time.
  *
- * A tier lacks for good what had expired of it when it was made to be kept for longer, and of what
- * is built of when it was switched on: for as long as that is there the tier can be built again.
+ * A tier lacks what had expired of it when it was made to be kept for longer, and what was there
+ * already when it was switched on; for good when what it is built of is gone. A reroll builds it
+ * again before that (built_again.c).
  */
 #include "engine/engine_private.h"
 #include "engine/lacks.h"
@@ -28,7 +29,7 @@
 
 struct vv_whole_note {
     int64_t from;
-    int64_t lacked_before; /* what was before that a tier may lack for good; VV_TIME_MIN: nothing */
+    int64_t lacked_before;     /* what was before that a tier may lack; VV_TIME_MIN: nothing */
     struct vv_expired expired; /* of points */
     bool is_said;              /* a record may have said that count since it was noted */
 };
@@ -332,6 +333,19 @@ static int64_t built_from(const struct vv_engine *engine, const struct vv_tiers 
     return from;
 }
 
+/* What it is built of lives on unseen when that is kept for less. */
+static int64_t answered_from(const struct vv_engine *engine, uint32_t place, enum vv_space tier)
+{
+    struct vv_retentions kept = vv_engine_retentions(engine, place);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t longest_ns = kept.raw_ns;
+    for (int finer = 0; finer < (int)tier; finer++) {
+        bool is_on = vv_retentions_have(&kept, (enum vv_space)finer);
+        longest_ns = is_on ? vv_retention_longer(longest_ns, kept.tiers_ns[finer]) : longest_ns;
+    }
+    return longest_ns > 0 && now > VV_TIME_MIN + longest_ns ? now - longest_ns : VV_TIME_MIN;
+}
+
 int64_t vv_whole_lacked_before(void *context, uint32_t space)
 {
     struct vv_engine *engine = context;
@@ -344,17 +358,32 @@ int64_t vv_whole_lacked_before(void *context, uint32_t space)
         return vv_lacks_shared(engine, space, place, tier);
     }
     struct vv_tiers built = vv_registry_tiers_built(engine->registry, place);
+    int64_t answered = answered_from(engine, place, tier);
     pthread_mutex_lock(&engine->lock);
-    int64_t before = is_noted(engine, space) ? engine->whole[space].lacked_before
-                                             : built_from(engine, &built, place, tier);
+    int64_t before = built_from(engine, &built, place, tier);
+    before = answered > before ? answered : before;
+    if (is_noted(engine, space) && engine->whole[space].lacked_before < before) {
+        before = engine->whole[space].lacked_before;
+    }
     pthread_mutex_unlock(&engine->lock);
     return before;
 }
 
 /* ---- noting ---- */
 
+/* Of one that is on from now on: what was sealed before it lacks. */
+static int64_t lacked_at_first(struct vv_engine *engine, uint32_t place, int64_t now)
+{
+    struct vv_account_cell *cell =
+        vv_account_of(engine, vv_registry_owner(engine->registry, place));
+    bool is_new = engine->whole[place].from == UNKNOWN; /* the tier began with it */
+    uint64_t switched_at = cell ? atomic_load(&cell->switched_at) : 0;
+    bool had_some = cell && (switched_at > 0 ? switched_at > 1 : atomic_load(&cell->accepted) > 0);
+    return is_new || !had_some ? VV_TIME_MIN : now + engine->settings.future_ns_max;
+}
+
 /* What holds when that has gone which may go at `expiry_ns`, seen at `now`. */
-static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t number, int64_t now,
+static struct vv_whole_note next_of(struct vv_engine *engine, uint32_t number, int64_t now,
                                     int64_t expiry_ns)
 {
     struct vv_whole_note next = engine->whole[number];
@@ -367,11 +396,8 @@ static struct vv_whole_note next_of(const struct vv_engine *engine, uint32_t num
         next.lacked_before = VV_TIME_MIN;
         return next;
     }
-    if (is_tier) {
-        struct vv_tiers built = vv_registry_tiers_built(engine->registry, place);
-        int64_t from = built_from(engine, &built, place, tier);
-        bool is_begun = !is_noted(engine, number);
-        next.lacked_before = is_begun || from < next.lacked_before ? from : next.lacked_before;
+    if (is_tier && !is_noted(engine, number)) {
+        next.lacked_before = lacked_at_first(engine, place, now);
     }
     if (next.from == UNKNOWN || next.from == NOTHING) { /* a new one; or it is on from now on */
         next.from = is_tier ? now + engine->settings.future_ns_max : VV_TIME_MIN;
@@ -442,6 +468,25 @@ static enum vv_status note_all(struct vv_engine *engine, int64_t expiry_ns,
     if (status == VV_OK) {
         pthread_mutex_lock(&engine->lock);
         memcpy(engine->whole, next, n * sizeof *next);
+        pthread_mutex_unlock(&engine->lock);
+    }
+    return status;
+}
+
+enum vv_status vv_whole_note_built(struct vv_engine *engine, uint32_t space, int64_t from,
+                                   int64_t to, struct vv_error *error)
+{
+    if (!is_noted(engine, space) || from >= engine->whole[space].lacked_before ||
+        to < engine->whole[space].lacked_before) {
+        return VV_OK;
+    }
+    struct vv_whole_note next = engine->whole[space];
+    next.lacked_before = from;
+    enum vv_status status = put(engine, space, &next, error);
+    status = status == VV_OK ? vv_engine_confirm(engine, error) : status;
+    if (status == VV_OK) {
+        pthread_mutex_lock(&engine->lock);
+        engine->whole[space].lacked_before = from;
         pthread_mutex_unlock(&engine->lock);
     }
     return status;

@@ -80,13 +80,15 @@ static void write_sealing(const struct vv_sealing *sealing, const struct asked *
     for (int tier = 0; tier < VV_SPACES; tier++) {
         waiting += sealing->units[tier];
     }
+    uint64_t left = waiting + sealing->deletions + sealing->damaged;
     vv_buffer_format(body,
                      "{\"sealed\":%s,\"waiting\":%" PRIu64 ",\"due\":%" PRIu64 ",\"raw\":%" PRIu64
                      ",\"minute\":%" PRIu64 ",\"hour\":%" PRIu64 ",\"day\":%" PRIu64
-                     ",\"open\":%" PRIu64 ",\"damaged\":%" PRIu64 ",\"kept\":%" PRIu64,
-                     is_all && waiting + sealing->damaged == 0 ? "true" : "false", waiting,
-                     sealing->due, sealing->spans, sealing->units[VV_SPACE_MINUTE],
-                     sealing->units[VV_SPACE_HOUR], sealing->units[VV_SPACE_DAY], sealing->open,
+                     ",\"open\":%" PRIu64 ",\"deletions\":%" PRIu64 ",\"damaged\":%" PRIu64
+                     ",\"kept\":%" PRIu64,
+                     is_all && left == 0 ? "true" : "false", waiting, sealing->due, sealing->spans,
+                     sealing->units[VV_SPACE_MINUTE], sealing->units[VV_SPACE_HOUR],
+                     sealing->units[VV_SPACE_DAY], sealing->open, sealing->deletions,
                      sealing->damaged, sealing->kept);
     if (part != VV_MARKS_END) {
         vv_buffer_format(body, ",\"next\":%" PRIu32, part);

@@ -546,6 +546,34 @@ static void tiers_follow_what_is_deleted(void **state)
     end(&place);
 }
 
+static struct vv_sealing sealing_of(struct place *place, int from, int to)
+{
+    struct vv_sealing sealing;
+    uint32_t part = 0;
+    const int64_t second = 1000000000;
+    assert_int_equal(vv_engine_read_sealing(place->engine, TENANT, (START + from * 60) * second,
+                                            (START + to * 60) * second, &part, 1, &sealing, NULL),
+                     VV_OK);
+    return sealing;
+}
+
+/* Before that marks do not tell of it. */
+static void sealing_counts_deletions_until_they_are_swept(void **state)
+{
+    (void)state;
+    struct place place;
+    begin(&place);
+    write_all(&place, 1);
+    bring_to(&place, IN_BLOCKS);
+    delete_points(&place, "metric=m.v", 10, 20);
+    assert_int_equal(sealing_of(&place, 0, 60).deletions, 2);
+    assert_int_equal(sealing_of(&place, 20, 60).deletions, 0);
+    sweep_all(&place);
+    assert_int_equal(sealing_of(&place, 0, 60).deletions, 0);
+    assert_true(sealing_of(&place, 0, 60).spans + sealing_of(&place, 0, 60).open > 0);
+    end(&place);
+}
+
 /* By then the retention hides and frees all that they hide. */
 static void markers_go_when_the_retention_has_passed_them_twice(void **state)
 {
@@ -617,6 +645,7 @@ int main(void)
         cmocka_unit_test(nothing_is_deleted_because_a_word_was_forgotten),
         cmocka_unit_test(spans_that_are_frozen_are_not_sealed_again),
         cmocka_unit_test(tiers_follow_what_is_deleted),
+        cmocka_unit_test(sealing_counts_deletions_until_they_are_swept),
         cmocka_unit_test(markers_go_when_the_retention_has_passed_them_twice),
         cmocka_unit_test(what_is_deleted_does_not_come_back_when_the_node_was_away_for_long),
     };

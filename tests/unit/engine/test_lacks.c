@@ -165,26 +165,112 @@ static void one_that_is_switched_on_before_it_has_gone_lacks_nothing(void **stat
     end(&place);
 }
 
-/* By rerolling, before the points go too. */
-static void one_that_can_be_built_again_lacks_nothing(void **state)
+/* Of all, or of one source. */
+static void reroll(struct place *place, const char *name, const char *value)
+{
+    struct vv_request *request;
+    struct vv_error error = {0};
+    struct vv_rerolled rerolled;
+    uint64_t id = 0;
+    int64_t now = place->clock.clock.wall_ns(&place->clock.clock);
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), TENANT},
+                                              {vv_str_of(name), vv_str_of(value)}};
+    assert_int_equal(vv_request_parse(VV_REQUEST_REROLL, parameters, 2, now, &request, &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_reroll(place->engine, request, &id, &error), VV_OK);
+    vv_request_destroy(request);
+    step_all(place, VV_TASK_REROLL, 0);
+    assert_int_equal(vv_engine_read_reroll(place->engine, id, false, &rerolled, NULL), VV_OK);
+    assert_int_equal(rerolled.state, VV_REROLLED_DONE);
+}
+
+/* It gets what it lacks by rerolling, before the points go too. */
+static void begin_again(struct place *place)
+{
+    begin_whole(place);
+    set_minutes(place, 3 * VV_DAY);
+    expire(place);
+    set_minutes(place, 0);
+    expire(place);
+    expect_all(place, "step", "1m", VV_MINUTE);
+    switch_off(place);
+    expect_all(place, "step", "1m", VV_MINUTE);
+    set_minutes(place, 0);
+    expire(place);
+    expect_all(place, "step", "1m", VV_MINUTE);
+}
+
+static void let_points_go(struct place *place)
+{
+    set_retentions(place, 2 * VV_DAY, 0, 0);
+    expire(place);
+    crash(place, 3);
+    expire(place);
+}
+
+static void one_that_was_built_again_lacks_nothing(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_again(&place);
+    reroll(&place, "dry_run", "false");
+    let_points_go(&place);
+    expect_all(&place, "step", "1m", VV_MINUTE);
+    end(&place);
+}
+
+static void one_that_was_not_built_again_lacks_what_was_before(void **state)
+{
+    (void)state;
+    static const char *const some[][2] = {
+        {NULL, NULL}, {"tag", "h=a"}, {"measurement", "m"}, {"tier", "hour"}};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        struct place place;
+        begin_again(&place);
+        if (some[i][0]) {
+            reroll(&place, some[i][0], some[i][1]);
+        }
+        let_points_go(&place);
+        expect_refused(&place, "1m", NULL, "take a step of 1h");
+        end(&place);
+    }
+}
+
+/* The points that it lacks are kept for less afterwards. */
+static void one_that_is_kept_for_longer_than_it_was_lacks_that_of_the_points(void **state)
 {
     (void)state;
     struct place place;
     begin_whole(&place);
     set_minutes(&place, 3 * VV_DAY);
     expire(&place);
-    set_minutes(&place, 0);
+    set_minutes(&place, 300 * VV_DAY);
     expire(&place);
     expect_all(&place, "step", "1m", VV_MINUTE);
-    switch_off(&place);
-    expect_all(&place, "step", "1m", VV_MINUTE);
-    set_minutes(&place, 0);
-    expire(&place);
-    expect_all(&place, "step", "1m", VV_MINUTE);
-    set_retentions(&place, 2 * VV_DAY, 0, 0);
-    expire(&place);
-    assert_int_equal(ask(&place, "step", "1m", NULL).status, VV_OK);
+    let_points_go(&place);
+    expect_no_minutes(&place);
     end(&place);
+}
+
+/* Its first points may be history. */
+static void one_that_begins_with_its_tenant_lacks_nothing(void **state)
+{
+    (void)state;
+    struct place place;
+    for (int first = 0; first < 2; first++) {
+        begin_empty(&place, start + DAYS * VV_DAY);
+        set_retentions(&place, 0, first ? OFF : 0, 0);
+        expire(&place);
+        set_retentions(&place, 0, 0, 0); /* or is on before the first of them */
+        write_all(&place);
+        flush(&place);
+        expire(&place);
+        vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
+        seal_all(&place);
+        let_points_go(&place);
+        expect_all(&place, "step", "1m", VV_MINUTE);
+        end(&place);
+    }
 }
 
 /* Of history that came when it was on, and is older than that. */
@@ -207,7 +293,10 @@ int main(void)
         cmocka_unit_test(one_that_is_kept_for_longer_lacks_what_had_expired),
         cmocka_unit_test(one_that_is_switched_on_again_lacks_what_it_is_built_of),
         cmocka_unit_test(one_that_is_switched_on_before_it_has_gone_lacks_nothing),
-        cmocka_unit_test(one_that_can_be_built_again_lacks_nothing),
+        cmocka_unit_test(one_that_was_built_again_lacks_nothing),
+        cmocka_unit_test(one_that_was_not_built_again_lacks_what_was_before),
+        cmocka_unit_test(one_that_is_kept_for_longer_than_it_was_lacks_that_of_the_points),
+        cmocka_unit_test(one_that_begins_with_its_tenant_lacks_nothing),
         cmocka_unit_test(one_that_was_never_changed_lacks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

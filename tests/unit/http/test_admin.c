@@ -564,9 +564,10 @@ static void test_what_waits_to_be_sealed_is_told(void **state)
                                    "/api/v1/sealing?tenant=plant&from=1970-01-01T00:00:01Z&"
                                    "to=1970-01-01T00:00:02Z",
                                    "", NULL, 200);
-    assert_string_equal(response.body,
-                        "{\"sealed\":false,\"waiting\":10,\"due\":6,\"raw\":1,\"minute\":2,"
-                        "\"hour\":3,\"day\":4,\"open\":5,\"damaged\":0,\"kept\":0}\n");
+    assert_string_equal(
+        response.body,
+        "{\"sealed\":false,\"waiting\":10,\"due\":6,\"raw\":1,\"minute\":2,"
+        "\"hour\":3,\"day\":4,\"open\":5,\"deletions\":0,\"damaged\":0,\"kept\":0}\n");
     response_free(&response);
     response = ask(door, "GET", "/api/v1/sealing", "", NULL, 200);
     assert_contains(response.body, "\"sealed\":true,\"waiting\":0");

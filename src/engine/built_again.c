@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/built_again.h"
+
+#include "engine/engine_private.h"
+#include "registry/shared.h"
+
+static size_t count_sources(const struct vv_engine *engine, uint32_t tenant)
+{
+    uint32_t all = vv_registry_source_count(engine->registry);
+    size_t n = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        n += vv_registry_source_tenant(engine->registry, i) == tenant;
+    }
+    return n;
+}
+
+/* Sources that come later have what tiers there are. */
+void vv_built_begin(struct vv_engine *engine, const struct vv_deletion_order *order,
+                    struct vv_built_again *built_out)
+{
+    *built_out = (struct vv_built_again){
+        .is_of_all =
+            order->n_numbers == 0 && order->n_sources == count_sources(engine, order->tenant),
+        .to = order->to,
+    };
+    built_out->n = vv_registry_places(engine->registry, order->tenant, built_out->places);
+    for (size_t i = 0; i < built_out->n; i++) {
+        for (int tier = 0; tier < VV_SPACES; tier++) {
+            built_out->from[i][tier] = order->from;
+        }
+    }
+}
+
+/* The sealer builds what is open, or waits, before what it is built of goes. */
+static bool is_good(const struct vv_reroll_result *result)
+{
+    return result->is_repaired || result->verdict == VV_REROLL_NOTHING ||
+           result->verdict == VV_REROLL_SAME || result->verdict == VV_REROLL_OPEN ||
+           result->verdict == VV_REROLL_WAITING;
+}
+
+void vv_built_note(struct vv_built_again *built, uint32_t place, enum vv_space tier,
+                   const struct vv_reroll_result *result)
+{
+    size_t i = 0;
+    while (i < built->n && built->places[i] != place) {
+        i++;
+    }
+    if (i == built->n || is_good(result)) {
+        built->is_of_all &= i < built->n;
+        return;
+    }
+    int64_t *from = &built->from[i][tier];
+    *from = result->unit.to > *from ? result->unit.to : *from;
+}
+
+enum vv_status vv_built_end(struct vv_engine *engine, const struct vv_built_again *built, int first,
+                            int last, struct vv_error *error)
+{
+    enum vv_status status = VV_OK;
+    for (size_t i = 0; i < built->n && built->is_of_all && !engine->store->ops->shared; i++) {
+        struct vv_tiers tiers = vv_registry_tiers(engine->registry, built->places[i]);
+        for (int tier = first; tier <= last && status == VV_OK; tier++) {
+            if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
+                status = vv_whole_note_built(engine, tiers.spaces[tier], built->from[i][tier],
+                                             built->to, error);
+            }
+        }
+    }
+    return status;
+}
