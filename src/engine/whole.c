@@ -346,6 +346,15 @@ static int64_t answered_from(const struct vv_engine *engine, uint32_t place, enu
     return longest_ns > 0 && now > VV_TIME_MIN + longest_ns ? now - longest_ns : VV_TIME_MIN;
 }
 
+/* One that is not noted yet began with its place, or lacks all that was before. Under the lock. */
+static int64_t lacked_noted(const struct vv_engine *engine, uint32_t place, uint32_t space)
+{
+    bool is_place_noted = place < engine->n_whole && engine->whole[place].from != UNKNOWN;
+    return is_noted(engine, space) ? engine->whole[space].lacked_before
+           : is_place_noted        ? INT64_MAX
+                                   : VV_TIME_MIN;
+}
+
 int64_t vv_whole_lacked_before(void *context, uint32_t space)
 {
     struct vv_engine *engine = context;
@@ -362,11 +371,9 @@ int64_t vv_whole_lacked_before(void *context, uint32_t space)
     pthread_mutex_lock(&engine->lock);
     int64_t before = built_from(engine, &built, place, tier);
     before = answered > before ? answered : before;
-    if (is_noted(engine, space) && engine->whole[space].lacked_before < before) {
-        before = engine->whole[space].lacked_before;
-    }
+    int64_t noted = lacked_noted(engine, place, space);
     pthread_mutex_unlock(&engine->lock);
-    return before;
+    return noted < before ? noted : before;
 }
 
 /* ---- noting ---- */

@@ -35,6 +35,7 @@ enum vv_status vv_feed_open(struct vv_feed *feed, const struct vv_query_context 
         .to = options->to,
         .descending = options->descending,
         .few = options->few,
+        .hidden_too = options->hidden_too,
         .memory_max = options->memory_max,
     };
     return vv_scan_open(context, &scan, facts, &feed->scan);

@@ -26,6 +26,7 @@ struct vv_feed_options {
     int64_t to;
     bool descending;
     bool few;
+    bool hidden_too; /* as of vv_scan_options */
     bool skip_nan;
     const struct vv_where *where; /* borrowed for the feed's life */
     size_t memory_max;

@@ -49,8 +49,8 @@ static int64_t oldest_of(const struct vv_result *result, uint32_t number)
 static int64_t whole_from(const struct vv_result *result, uint32_t number)
 {
     const struct vv_query_context *context = &result->context;
-    int64_t from =
-        context->whole_from ? context->whole_from(context->whole_context, number) : VV_TIME_MIN;
+    int64_t from = context->whole_from ? context->whole_from(context->whole_context, number)
+                                       : oldest_of(result, number);
     return from > VV_TIME_MIN ? from : VV_TIME_MIN;
 }
 

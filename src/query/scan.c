@@ -71,7 +71,7 @@ static struct vv_window clip_to_source(const struct vv_query_context *context,
     }
     struct vv_window range =
         vv_window_intersect((struct vv_window){options->from, options->to}, known);
-    int64_t oldest = oldest_of_all(context, options, now_ns);
+    int64_t oldest = options->hidden_too ? VV_TIME_MIN : oldest_of_all(context, options, now_ns);
     range.from = range.from > oldest ? range.from : oldest;
     return range;
 }

@@ -23,7 +23,8 @@ struct vv_scan_options {
     int64_t from; /* [from, to) */
     int64_t to;
     bool descending;
-    bool few; /* a few rows are likely to be enough: begin with a small window */
+    bool few;        /* a few rows are likely to be enough: begin with a small window */
+    bool hidden_too; /* what the retention hides, too, as far as it is still there */
     size_t memory_max;
 };
 

@@ -87,7 +87,9 @@ static void note_stay(struct vv_scan *scan, int64_t time)
     if (stay.place != scan->options.place) {
         vv_scan_begin_lanes(scan, stay.place);
     }
-    int64_t oldest = vv_scan_oldest_of(scan->context, measurement, stay.place, scan->now_ns);
+    int64_t oldest = scan->options.hidden_too
+                         ? VV_TIME_MIN
+                         : vv_scan_oldest_of(scan->context, measurement, stay.place, scan->now_ns);
     scan->stay = (struct vv_window){stay.from, stay.to};
     scan->shown_from = oldest > stay.from ? oldest : stay.from;
 }

@@ -90,7 +90,8 @@ static int64_t later_of(int64_t a, int64_t b)
 }
 
 /* A record counts as it is where nothing that it was built of is whole any more: what came since
- * then, for what had expired, is not all. */
+ * then, for what had expired, is not all. Points that their retention hides and that are still
+ * there are read where the tiers are not built of them yet. */
 static void begin_levels(struct vv_tier_scan *scan)
 {
     const struct vv_route *route = scan->options.route;
@@ -100,7 +101,7 @@ static void begin_levels(struct vv_tier_scan *scan)
         const struct vv_tier_level *finer = i + 1 < route->n ? level + 1 : NULL;
         level->route = route->levels[i];
         level->index = i;
-        level->finer_oldest = later_of(route->raw_oldest, route->raw_whole_from);
+        level->finer_oldest = route->raw_whole_from;
         if (finer) {
             int64_t oldest = later_of(finer->route.oldest, finer->route.whole_from);
             level->finer_oldest = oldest < finer->finer_oldest ? oldest : finer->finer_oldest;
@@ -263,6 +264,18 @@ void vv_tier_scan_note_left(struct vv_tier_scan *scan)
 
 /* ---- from level to level ---- */
 
+/* From when on points are read: those that are hidden, but there, as far as a tier is to have them.
+ */
+static int64_t points_from(const struct vv_route *route)
+{
+    int64_t from = route->raw_oldest;
+    for (size_t i = 0; i < route->n; i++) {
+        from = route->levels[i].oldest < from ? route->levels[i].oldest : from;
+    }
+    from = later_of(from, route->raw_whole_from);
+    return from < route->raw_oldest ? from : route->raw_oldest;
+}
+
 /* Leaves a stretch to what is finer than the level. */
 static void push(struct vv_tier_scan *scan, size_t level, struct vv_window stretch)
 {
@@ -275,7 +288,7 @@ static void push(struct vv_tier_scan *scan, size_t level, struct vv_window stret
         scan->gap = stretch;
         return;
     }
-    int64_t oldest = scan->options.route->raw_oldest;
+    int64_t oldest = points_from(scan->options.route);
     stretch.from = stretch.from > oldest ? stretch.from : oldest;
     if (!vv_window_is_empty(stretch)) {
         leave_to_points(scan, stretch);

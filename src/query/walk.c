@@ -4,6 +4,12 @@
 
 #include "query/fetch.h"
 
+static enum vv_status open_feed(struct vv_walk *walk, const struct vv_feed_options *options)
+{
+    walk->slice.n = 0;
+    return vv_feed_open(&walk->feed, walk->context, options, walk->facts);
+}
+
 static enum vv_status open_range(struct vv_walk *walk, int64_t from, int64_t to, bool descending,
                                  bool few)
 {
@@ -12,8 +18,7 @@ static enum vv_status open_range(struct vv_walk *walk, int64_t from, int64_t to,
     options.to = to;
     options.descending = descending;
     options.few = few;
-    walk->slice.n = 0;
-    return vv_feed_open(&walk->feed, walk->context, &options, walk->facts);
+    return open_feed(walk, &options);
 }
 
 /* Before `from`, newest first: one point is wanted. */
@@ -79,7 +84,11 @@ static enum vv_status open_gap(struct vv_walk *walk, struct vv_window gap)
 {
     vv_fetch_expect(walk->context->fetch, &walk->options.source, 1, gap.from, gap.to,
                     walk->options.descending, walk->options.few);
-    return open_range(walk, gap.from, gap.to, walk->options.descending, walk->options.few);
+    struct vv_feed_options options = walk->options;
+    options.from = gap.from;
+    options.to = gap.to;
+    options.hidden_too = true; /* the gap says from when on */
+    return open_feed(walk, &options);
 }
 
 static enum vv_status open_main(struct vv_walk *walk)

@@ -6,6 +6,7 @@
 #include "engine/engine_private.h"
 #include "registry/shared.h"
 
+#define OFF  VV_SPACE_OFF_NS
 #define LATE (start + 6 * VV_HOUR + 30 * VV_SECOND)
 
 static void write_line(struct place *place, int64_t time)
@@ -300,6 +301,57 @@ static void what_is_damaged_keeps_them_for_some_days(void **state)
     end(&place);
 }
 
+/* ---- answers until then ---- */
+
+/* Points that are hidden already are read where tiers are not built of them yet. */
+static void what_is_deleted_is_in_no_answer_when_points_are_hidden(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place);
+    order_deletion(&place, "tag", "h=a", VV_HOUR, 3 * VV_HOUR);
+    set_retentions(&place, 2 * VV_DAY, 0, 0);
+    for (int swept = 0; swept < 2; swept++) {
+        assert_int_equal(points(&place), 0);
+        assert_int_equal(minutes(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
+        assert_int_equal(hours(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
+        assert_int_equal(days(&place, "m.v", "h=a"), (HOURS - 2) * EACH);
+        sweep_all(&place);
+        expire(&place);
+    }
+    end(&place);
+}
+
+static void what_waited_while_the_node_was_away_is_in_answers_at_once(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_empty(&place, start + DAYS * VV_DAY);
+    set_retentions(&place, 10 * VV_DAY, 0, 0);
+    write_all(&place);
+    vv_sim_clock_advance(&place.clock, 40 * VV_DAY);
+    for (int crashes = 0; crashes < 2; crashes++) {
+        assert_int_equal(points(&place), 0);
+        assert_int_equal(hours(&place, "m.v", "h=a"), HOURS * EACH);
+        assert_int_equal(days(&place, "m.v", "h=a"), HOURS * EACH);
+        crash(&place, 3);
+    }
+    end(&place);
+}
+
+/* Nor are they read where no tier has them. */
+static void what_no_tier_keeps_is_in_no_answer(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_whole(&place);
+    const struct vv_retentions retentions = {2 * VV_DAY, {OFF, 30 * VV_DAY, OFF}};
+    struct vv_error error = {0};
+    assert_int_equal(vv_engine_set_retentions(place.engine, TENANT, &retentions, &error), VV_OK);
+    assert_int_equal(hours(&place, "m.v", "h=a"), 0);
+    end(&place);
+}
+
 /* ---- what comes in the meantime ---- */
 
 static struct vv_batch *judge_of(struct place *place, struct vv_str tenant, const char *line)
@@ -463,6 +515,9 @@ int main(void)
         cmocka_unit_test(what_is_deleted_does_not_come_back_from_one_that_goes_on),
         cmocka_unit_test(what_waits_keeps_them_however_long),
         cmocka_unit_test(what_is_damaged_keeps_them_for_some_days),
+        cmocka_unit_test(what_is_deleted_is_in_no_answer_when_points_are_hidden),
+        cmocka_unit_test(what_waited_while_the_node_was_away_is_in_answers_at_once),
+        cmocka_unit_test(what_no_tier_keeps_is_in_no_answer),
         cmocka_unit_test(what_is_only_in_memory_is_built_first),
         cmocka_unit_test(late_points_put_an_end_off),
         cmocka_unit_test(late_points_wait_when_they_put_it_off_too_often),
