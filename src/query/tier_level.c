@@ -118,9 +118,6 @@ static void widen(struct vv_tier_level *level, const struct vv_query_context *co
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
     int64_t next = vv_time_floor(forward ? level->window.to : level->window.from - 1, bucket_ns);
     int64_t nearest;
-    if (level->units_max > 0) {
-        return;
-    }
     enum vv_status status = context->store->ops->nearest(context->store, 0, level->route.space,
                                                          source, next, forward, &nearest, NULL);
     if (status == VV_DONE) {

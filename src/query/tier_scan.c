@@ -187,7 +187,7 @@ void vv_tier_scan_close(struct vv_tier_scan *scan)
     for (size_t i = 0; i < VV_SPACES; i++) {
         scan->levels[i].left = (struct vv_window){0, 0};
     }
-    scan->left = scan->gap = (struct vv_window){0, 0};
+    scan->left = scan->gap = scan->left_to_points = (struct vv_window){0, 0};
     scan->n_left_to_points = 0;
     scan->is_open = false;
 }
@@ -246,6 +246,25 @@ static void note_parts(struct vv_tier_scan *scan, size_t tier, struct vv_window 
     fact->cohorts += scan->options.n_members > 0 ? n : 0;
 }
 
+/* What is named of a stretch, the earliest point or step of which is at `time`: of what lies before
+ * the asked step that it is in there is nothing. Where all is one step, it begins there. */
+static struct vv_window named_of(const struct vv_tier_scan *scan, struct vv_window stretch,
+                                 int64_t time)
+{
+    const struct vv_steps *steps = scan->options.steps;
+    int64_t begin = steps->length_ns > 0 ? vv_steps_start(steps, time) : time;
+    stretch.from = begin > stretch.from ? begin : stretch.from;
+    return stretch;
+}
+
+/* Something of the record that is being given begins at `time`. */
+static void note_record(struct vv_tier_scan *scan, int64_t time)
+{
+    struct vv_window named = named_of(scan, scan->give.stretch, time);
+    note_parts(scan, scan->giving->route.tier, named, scan->is_noted ? 0 : 1);
+    scan->is_noted = true;
+}
+
 static void leave_to_points(struct vv_tier_scan *scan, struct vv_window stretch)
 {
     struct vv_window *left = &scan->left_to_points;
@@ -260,6 +279,29 @@ void vv_tier_scan_note_left(struct vv_tier_scan *scan)
         note_parts(scan, VV_SPACES, scan->left_to_points, scan->n_left_to_points);
         scan->n_left_to_points = 0;
     }
+}
+
+/* Of the stretch that is being read, what is given by now; the rest when it has something, too. */
+static void note_down_to(struct vv_tier_scan *scan, int64_t time)
+{
+    struct vv_window named = named_of(scan, scan->left_to_points, time);
+    note_parts(scan, VV_SPACES, named, scan->n_left_to_points);
+    scan->n_left_to_points = 0;
+    scan->left_to_points.to = named.from;
+}
+
+void vv_tier_scan_note_given(struct vv_tier_scan *scan, int64_t time, bool is_first)
+{
+    bool is_in_last = vv_window_holds(scan->left_to_points, time);
+    if (scan->options.descending && is_in_last) {
+        note_down_to(scan, time);
+        return;
+    }
+    if (!scan->options.descending && is_first && scan->n_left_to_points > 0) {
+        scan->n_left_to_points = is_in_last;
+        scan->left_to_points = named_of(scan, scan->left_to_points, time);
+    }
+    vv_tier_scan_note_left(scan);
 }
 
 /* ---- from level to level ---- */
@@ -336,6 +378,36 @@ static struct vv_stretch near_stretch(const struct vv_tier_scan *scan,
                                     : vv_cover_next(&level->cover, step_ns, range.from, range.to);
 }
 
+/* Of a covered stretch, what lies in the asked step at its near end. Days of a time zone may begin
+ * inside of a step of the tier: that is then none. What is not covered is not cut, or a walk of
+ * years without data would go from day to day. */
+static void cut_to_step(const struct vv_tier_scan *scan, const struct vv_tier_level *level,
+                        struct vv_stretch *stretch)
+{
+    const struct vv_steps *steps = scan->options.steps;
+    int64_t step_ns = vv_tier_step_ns(level->route.tier);
+    bool descending = scan->options.descending;
+    if (!steps->zone && steps->length_ns % step_ns == 0) {
+        return;
+    }
+    int64_t start = vv_steps_start(steps, descending ? stretch->to - 1 : stretch->from);
+    int64_t bound = descending ? start : vv_steps_next(steps, start);
+    if (bound <= stretch->from || bound >= stretch->to) {
+        return;
+    }
+    int64_t before = vv_time_floor(bound, step_ns);
+    int64_t behind = vv_time_ceil(bound, step_ns);
+    if (descending) {
+        stretch->is_covered = behind < stretch->to;
+        int64_t from = stretch->is_covered ? behind : before;
+        stretch->from = from > stretch->from ? from : stretch->from;
+    } else {
+        stretch->is_covered = before > stretch->from;
+        int64_t to = stretch->is_covered ? before : behind;
+        stretch->to = to < stretch->to ? to : stretch->to;
+    }
+}
+
 static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_level *level,
                                    const struct vv_stretch *stretch, struct vv_error *error)
 {
@@ -355,8 +427,8 @@ static enum vv_status read_stretch(struct vv_tier_scan *scan, struct vv_tier_lev
         vv_tier_give_close(&scan->give);
         return explain(scan, level, stretch->from, status, error);
     }
+    scan->is_noted = false;
     pass(scan, level, range);
-    note_parts(scan, level->route.tier, range, 1);
     return VV_OK;
 }
 
@@ -380,6 +452,9 @@ static enum vv_status advance(struct vv_tier_scan *scan, size_t index, struct vv
     struct vv_stretch stretch =
         near_stretch(scan, level, vv_window_intersect(whole, level->window));
     if (stretch.is_covered) {
+        cut_to_step(scan, level, &stretch);
+    }
+    if (stretch.is_covered) {
         return read_stretch(scan, level, &stretch, error);
     }
     range = (struct vv_window){stretch.from, stretch.to};
@@ -390,34 +465,20 @@ static enum vv_status advance(struct vv_tier_scan *scan, size_t index, struct vv
 
 /* ---- giving ---- */
 
-/* Gives the coarsest level all that is left, or an asked step of it where these do not begin at
- * steps of the tier. False at the end. */
+/* Gives the coarsest level all of the range. False at the end. */
 static bool begin_range(struct vv_tier_scan *scan)
 {
-    const struct vv_steps *steps = scan->options.steps;
-    struct vv_tier_level *first = &scan->levels[0];
     struct vv_window range = scan->left;
     if (vv_window_is_empty(range)) {
         return false;
     }
+    scan->left = (struct vv_window){0, 0};
     if (scan->n_levels == 0) {
-        scan->left = (struct vv_window){0, 0};
         push(scan, 0, range);
         return true;
     }
-    if (steps->zone || steps->length_ns % vv_tier_step_ns(first->route.tier) != 0) {
-        bool descending = scan->options.descending;
-        int64_t start = vv_steps_start(steps, descending ? range.to - 1 : range.from);
-        int64_t end = vv_steps_next(steps, start);
-        range = vv_window_intersect(range, (struct vv_window){start, end});
-    }
-    first->left = range;
-    first->demand = scan->left;
-    if (scan->options.descending) {
-        scan->left.to = range.from;
-    } else {
-        scan->left.from = range.to;
-    }
+    scan->levels[0].left = range;
+    scan->levels[0].demand = range;
     return true;
 }
 
@@ -436,6 +497,9 @@ static enum vv_status give_on(struct vv_tier_scan *scan, struct vv_tier_part *pa
     }
     scan->facts->tiers[level->route.tier].steps += part_out->run.n;
     scan->facts->points_read += part_out->n;
+    if (part_out->kind != VV_TIER_WORK) {
+        note_record(scan, part_out->run.n > 0 ? part_out->run.times[0] : part_out->times[0]);
+    }
     return VV_OK;
 }
 

@@ -66,7 +66,8 @@ struct vv_tier_scan {
     uint64_t n_left_to_points;
     size_t n_levels;
     struct vv_tier_level levels[VV_SPACES];
-    const struct vv_tier_level *giving; /* whose record is being given */
+    const struct vv_tier_level *giving; /* whose record is being given … */
+    bool is_noted;                      /* … and is named in the facts */
     struct vv_tier_give give;
 };
 
@@ -88,8 +89,11 @@ VV_MUST_CHECK enum vv_status vv_tier_scan_next(struct vv_tier_scan *scan,
  */
 int64_t vv_tier_scan_undone(const struct vv_tier_scan *scan);
 
-/* Something of the metric was given, by tiers or of what they left: the answer's facts name what
- * was left so far. Of a source that has nothing of it nothing is named. */
+/* Something of the metric was given, by tiers or of what they left, the earliest of it at `time`.
+ * The answer's facts name what was left so far, but for what lies before all that was given. Of a
+ * source that has nothing of the metric nothing is named. */
+void vv_tier_scan_note_given(struct vv_tier_scan *scan, int64_t time, bool is_first);
+/* Ascending, when something was given before: names what was left so far. */
 void vv_tier_scan_note_left(struct vv_tier_scan *scan);
 
 /* Whether head or tiers had anything of the measurement so far. */

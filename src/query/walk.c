@@ -423,14 +423,25 @@ static enum vv_status read_on(struct vv_walk *walk, struct vv_walk_event *event,
     return status == VV_DONE ? finish(walk, event) : status;
 }
 
+static void note_given(struct vv_walk *walk, const struct vv_walk_event *event)
+{
+    bool is_part = event->kind == VV_WALK_PART;
+    int64_t time = is_part ? event->part.times[0] : event->merged.times[0];
+    if (walk->has_tiers) {
+        vv_tier_scan_note_given(tiers_of(walk), time, !walk->has_any);
+    }
+    walk->has_any = true;
+}
+
 /* What was left to points is named when there is something of the metric. */
 static enum vv_status read_and_note(struct vv_walk *walk, struct vv_walk_event *event,
                                     struct vv_error *error)
 {
     enum vv_status status = read_on(walk, event, error);
-    walk->has_any |= event->kind == VV_WALK_PART || event->kind == VV_WALK_MERGED ||
-                     event->kind == VV_WALK_WHOLE;
-    if (walk->has_any) {
+    if (event->kind == VV_WALK_PART || event->kind == VV_WALK_MERGED ||
+        event->kind == VV_WALK_WHOLE) {
+        note_given(walk, event);
+    } else if (walk->has_any && !walk->options.descending) {
         vv_tier_scan_note_left(tiers_of(walk));
     }
     return status;

@@ -36,6 +36,7 @@ struct slow {
     bool fails_day; /* partitions of every third day */
     unsigned fail_every;
     unsigned read_at_once;
+    unsigned looked; /* where something is */
     unsigned begun;
     unsigned unused;
     unsigned unused_most;
@@ -133,6 +134,7 @@ static inline enum vv_status slow_nearest(struct vv_store *store, uint8_t region
                                           int64_t *bucket_start_out, struct vv_error *error)
 {
     struct vv_store *inner = slow_of(store)->f->store;
+    slow_of(store)->looked++;
     return inner->ops->nearest(inner, region, tenant, source, bucket_start, forward,
                                bucket_start_out, error);
 }

@@ -34,7 +34,7 @@ static void edges_come_from_finer_tiers_and_raw_points(void **state)
     place_init(&p);
     build_all(&p);
     const char *const *words =
-        ASK("from=2024-09-15T10:21:03.5Z", "to=2024-09-20T03:33:33.25Z", "step=1d", ALL_AGG);
+        ASK("from=2024-09-15T10:20:03.5Z", "to=2024-09-20T03:33:33.25Z", "step=1d", ALL_AGG);
     check_same(&p, words);
     assert_int_equal(steps_of(&p, VV_SPACE_DAY), 4 * SOURCES * METRICS);
     assert_int_equal(steps_of(&p, VV_SPACE_HOUR), (13 + 3) * SOURCES * METRICS);
