@@ -140,6 +140,7 @@ static void destroy(struct vv_engine *engine)
     }
     vv_reroll_job_deinit(engine);
     vv_reroll_destroy(engine->sweep.cutter);
+    vv_stale_list_deinit(&engine->sweep.group.stale);
     vv_reroll_destroy(engine->steps_looker);
     vv_sealer_destroy(engine->sealer);
     vv_deletions_destroy(engine->deletions);

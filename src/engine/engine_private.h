@@ -23,6 +23,7 @@
 #include "seal/pieces.h"
 #include "seal/reroll.h"
 #include "seal/sealer.h"
+#include "seal/stale.h"
 #include "seal/volumes.h"
 
 #include <pthread.h>
@@ -147,27 +148,52 @@ struct vv_engine_counters {
     _Atomic uint64_t plans_full;     /* not changed, since the history is full */
 };
 
+#define VV_SWEEP_SOURCES 1024 /* that are swept together at most … */
+#define VV_SWEEP_MARKERS 2048 /* … and their markers, of which a single source may have many */
+_Static_assert(VV_SWEEP_MARKERS >= VV_MARKERS_OF_SOURCE_MAX, "those of a source fit");
+
+struct vv_sweep_source {
+    uint32_t source;
+    size_t first; /* of its markers in the group … */
+    size_t n;     /* … and how many they are */
+};
+
+/* Sources that are swept together (sweep_group.c). */
+struct vv_sweep_group {
+    struct vv_sweep_source sources[VV_SWEEP_SOURCES];
+    size_t n;
+    size_t at;                                  /* the one that is being swept */
+    struct vv_marker markers[VV_SWEEP_MARKERS]; /* as they were read */
+    unsigned todo[VV_SWEEP_MARKERS];            /* enum vv_marker_lack: what is done now */
+    size_t n_markers;
+    size_t reads;               /* for it so far */
+    size_t alone;               /* so many sources that come next are groups of their own */
+    struct vv_stale_list stale; /* units of it that are yet to be made stale … */
+    size_t n_before;            /* … and those of sources before the present one */
+};
+
 /* Telling the sealer what is deleted (sweep.c). Storage thread. */
 struct vv_sweep {
     bool active;
     uint32_t source;
-    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX]; /* of the source, as they were read */
-    unsigned todo[VV_MARKERS_OF_SOURCE_MAX];            /* enum vv_marker_lack: what is done now */
+    struct vv_marker *markers; /* of the source, in the group … */
+    unsigned *todo;            /* … with what is done now */
     size_t n;
     size_t at;            /* the marker that is being swept … */
     uint32_t measurement; /* … in this measurement … */
     size_t stay_at;       /* … where it lies in this stay of it … */
     bool in_values;       /* … or in values that are kept by themselves, in all places … */
     bool in_range;
-    struct vv_stay stay;      /* in_values: of the tenant, and of all time */
-    int tier;                 /* … of this tier, or VV_SPACES: of points … */
-    int64_t time;             /* … from this time on */
-    int64_t first;            /* nothing of the marker's range in the stay is earlier … */
-    int64_t to;               /* … and it ends there */
-    int64_t frozen;           /* before, tiers can't be built again */
-    struct vv_reroll *cutter; /* takes steps out of tiers; NULL until it is needed */
-    uint32_t next_source;     /* of this round */
-    int64_t step_at_ns;       /* monotonic: when it goes on */
+    struct vv_stay stay;         /* in_values: of the tenant, and of all time */
+    int tier;                    /* … of this tier, or VV_SPACES: of points … */
+    int64_t time;                /* … from this time on */
+    int64_t first;               /* nothing of the marker's range in the stay is earlier … */
+    int64_t to;                  /* … and it ends there */
+    int64_t frozen;              /* before, tiers can't be built again */
+    struct vv_reroll *cutter;    /* takes steps out of tiers; NULL until it is needed */
+    struct vv_sweep_group group; /* the source's */
+    uint32_t next_source;        /* of this round */
+    int64_t step_at_ns;          /* monotonic: when it goes on */
     int64_t retire_at_ns;
     bool waits;         /* for a part of the store */
     vv_stamp stale_run; /* of what was made stale last, where others build, too */
@@ -527,15 +553,38 @@ bool vv_sweep_is_due(const struct vv_engine *engine);
 bool vv_sweep_passes_over(struct vv_engine *engine, enum vv_status status);
 /* The stamp of the runs that make units stale because of the marker. */
 vv_stamp vv_sweep_stale_run(struct vv_engine *engine, const struct vv_marker *marker);
-/* Where nodes share the store: makes the units of the sweep's tier and measurement stale that begin
- * in the tier's bucket and have something of the marker's range before `to`. Confirmed. Errors of
- * the store; VV_NO_MEMORY. (steps_shared.c) */
-VV_MUST_CHECK enum vv_status vv_steps_make_stale(struct vv_engine *engine,
+/* The source's first marker from the given one on of which something is to be done. */
+void vv_sweep_go_to_marker(struct vv_sweep *sweep, size_t from);
+/* Whether it goes on at once, as its group has not come to its end. */
+bool vv_sweep_goes_on(const struct vv_engine *engine);
+/* Where nodes share the store: lists the units of the sweep's tier and measurement, to be made
+ * stale, that begin in the tier's bucket and have something of the marker's range before `to`.
+ * Errors of the store; VV_NO_MEMORY. (steps_shared.c) */
+VV_MUST_CHECK enum vv_status vv_steps_list_stale(struct vv_engine *engine,
                                                  const struct vv_marker *marker, int64_t bucket,
                                                  int64_t to, struct vv_error *error);
 /* Puts the record of a source's markers, or takes it away. */
 enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,
                                    struct vv_error *error);
+
+/* ---- sweep_group.c: storage thread ---- */
+/* Takes the sources that are swept next, and their markers. VV_OK: there are some (group.n), or
+ * there may be some that were not looked at; VV_DONE: the round is over. */
+enum vv_status vv_sweep_gather(struct vv_engine *engine);
+/* Before the first source of a group is swept. As vv_sweep_step. */
+VV_MUST_CHECK enum vv_status vv_sweep_begin_group(struct vv_engine *engine, struct vv_error *error);
+/* The group's present source becomes the sweep's. */
+void vv_sweep_select(struct vv_engine *engine);
+/* The sweep's source has been swept, as far as what it makes stale can be put: the next one
+ * follows, or the group is ended. VV_OVERLOAD while the sweep is active: this source waits for a
+ * part of the store; else as vv_sweep_step. */
+VV_MUST_CHECK enum vv_status vv_sweep_end_source(struct vv_engine *engine, struct vv_error *error);
+/* The sweep ended with an error; what comes again, comes again. */
+void vv_sweep_fail(struct vv_engine *engine, enum vv_status status);
+/* Puts what was listed, if it is much. As vv_sweep_step; nothing is swept any more after a failure.
+ */
+VV_MUST_CHECK enum vv_status vv_sweep_put_much(struct vv_engine *engine, struct vv_error *error);
+
 /* retire.c: drops markers that nothing can come back from, and confirms. */
 enum vv_status vv_retire_markers(struct vv_engine *engine, struct vv_error *error);
 

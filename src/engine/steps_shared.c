@@ -2,7 +2,9 @@
 /*
  * What is deleted of what only tiers hold, where nodes share the store: whoever sweeps makes the
  * units stale that have something there, and all above them, the finest tier first, as if a point
- * had come late: one above that has no record yet may be in the making of what was read before. Who
+ * had come late: one above that has no record yet may be in the making of what was read before.
+ * They are only listed here, those of a group of sources together (sweep_group.c): what is finer
+ * lands before what is coarser, since that is built of it, and others must see it first. Who
  * owns them takes the steps out when it builds them, under its stamp (seal/pyramid_apply.c). So
  * neither a stale sealer nor a second sweep does harm.
  */
@@ -39,27 +41,20 @@ static enum vv_status list_unit(void *context, const struct vv_piece *piece)
     return vv_stale_range(listing->stale, time, time + 1, INT64_MAX, listing->error);
 }
 
-static struct vv_stale_options options_of(struct vv_engine *engine)
+enum vv_status vv_steps_list_stale(struct vv_engine *engine, const struct vv_marker *marker,
+                                   int64_t bucket, int64_t to, struct vv_error *error)
 {
-    return (struct vv_stale_options){
+    struct vv_sweep *sweep = &engine->sweep;
+    const struct vv_stale_options options = {
         .registry = engine->registry,
         .store = engine->store,
         .ledger = vv_engine_ledger_rule(&engine->settings),
-        .is_whole = true,
     };
-}
-
-enum vv_status vv_steps_make_stale(struct vv_engine *engine, const struct vv_marker *marker,
-                                   int64_t bucket, int64_t to, struct vv_error *error)
-{
-    const struct vv_sweep *sweep = &engine->sweep;
-    const struct vv_stale_options options = options_of(engine);
     enum vv_space tier = (enum vv_space)sweep->tier;
-    struct vv_stale_list list = {0};
     struct vv_stale stale;
     vv_stale_begin(&stale, &options, sweep->stay.place, sweep->source, sweep->measurement,
                    vv_sweep_stale_run(engine, marker));
-    stale.later = &list;
+    stale.later = &sweep->group.stale;
     stale.marks_open = true;
     stale.first = tier; /* the finer ones were swept before */
     const struct vv_span_key key =
@@ -71,13 +66,5 @@ enum vv_status vv_steps_make_stale(struct vv_engine *engine, const struct vv_mar
     struct listing listing = {engine, marker, &stale, tier, to, error};
     enum vv_status status =
         engine->store->ops->read(engine->store, &read, list_unit, &listing, error);
-    if (status == VV_OK && list.n > 0) {
-        int64_t now = engine->clock->wall_ns(engine->clock);
-        int64_t latest = vv_sealer_latest_ns(engine->sealer);
-        status = vv_stale_put_list(&options, &list, now > latest ? now : latest, error);
-        /* Coarser units are built of these, so others must see them first. */
-        status = status == VV_OK ? vv_engine_confirm(engine, error) : status;
-    }
-    vv_stale_list_deinit(&list);
-    return status;
+    return status == VV_OK ? vv_sweep_put_much(engine, error) : status;
 }

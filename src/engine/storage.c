@@ -453,7 +453,7 @@ void *vv_storage_thread(void *context)
         }
         background_work(engine);
         bool more = vv_storage_now(engine) >= engine->seal_at_ns || vv_parking_is_due(engine) ||
-                    vv_reroll_is_due(engine);
+                    vv_sweep_goes_on(engine) || vv_reroll_is_due(engine);
         busy = status == VV_OK || (more && !atomic_load(&engine->store_failed));
     }
     struct vv_error error = {0};

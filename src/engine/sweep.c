@@ -3,7 +3,8 @@
  * Sweeping: what is deleted is hidden at once; that its bytes go too, the sealer has to write the
  * spans anew. Source by source, marker by marker, the store is asked for blocks in the marker's
  * range, and their spans are marked as if a run had come in. That a source is swept is noted in the
- * metadata, in a confirm after that of its marks: a crash before sweeps it again.
+ * metadata, in a confirm after that of its marks: a crash before sweeps it again. Beside other
+ * nodes a group of sources has that in common (sweep_group.c).
  *
  * A bounded number of reads a step, and a step now and then: a deletion of years must not hold up
  * flushes. Spans that have runs need no sweep, since they are marked already; neither does the
@@ -12,9 +13,11 @@
  * points that are kept apart the runs wait, and tiers may have been built of them: they are marked
  * like blocks.
  *
- * The units of tiers above are made stale with the spans' marks. Spans that are frozen are left
- * alone: what is above them could not be built again, so it is taken out of tiers before (steps.c);
- * unless they have points from behind the marker, which are taken out with the rest.
+ * The units of tiers above are made stale with the spans' marks; beside other nodes behind them,
+ * with those of the whole group: who seals a span before makes them stale as well, and with those
+ * that are frozen all above them is. Spans that are frozen are left alone: what is above them could
+ * not be built again, so it is taken out of tiers before (steps.c); unless they have points from
+ * behind the marker, which are taken out with the rest.
  *
  * Beside other nodes, who deleted marks spans and says so; if that is not heard for some minutes,
  * others do it, too: it may have died, and doing it again changes nothing. What a store keeps as
@@ -30,17 +33,20 @@
 #include "seal/stale.h"
 
 #define STEP_READS      32
+#define STEP_READS_FAR  128 /* where nodes share the store, if they do not take longer than … */
+#define STEP_NS_FAR     (100 * VV_MILLISECOND) /* … a slice of sealing, which comes in between */
 #define STEP_WAIT_NS    (20 * VV_MILLISECOND)
 #define IDLE_WAIT_NS    VV_SECOND
 #define RETIRE_EVERY_NS VV_HOUR
-#define SOURCES_LOOK    1024 /* at a step */
-#define OTHERS_STEPS                                                                               \
-    8 /* others sweep what a node deleted one after the other, by their numbers                    \
-       */
 
 static int64_t now_of(const struct vv_engine *engine)
 {
     return engine->clock->monotonic_ns(engine->clock);
+}
+
+static size_t step_reads(const struct vv_engine *engine)
+{
+    return engine->fleet ? STEP_READS_FAR : STEP_READS;
 }
 
 bool vv_sweep_is_due(const struct vv_engine *engine)
@@ -205,21 +211,6 @@ static enum vv_status make_values_stale(struct vv_engine *engine, const struct v
     return has_values && from < to ? vv_stale_range(stale, from, to, INT64_MAX, error) : VV_OK;
 }
 
-static enum vv_status confirm(void *context, struct vv_error *error)
-{
-    return vv_engine_confirm(context, error);
-}
-
-/* Units that were listed, in the order that others rely on. */
-static enum vv_status put_listed(struct vv_engine *engine, const struct vv_stale_options *options,
-                                 struct vv_stale_list *list, struct vv_error *error)
-{
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t latest = vv_sealer_latest_ns(engine->sealer);
-    return list->n > 0 ? vv_stale_put_list(options, list, now > latest ? now : latest, error)
-                       : VV_OK;
-}
-
 /* Of a place, or of the space of its late points. */
 static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
                                       const struct vv_bucket *bucket, size_t *reads,
@@ -241,16 +232,12 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
         .registry = engine->registry,
         .store = engine->store,
         .ledger = vv_engine_ledger_rule(&engine->settings),
-        .confirm = confirm,
-        .confirm_context = engine,
-        .is_whole = true,
     };
     struct vv_stale stale;
-    struct vv_stale_list later = {0};
     enum vv_status status = VV_OK;
     vv_stale_begin(&stale, &options, sweep->stay.place, sweep->source, sweep->measurement,
                    vv_sweep_stale_run(engine, marker));
-    stale.later = engine->fleet ? &later : NULL;
+    stale.later = engine->fleet ? &engine->sweep.group.stale : NULL;
     stale.marks_open = engine->fleet != NULL;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
         struct marking marking = {.engine = engine,
@@ -267,11 +254,7 @@ static enum vv_status mark_partitions(struct vv_engine *engine, uint32_t number,
     if (status == VV_OK && number == engine->sweep.stay.place) { /* they lie in the place itself */
         status = make_values_stale(engine, bucket, &stale, error);
     }
-    if (status == VV_OK) {
-        status = put_listed(engine, &options, &later, error);
-    }
-    vv_stale_list_deinit(&later);
-    return status;
+    return status == VV_OK ? vv_sweep_put_much(engine, error) : status;
 }
 
 static enum vv_status clear_place(struct vv_engine *engine, uint32_t place,
@@ -402,6 +385,18 @@ static enum vv_status try_bucket(struct vv_engine *engine, const struct vv_bucke
     return vv_sweep_passes_over(engine, status) ? VV_OK : status;
 }
 
+/* Whether all spans in the range are frozen, of which beside other nodes none is marked. */
+static bool is_all_left(const struct vv_engine *engine, struct vv_plans plans)
+{
+    const struct vv_sweep *sweep = &engine->sweep;
+    if (!engine->fleet || sweep->in_values || plans.n == 0 || sweep->to > sweep->frozen) {
+        return false;
+    }
+    struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, sweep->to - 1);
+    int64_t start = vv_span_of(&bucket, sweep->to - 1);
+    return bucket.span_ns > VV_DAY || start + bucket.span_ns <= sweep->frozen;
+}
+
 /* A measurement of the source in the marker's range, or what of it is kept as single values, as far
  * as there is anything. */
 static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struct vv_error *error)
@@ -409,7 +404,11 @@ static enum vv_status sweep_range(struct vv_engine *engine, size_t *reads, struc
     struct vv_sweep *sweep = &engine->sweep;
     struct vv_plans plans = vv_registry_source_plans(engine->registry, sweep->source);
     enum vv_status status = VV_OK;
-    while (plans.n > 0 && sweep->time < sweep->to && *reads < STEP_READS && status == VV_OK) {
+    if (is_all_left(engine, plans)) {
+        sweep->time = sweep->to;
+    }
+    while (plans.n > 0 && sweep->time < sweep->to && *reads < step_reads(engine) &&
+           status == VV_OK) {
         int64_t time = sweep->time;
         status = skip_empty(engine, plans, &time, reads, error);
         sweep->time = time;
@@ -433,7 +432,7 @@ static enum vv_status sweep_part(struct vv_engine *engine, size_t *reads, struct
     bool is_out = true;
     enum vv_status status = VV_OK;
     if (sweep->tier < VV_SPACES) {
-        status = vv_steps_sweep(engine, reads, STEP_READS, &is_out, error);
+        status = vv_steps_sweep(engine, reads, step_reads(engine), &is_out, error);
         sweep->time = is_out ? sweep->first : sweep->time;
     }
     return status == VV_OK && is_out ? sweep_range(engine, reads, error) : status;
@@ -519,7 +518,7 @@ static bool begin_part(struct vv_engine *engine)
     return sweep->in_range;
 }
 
-static bool next_marker(struct vv_sweep *sweep, size_t from)
+void vv_sweep_go_to_marker(struct vv_sweep *sweep, size_t from)
 {
     sweep->at = from;
     sweep->measurement = 0;
@@ -529,137 +528,49 @@ static bool next_marker(struct vv_sweep *sweep, size_t from)
     while (sweep->at < sweep->n && sweep->todo[sweep->at] == 0) {
         sweep->at++;
     }
-    return sweep->at < sweep->n;
 }
 
-/* ---- what is to be done ---- */
-
-/* Whether it is this node that marks the spans. */
-static bool is_mine(const struct vv_engine *engine, const struct vv_marker *marker)
-{
-    int64_t takeover = engine->settings.deletion_takeover_ns;
-    uint32_t own = vv_engine_node(engine);
-    uint32_t node = vv_stamp_node(marker->stamp);
-    int64_t age = engine->clock->wall_ns(engine->clock) -
-                  (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
-    return !engine->fleet || node == own || node == 0 ||
-           age >= takeover + (int64_t)(own % OTHERS_STEPS) * (takeover / OTHERS_STEPS);
-}
-
-static unsigned todo_of(const struct vv_engine *engine, const struct vv_marker *marker)
-{
-    bool clears = engine->store->ops->remove_values && !marker->is_cleared;
-    bool is_known = !engine->fleet || marker->is_told; /* else others may seal without it */
-    bool marks = !marker->is_swept && is_known && is_mine(engine, marker);
-    return (clears ? VV_MARKER_UNCLEARED : 0u) | (marks ? VV_MARKER_UNSWEPT : 0u);
-}
-
-static unsigned lacks(const struct vv_engine *engine)
-{
-    return VV_MARKER_UNSWEPT | (engine->store->ops->remove_values ? VV_MARKER_UNCLEARED : 0u);
-}
-
-/* Where others write, a source whose plans are not known here yet may have spans all the same. */
-static bool is_placed(const struct vv_engine *engine)
-{
-    return !engine->fleet || vv_registry_source_plans(engine->registry, engine->sweep.source).n > 0;
-}
-
-static bool read_source(struct vv_engine *engine)
-{
-    struct vv_sweep *sweep = &engine->sweep;
-    if (!is_placed(engine)) {
-        return false;
-    }
-    sweep->n = vv_deletions_read(engine->deletions, sweep->source, lacks(engine), sweep->markers,
-                                 VV_MARKERS_OF_SOURCE_MAX);
-    sweep->n = sweep->n < VV_MARKERS_OF_SOURCE_MAX ? sweep->n : VV_MARKERS_OF_SOURCE_MAX;
-    for (size_t i = 0; i < sweep->n; i++) {
-        sweep->todo[i] = todo_of(engine, &sweep->markers[i]);
-    }
-    return next_marker(sweep, 0);
-}
-
-/* VV_OK: a source is begun, or there may be one that was not looked at; VV_DONE: the round is over.
- */
-static enum vv_status begin_source(struct vv_engine *engine)
-{
-    struct vv_sweep *sweep = &engine->sweep;
-    for (size_t i = 0; i < SOURCES_LOOK && !sweep->active; i++) {
-        sweep->source = vv_deletions_next(engine->deletions, sweep->next_source, lacks(engine));
-        if (sweep->source == UINT32_MAX) {
-            sweep->next_source = 0;
-            return VV_DONE;
-        }
-        sweep->next_source = sweep->source + 1;
-        sweep->active = read_source(engine);
-    }
-    return VV_OK;
-}
-
-/* All marks of the source are put: durably, before that is noted. */
-static enum vv_status finish_source(struct vv_engine *engine, struct vv_error *error)
-{
-    struct vv_sweep *sweep = &engine->sweep;
-    sweep->active = false;
-    enum vv_status status = vv_engine_confirm(engine, error);
-    if (status != VV_OK) {
-        return status; /* from its beginning, then */
-    }
-    for (size_t i = 0; i < sweep->n; i++) {
-        sweep->markers[i].is_swept |= (sweep->todo[i] & VV_MARKER_UNSWEPT) != 0;
-        sweep->markers[i].is_cleared |= (sweep->todo[i] & VV_MARKER_UNCLEARED) != 0;
-    }
-    vv_deletions_note_done(engine->deletions, sweep->source, sweep->markers, sweep->n);
-    return vv_sweep_put_record(engine, sweep->source, error);
-}
+/* ---- steps ---- */
 
 static enum vv_status sweep_some(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
     enum vv_status status = VV_OK;
     size_t reads = 0;
-    while (sweep->active && reads < STEP_READS && status == VV_OK) {
+    int64_t until = engine->fleet ? now_of(engine) + STEP_NS_FAR : INT64_MAX;
+    while (sweep->active && reads < step_reads(engine) && now_of(engine) < until &&
+           status == VV_OK) {
         bool begins = !sweep->in_range;
+        if (sweep->at >= sweep->n) {
+            status = vv_sweep_end_source(engine, error);
+            continue;
+        }
         if (begins && !begin_part(engine)) {
-            if (!next_marker(sweep, sweep->at + 1)) {
-                status = finish_source(engine, error);
-            }
+            vv_sweep_go_to_marker(sweep, sweep->at + 1);
             continue;
         }
         status = begins ? find_frozen(engine, error) : VV_OK;
         status = status == VV_OK ? sweep_part(engine, &reads, error) : status;
         sweep->stay_at += !sweep->in_range && !sweep->in_values;
     }
+    sweep->group.reads += reads;
     return status;
 }
 
-/* Spans are read where the others have put them, which may be a space of late points that was told
- * a moment ago, and marked when they can know why: what was told must have landed. Who could not
- * take all that was told of where things lie leaves it to others. Single values are removed all the
- * same. */
-static enum vv_status begin_beside_others(struct vv_engine *engine, struct vv_error *error)
+/* VV_DONE: there is nothing to be swept now. */
+static enum vv_status begin_group(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
-    enum vv_status status = vv_engine_check_waits(engine, error);
-    if (status == VV_OK) {
-        status = vv_fleet_learn(engine->fleet, error);
+    if (vv_sweep_gather(engine) == VV_DONE) {
+        return VV_DONE;
     }
-    if (status == VV_OK) {
-        status = vv_engine_confirm(engine, error);
-    }
-    uint32_t tenant = vv_registry_source_tenant(engine->registry, sweep->source);
-    bool marks =
-        vv_engine_parked(engine).n_told == 0 && !vv_fleet_lacks(engine->fleet) &&
-        !vv_fleet_lacks_any(engine->fleet, vv_registry_tenant_name(engine->registry, tenant));
-    if (status != VV_OK || marks) {
-        return status;
-    }
-    for (size_t i = 0; i < sweep->n; i++) {
-        sweep->todo[i] &= ~(unsigned)VV_MARKER_UNSWEPT;
-    }
-    sweep->active = next_marker(sweep, 0);
-    return VV_OK;
+    sweep->active = sweep->group.n > 0;
+    return sweep->active ? vv_sweep_begin_group(engine, error) : VV_OK;
+}
+
+bool vv_sweep_goes_on(const struct vv_engine *engine)
+{
+    return engine->fleet && engine->sweep.active && vv_sweep_is_due(engine);
 }
 
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
@@ -679,19 +590,19 @@ enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
             return status;
         }
     }
-    bool begins = !sweep->active;
-    if (begins && begin_source(engine) == VV_DONE) {
+    enum vv_status status = sweep->active ? VV_OK : begin_group(engine, error);
+    if (status == VV_DONE) {
         return VV_DONE;
     }
-    sweep->step_at_ns = now_of(engine) + STEP_WAIT_NS;
-    bool is_first = begins && sweep->active && engine->fleet;
-    enum vv_status status = is_first ? begin_beside_others(engine, error) : VV_OK;
     if (status == VV_OK) {
         status = sweep_some(engine, error);
     }
     if (status != VV_OK) {
-        sweep->active = false; /* the next source; this one comes again */
+        vv_sweep_fail(engine, status);
     }
+    /* Beside other nodes a step is mostly waiting for the store. */
+    bool goes_on = engine->fleet && sweep->active;
+    sweep->step_at_ns = now_of(engine) + (goes_on ? 0 : STEP_WAIT_NS);
     if (engine->fleet && (status == VV_OK || status == VV_OVERLOAD)) {
         vv_outage_note(&sweep->waits, &sweep_outage, status, error);
     }

@@ -87,7 +87,7 @@ try "a marker of deletion is retired too early" 2 src/engine/retire.c \
   's.replace("return passes ? now - 2 * retention - bucket - VV_DAY : VV_TIME_MIN;", "(void)passes; return VV_TIME_MAX + 1;")'
 try "the runs of an empty block come back with the next one" 2 src/seal/span.c \
   's.replace(".tells_removed = true", ".tells_removed = false")'
-try "spans are marked before others can know what is deleted" 2 src/engine/sweep.c \
+try "spans are marked before others can know what is deleted" 2 src/engine/sweep_group.c \
   's.replace("!engine->fleet || marker->is_told;", "true;")'
 try "a run that is being sealed elsewhere is not marked" 3 src/engine/sweep.c \
   's.replace("piece->kind == VV_PIECE_BLOCK || engine->fleet || marking->is_late;", "piece->kind == VV_PIECE_BLOCK || marking->is_late;")'

@@ -167,7 +167,7 @@ static void a_step_of_a_sweep_is_as_short_with_classes(void **state)
         most = asked + removed - before > most ? asked + removed - before : most;
     }
     assert_true(removed >= DAYS * (CLASSES + 1));
-    assert_in_range(most, 1, 32 + 2 * (CLASSES + 1));
+    assert_in_range(most, 1, 128 + 2 * (CLASSES + 1));
     rig_deinit(&rig);
 }
 

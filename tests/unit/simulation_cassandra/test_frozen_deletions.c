@@ -444,6 +444,111 @@ static void what_was_written_since_a_deletion_stays_when_more_is_deleted(void **
     end();
 }
 
+/* ---- many sources ---- */
+
+#define SOURCES        40
+#define POINTS_MINUTE  10
+#define MINUTES_FILLED 3
+
+/* The same points of many sources; the first one's time. */
+static int64_t fill_sources(struct node *node)
+{
+    char lines[SOURCES * 60];
+    int64_t from = vv_time_floor(now_ns(), VV_HOUR) + VV_HOUR;
+    advance(from + MINUTES_FILLED * VV_MINUTE - now_ns());
+    for (int i = 0; i < MINUTES_FILLED * POINTS_MINUTE; i++) {
+        int64_t time = from + i * (VV_MINUTE / POINTS_MINUTE);
+        size_t length = 0;
+        for (int source = 0; source < SOURCES; source++) {
+            length +=
+                (size_t)snprintf(lines + length, sizeof lines - length, "m,id=s%d v=%lldi %lld\n",
+                                 source, written++, (long long)time);
+        }
+        rig_write_line(&node->rig, lines);
+    }
+    work(node);
+    return from;
+}
+
+/* Of the local store: each of them is one of the whole store, for which all is waited that is under
+ * way. */
+static enum vv_status (*inner_confirm)(struct vv_store *, struct vv_error *);
+static size_t confirms;
+
+static enum vv_status count_confirm(struct vv_store *store, struct vv_error *error)
+{
+    confirms++;
+    return inner_confirm(store, error);
+}
+
+/* How many times the node waits for the cluster until it has swept all. */
+static size_t confirms_of_sweep(struct node *node)
+{
+    enum vv_status status = VV_OK;
+    inner_confirm = node->local_ops.confirm;
+    node->local_ops.confirm = count_confirm;
+    confirms = 0;
+    for (int i = 0; i < 1000 && status != VV_DONE; i++) {
+        advance(2 * VV_SECOND);
+        status = rig_step(&node->rig, VV_TASK_SWEEP);
+        assert_true(status == VV_OK || status == VV_DONE);
+    }
+    assert_int_equal(status, VV_DONE);
+    node->local_ops.confirm = inner_confirm;
+    return confirms;
+}
+
+static int64_t begin_with_sources(void)
+{
+    begin_with_minutes();
+    int64_t from = fill_sources(&nodes[1]);
+    outlive_points();
+    assert_left(written);
+    return from;
+}
+
+static void many_sources_are_swept_in_few_rounds(void **state)
+{
+    (void)state;
+    int64_t from = begin_with_sources();
+    delete_between(&nodes[1], from + VV_MINUTE, from + 2 * VV_MINUTE);
+    work(&nodes[1]);
+    assert_in_range(confirms_of_sweep(&nodes[1]), 1, SOURCES);
+    build_again();
+    assert_left(written - SOURCES * POINTS_MINUTE);
+    end();
+}
+
+/* The others do not wait for those of which a part is away, which come when it is back. */
+static void sources_that_are_away_hold_up_no_others(void **state)
+{
+    (void)state;
+    for (uint32_t set = 0; set < VV_SIM_CASSANDRA_SETS; set += 3) {
+        int64_t from = begin_with_sources();
+        long long left = written - SOURCES * POINTS_MINUTE;
+        delete_between(&nodes[1], from + VV_MINUTE, from + 2 * VV_MINUTE);
+        work(&nodes[1]);
+        vv_sim_cassandra_set_away(model, UINT32_C(1) << set);
+        for (int i = 0; i < 20 * SOURCES; i++) {
+            (void)rig_step(&nodes[1].rig, VV_TASK_SWEEP);
+            advance(2 * VV_SECOND);
+        }
+        struct vv_deletions *deletions = nodes[1].rig.engine->deletions;
+        size_t waiting = 0;
+        for (uint32_t source = 0;
+             (source = vv_deletions_next(deletions, source, VV_MARKER_UNSWEPT)) != UINT32_MAX;
+             source++) {
+            waiting++;
+        }
+        assert_in_range(waiting, 1, SOURCES - 1);
+        vv_sim_cassandra_set_away(model, 0);
+        build_again();
+        build_again();
+        assert_left(left);
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +563,8 @@ int main(void)
         cmocka_unit_test(an_hour_waits_for_minutes_that_cannot_be_read),
         cmocka_unit_test(all_of_time_is_deleted),
         cmocka_unit_test(what_was_written_since_a_deletion_stays_when_more_is_deleted),
+        cmocka_unit_test(many_sources_are_swept_in_few_rounds),
+        cmocka_unit_test(sources_that_are_away_hold_up_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
