@@ -558,10 +558,12 @@ void vv_sweep_go_to_marker(struct vv_sweep *sweep, size_t from);
 /* Whether it goes on at once, as its group has not come to its end. */
 bool vv_sweep_goes_on(const struct vv_engine *engine);
 /* Where nodes share the store: lists the units of the sweep's tier and measurement, to be made
- * stale, that begin in the tier's bucket and have something of the marker's range before `to`.
- * Errors of the store; VV_NO_MEMORY. (steps_shared.c) */
+ * stale, that begin in the tier's bucket and have something of the marker's range before `to`; the
+ * tiers are those in which the bucket was found. Errors of the store; VV_NO_MEMORY.
+ * (steps_shared.c) */
 VV_MUST_CHECK enum vv_status vv_steps_list_stale(struct vv_engine *engine,
-                                                 const struct vv_marker *marker, int64_t bucket,
+                                                 const struct vv_marker *marker,
+                                                 const struct vv_tiers *tiers, int64_t bucket,
                                                  int64_t to, struct vv_error *error);
 /* Puts the record of a source's markers, or takes it away. */
 enum vv_status vv_sweep_put_record(struct vv_engine *engine, uint32_t source,

@@ -460,12 +460,12 @@ static enum vv_status next_bucket(struct vv_engine *engine, uint32_t space, int6
     return status == VV_DONE ? VV_OK : status;
 }
 
-static enum vv_status list_stale(struct vv_engine *engine, int64_t bucket, int64_t to,
-                                 size_t *reads, struct vv_error *error)
+static enum vv_status list_stale(struct vv_engine *engine, const struct vv_tiers *tiers,
+                                 int64_t bucket, int64_t to, size_t *reads, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
     enum vv_status status =
-        vv_steps_list_stale(engine, &sweep->markers[sweep->at], bucket, to, error);
+        vv_steps_list_stale(engine, &sweep->markers[sweep->at], tiers, bucket, to, error);
     *reads += 1;
     sweep->time = bucket + vv_tier_plan((enum vv_space)sweep->tier).bucket_ns;
     return vv_sweep_passes_over(engine, status) ? VV_OK : status;
@@ -514,7 +514,7 @@ enum vv_status vv_steps_sweep(struct vv_engine *engine, size_t *reads, size_t re
             sweep->time = sweep->first;
         } else if (status == VV_OK) {
             status = engine->store->ops->shared
-                         ? list_stale(engine, bucket, to, reads, error)
+                         ? list_stale(engine, &tiers, bucket, to, reads, error)
                          : cut_bucket(engine, &cut, bucket, &bounds, reads, error);
         }
     }

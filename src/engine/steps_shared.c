@@ -41,8 +41,10 @@ static enum vv_status list_unit(void *context, const struct vv_piece *piece)
     return vv_stale_range(listing->stale, time, time + 1, INT64_MAX, listing->error);
 }
 
+/* A tier may be switched off at any moment, so these were looked up once. */
 enum vv_status vv_steps_list_stale(struct vv_engine *engine, const struct vv_marker *marker,
-                                   int64_t bucket, int64_t to, struct vv_error *error)
+                                   const struct vv_tiers *tiers, int64_t bucket, int64_t to,
+                                   struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
     const struct vv_stale_options options = {
@@ -54,11 +56,12 @@ enum vv_status vv_steps_list_stale(struct vv_engine *engine, const struct vv_mar
     struct vv_stale stale;
     vv_stale_begin(&stale, &options, sweep->stay.place, sweep->source, sweep->measurement,
                    vv_sweep_stale_run(engine, marker));
+    stale.tiers = *tiers;
     stale.later = &sweep->group.stale;
     stale.marks_open = true;
     stale.first = tier; /* the finer ones were swept before */
     const struct vv_span_key key =
-        vv_unit_key(tier, stale.tiers.spaces[tier], sweep->source, sweep->measurement, bucket);
+        vv_unit_key(tier, tiers->spaces[tier], sweep->source, sweep->measurement, bucket);
     const struct vv_store_read read = {.partition = key.partition,
                                        .measurement = sweep->measurement,
                                        .span_from = vv_unit_earliest(tier, marker->from),

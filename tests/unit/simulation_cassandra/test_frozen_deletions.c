@@ -549,6 +549,68 @@ static void sources_that_are_away_hold_up_no_others(void **state)
     }
 }
 
+/* ---- a tier that is switched off meanwhile ---- */
+
+static struct vv_store_ops switching_ops;
+static const struct vv_store_ops *plain_ops;
+static uint32_t hours; /* their space; VV_REGISTRY_NONE: they are off */
+
+static void set_tiers(const int64_t kept_ns[VV_SPACES])
+{
+    struct vv_error error = {0};
+    if (vv_engine_set_tiers(nodes[1].rig.engine, VV_STR_LITERAL("t"), kept_ns, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static enum vv_status find_and_switch_off(struct vv_store *store, uint8_t region, uint32_t tenant,
+                                          uint32_t source, int64_t start, bool forward,
+                                          int64_t *start_out, struct vv_error *error)
+{
+    static const int64_t kept_ns[VV_SPACES] = {VV_RETENTION_AS_IS, VV_SPACE_OFF_NS,
+                                               VV_SPACE_OFF_NS};
+    enum vv_status status =
+        plain_ops->nearest(store, region, tenant, source, start, forward, start_out, error);
+    if (tenant == hours) {
+        hours = VV_REGISTRY_NONE;
+        set_tiers(kept_ns);
+    }
+    return status;
+}
+
+static void a_tier_is_switched_off_while_it_is_swept(void **state)
+{
+    (void)state;
+    static const int64_t kept_ns[VV_SPACES] = {VV_RETENTION_AS_IS, VV_RETENTION_AS_IS,
+                                               VV_SPACE_OFF_NS};
+    begin_with_minutes();
+    int64_t from = fill_minutes(&nodes[1]);
+    long long all = written;
+    outlive_points();
+    kill_node(&nodes[0]); /* it is alone: the tier goes at once */
+    set_tiers(kept_ns);
+    advance(VV_DAY);
+    delete_between(&nodes[1], from + VV_MINUTE, from + 2 * VV_MINUTE);
+    work(&nodes[1]);
+    struct vv_store *store = nodes[1].rig.engine->store;
+    plain_ops = store->ops;
+    switching_ops = *plain_ops;
+    switching_ops.nearest = find_and_switch_off;
+    store->ops = &switching_ops;
+    hours = unit_at(&nodes[1], VV_SPACE_HOUR, from).partition.tenant;
+    for (int i = 0; i < 30; i++) {
+        enum vv_status status = rig_step(&nodes[1].rig, VV_TASK_SWEEP);
+        assert_true(status == VV_OK || status == VV_DONE);
+        advance(2 * VV_SECOND);
+    }
+    assert_int_equal(hours, VV_REGISTRY_NONE);
+    store->ops = plain_ops;
+    seal(&nodes[1]);
+    assert_int_equal(count_by(&nodes[1], VV_SPACE_MINUTE), all - 60);
+    bury_node(&nodes[0], 7);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +627,7 @@ int main(void)
         cmocka_unit_test(what_was_written_since_a_deletion_stays_when_more_is_deleted),
         cmocka_unit_test(many_sources_are_swept_in_few_rounds),
         cmocka_unit_test(sources_that_are_away_hold_up_no_others),
+        cmocka_unit_test(a_tier_is_switched_off_while_it_is_swept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
