@@ -644,6 +644,15 @@ static bool is_listed(const struct vv_piece_list *blocks, const struct vv_mark *
     return found;
 }
 
+/* A record that was kept has been counted. */
+static void count_cut(const struct vv_build *build, const struct vv_mark *mark,
+                      const struct vv_pyramid_runs *runs)
+{
+    bool is_it = runs->record && build->unit.span_start == mark->key.span_start;
+    bool is_built = !build->keeps && !build->is_expired;
+    build->pyramid->kept.cut += is_it && is_built && vv_build_has_news(build, runs->record);
+}
+
 enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark *mark, int64_t to,
                                 int64_t now_ns, int64_t made_from, bool is_expired,
                                 const struct vv_pyramid_runs *runs,
@@ -670,6 +679,9 @@ enum vv_status vv_pyramid_build(struct vv_pyramid *pyramid, const struct vv_mark
         }
         size_t first = blocks_out->n;
         status = build_unit(&build, tier, &unit, mark, made_from, blocks_out);
+        if (status == VV_OK) {
+            count_cut(&build, mark, runs);
+        }
         if (status == VV_OK && !is_expired) {
             const struct vv_built built = {unit, made_from, first};
             status = vv_build_replace_days(&build, &built, runs, blocks_out);

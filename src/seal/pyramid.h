@@ -50,7 +50,9 @@ void vv_pyramid_destroy(struct vv_pyramid *pyramid); /* NULL is allowed */
 /* How many units kept the record that they had, since what it was built of may have expired. */
 struct vv_pyramid_kept {
     uint64_t as_it_was; /* what came late for them is in no tier */
-    uint64_t cut;       /* what was deleted since went from it */
+    /* What was deleted since went from it; where nodes share the store also from records that are
+     * built again. */
+    uint64_t cut;
 };
 struct vv_pyramid_kept vv_pyramid_kept(const struct vv_pyramid *pyramid);
 /* As vv_sealer_kept_units. */
@@ -62,6 +64,8 @@ size_t vv_pyramid_kept_units(const struct vv_pyramid *pyramid,
 struct vv_pyramid_runs {
     const struct vv_piece_list *list; /* borrowed */
     size_t first;                     /* those before are of other units */
+    /* What the record that is there says, borrowed; NULL: there is none, or nobody asks. */
+    const struct vv_unit_record *record;
 };
 
 /* Appends the records of the units that begin with the mark's and before `to` (one, unless plans

@@ -104,6 +104,16 @@ void vv_build_note_lacks(struct vv_build *build, const struct vv_unit_record *re
     }
 }
 
+bool vv_build_has_news(const struct vv_build *build, const struct vv_unit_record *was)
+{
+    const bool *lacks = build->pyramid->lacks;
+    bool has = false;
+    for (size_t i = 0; lacks && i < build->pyramid->deletions.n && !has; i++) {
+        has = !lacks[i] && vv_build_is_new(build, i, was);
+    }
+    return has;
+}
+
 void vv_build_list_applied(const struct vv_build *build, const struct vv_unit *unit,
                            struct vv_buffer *out)
 {

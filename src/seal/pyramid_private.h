@@ -153,6 +153,8 @@ bool vv_build_lacks_any(const struct vv_build *build, const struct vv_unit_recor
 VV_MUST_CHECK enum vv_status vv_build_lacks_none(struct vv_build *build);
 /* What is built of the record lacks what that one lacks. */
 void vv_build_note_lacks(struct vv_build *build, const struct vv_unit_record *record);
+/* Whether a deletion is in what was built and not in the record that was there. */
+bool vv_build_has_news(const struct vv_build *build, const struct vv_unit_record *was);
 /* Appends what a record of the unit says of them. */
 void vv_build_list_applied(const struct vv_build *build, const struct vv_unit *unit,
                            struct vv_buffer *out);

@@ -297,7 +297,7 @@ static enum vv_status build(struct vv_look *look, enum vv_space tier, int64_t no
     const struct vv_mark mark = {.key = vv_unit_key(tier, look->tiers.spaces[tier], look->source,
                                                     look->measurement, result->unit.from),
                                  .span_ns = result->unit.to - result->unit.from};
-    const struct vv_pyramid_runs runs = {&reroll->runs, 0};
+    const struct vv_pyramid_runs runs = {&reroll->runs, 0, NULL};
     return vv_pyramid_build(reroll->pyramid, &mark, result->unit.to, now_ns,
                             store->ops->shared ? version : VV_VERSION_NONE, false, &runs,
                             &reroll->built, look->error);

@@ -42,6 +42,7 @@ struct vv_sealer {
     struct vv_mark *settled; /* of those, the ones whose span is done, and of units with them */
     size_t n_settled;
     bool *is_mine;               /* of marks, by index */
+    struct vv_buffer applied;    /* deletions that the record has which is read */
     struct vv_piece_list blocks; /* new */
     struct vv_piece_list runs;   /* read, to be removed */
     struct vv_seal_figures figures;

@@ -74,6 +74,7 @@ void vv_sealer_destroy(struct vv_sealer *sealer)
     vv_stale_list_deinit(&sealer->later);
     vv_stale_list_deinit(&sealer->told);
     vv_stale_list_deinit(&sealer->above);
+    vv_buffer_deinit(&sealer->applied);
     free(sealer->tiers_seen);
     free(sealer->marks);
     free(sealer->settled);

@@ -67,7 +67,7 @@ struct vv_seal_figures {
     uint64_t damaged;   /* spans left as they are because a piece could not be decoded */
     uint64_t units;     /* of tiers, built */
     uint64_t kept;      /* of those, units that kept their record: what it is of has expired */
-    uint64_t cut;       /* and those that kept it without what was deleted since */
+    uint64_t cut;       /* that lost what was deleted since; alone in the store, of those kept */
     uint64_t hidden;    /* values that deletions took out */
     uint64_t put_off;   /* times that a span was left for later, its part of the store being away */
 };

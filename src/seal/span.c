@@ -14,6 +14,8 @@ struct reading {
     bool is_unit;      /* of a tier: its runs say how far it is stale, and what replaces days */
     int64_t first;     /* of what runs have: the first and the last time … */
     int64_t last;      /* … or of a unit's, its end */
+    bool had_record;   /* a unit's, where nodes share the store: */
+    struct vv_unit_record record; /* … what it says, in sealer->applied */
     struct vv_error *error;
 };
 
@@ -25,6 +27,22 @@ static enum vv_status note_stale(struct reading *reading, const struct vv_piece 
         reading->last = record.unit.to > reading->last ? record.unit.to : reading->last;
     }
     return status;
+}
+
+/* Which deletions the record has in it that is there; one that can't be read says nothing. */
+static enum vv_status note_record(struct reading *reading, const struct vv_piece *block)
+{
+    struct vv_buffer *applied = &reading->sealer->applied;
+    bool is_wanted = reading->sealer->options.store->ops->shared && block->part == 0;
+    if (!is_wanted || vv_unit_read(block->bytes, &reading->record, NULL) != VV_OK) {
+        return VV_OK;
+    }
+    vv_buffer_clear(applied);
+    vv_buffer_str(applied, reading->record.applied);
+    reading->record.applied = (struct vv_str){(const char *)applied->data, applied->size};
+    reading->record.content = (struct vv_str){0};
+    reading->had_record = true;
+    return vv_buffer_status(applied);
 }
 
 /* Which part of the span is new; a damaged run is the merge's matter. */
@@ -53,7 +71,8 @@ static enum vv_status read_piece(void *context, const struct vv_piece *piece)
         return VV_NO_MEMORY;
     }
     if (reading->is_unit) {
-        return piece->kind == VV_PIECE_RUN ? note_stale(reading, piece) : VV_OK;
+        return piece->kind == VV_PIECE_RUN ? note_stale(reading, piece)
+                                           : note_record(reading, piece);
     }
     if (!reading->keep_bytes) {
         return VV_OK;
@@ -329,7 +348,8 @@ static enum vv_status build_unit(struct vv_sealer *sealer, const struct vv_mark 
     } else {
         int64_t marked = mark->key.span_start + mark->span_ns;
         int64_t to = reading->last > marked ? reading->last : marked;
-        const struct vv_pyramid_runs runs = {&sealer->runs, runs_before};
+        const struct vv_pyramid_runs runs = {&sealer->runs, runs_before,
+                                             reading->had_record ? &reading->record : NULL};
         status = vv_pyramid_build(sealer->pyramid, mark, to,
                                   vv_seal_over_ns(sealer, sealer->latest_ns), reading->made_from,
                                   is_expired, &runs, &sealer->blocks, reading->error);

@@ -611,6 +611,36 @@ static void a_tier_is_switched_off_while_it_is_swept(void **state)
     end();
 }
 
+/* ---- what is counted ---- */
+
+static uint64_t records_cut(void)
+{
+    struct vv_seal_figures figures[2];
+    for (size_t i = 0; i < 2; i++) {
+        vv_sealer_read_figures(nodes[i].rig.engine->sealer, &figures[i]);
+    }
+    return figures[0].cut + figures[1].cut;
+}
+
+/* Whether their points are still there to be built of, or not. */
+static void records_that_lose_what_was_deleted_are_counted(void **state)
+{
+    (void)state;
+    static const int64_t kept_ns[] = {36 * VV_DAY, 64 * VV_DAY};
+    for (size_t i = 0; i < 2; i++) {
+        begin_with_minutes();
+        int64_t from = fill_minutes(&nodes[1]);
+        outlive(kept_ns[i]);
+        assert_int_equal(records_cut(), 0);
+        delete_between(&nodes[0], from + VV_MINUTE, from + 2 * VV_MINUTE);
+        build_again();
+        assert_int_equal(records_cut(), VV_SPACES);
+        build_again();
+        assert_int_equal(records_cut(), VV_SPACES);
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -628,6 +658,7 @@ int main(void)
         cmocka_unit_test(many_sources_are_swept_in_few_rounds),
         cmocka_unit_test(sources_that_are_away_hold_up_no_others),
         cmocka_unit_test(a_tier_is_switched_off_while_it_is_swept),
+        cmocka_unit_test(records_that_lose_what_was_deleted_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
