@@ -192,6 +192,7 @@ struct vv_sweep {
     int64_t frozen;              /* before, tiers can't be built again */
     struct vv_reroll *cutter;    /* takes steps out of tiers; NULL until it is needed */
     struct vv_sweep_group group; /* the source's */
+    bool is_marked;              /* something is since the last confirm */
     uint32_t next_source;        /* of this round */
     int64_t step_at_ns;          /* monotonic: when it goes on */
     int64_t retire_at_ns;

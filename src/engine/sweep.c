@@ -174,6 +174,7 @@ static enum vv_status mark_span(void *context, const struct vv_piece *piece)
     mark.is_of_block = true;
     marking->any = true;
     marking->span = start;
+    engine->sweep.is_marked = true;
     atomic_fetch_add(&engine->counters.spans_swept, 1);
     enum vv_status status =
         vv_stale_range(marking->stale, start > from ? start : from,
@@ -573,6 +574,16 @@ bool vv_sweep_goes_on(const struct vv_engine *engine)
     return engine->fleet && engine->sweep.active && vv_sweep_is_due(engine);
 }
 
+/* Alone: a block is durable when it is put, and marks when they are confirmed. If a span were
+ * sealed and its marks, and those of the units above, were lost, the next sweep would find nothing
+ * of what is deleted there. */
+static enum vv_status confirm_marks(struct vv_engine *engine, struct vv_error *error)
+{
+    bool waits = engine->sweep.is_marked && !engine->fleet;
+    engine->sweep.is_marked = false;
+    return waits ? vv_engine_confirm(engine, error) : VV_OK;
+}
+
 enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
 {
     struct vv_sweep *sweep = &engine->sweep;
@@ -597,6 +608,8 @@ enum vv_status vv_sweep_step(struct vv_engine *engine, struct vv_error *error)
     if (status == VV_OK) {
         status = sweep_some(engine, error);
     }
+    enum vv_status confirmed = confirm_marks(engine, status == VV_OK ? error : NULL);
+    status = status == VV_OK ? confirmed : status;
     if (status != VV_OK) {
         vv_sweep_fail(engine, status);
     }

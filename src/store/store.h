@@ -13,7 +13,8 @@
  * Durability: put_run, put_mark, put_meta, remove_meta, remove_runs and retire_marks become durable
  * with the next successful confirm(). After a crash a part of them may be there without it: with an
  * embedded store a prefix in their order, else any runs, any marks, and metadata only with all runs
- * that were put before. put_blocks is durable when it returns. A run that was removed is not put
+ * that were put before. put_blocks is durable when it returns, though what was put before it need
+ * not be: confirm what must not be lost if it is not. A run that was removed is not put
  * again.
  * When a changing call fails with VV_IO or VV_FULL, everything since the last successful confirm
  * may be gone: call recover() until it succeeds and write it again (the same keys: that is

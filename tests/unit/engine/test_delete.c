@@ -478,12 +478,13 @@ static void spans_that_are_frozen_are_not_sealed_again(void **state)
     end(&place);
 }
 
-/* How many values the steps of minutes have, as far as they are kept. */
-static uint64_t count_steps(struct place *place)
+/* How many values the steps of a tier have, as far as they are kept. */
+static uint64_t count_steps_of(struct place *place, const char *tier, const char *length)
 {
-    static const struct vv_parameter parameters[] = {
-        {{"tenant", 6}, {"t", 1}}, {{"metric", 6}, {"m.*", 3}},  {{"agg", 3}, {"count", 5}},
-        {{"step", 4}, {"1m", 2}},  {{"tier", 4}, {"minute", 6}}, {{"group_by", 8}, {"", 0}},
+    const struct vv_parameter parameters[] = {
+        {{"tenant", 6}, {"t", 1}},      {{"metric", 6}, {"m.*", 3}},
+        {{"agg", 3}, {"count", 5}},     {{"step", 4}, vv_str_of(length)},
+        {{"tier", 4}, vv_str_of(tier)}, {{"group_by", 8}, {"", 0}},
     };
     struct vv_request *request;
     struct vv_result *result = NULL;
@@ -513,6 +514,11 @@ static uint64_t count_steps(struct place *place)
     }
     vv_buffer_deinit(&text);
     return sum;
+}
+
+static uint64_t count_steps(struct place *place)
+{
+    return count_steps_of(place, "minute", "1m");
 }
 
 /* At once, while units are stale, and after they were built again. */
@@ -572,6 +578,37 @@ static void sealing_counts_deletions_until_they_are_swept(void **state)
     assert_int_equal(sealing_of(&place, 0, 60).deletions, 0);
     assert_true(sealing_of(&place, 0, 60).spans + sealing_of(&place, 0, 60).open > 0);
     end(&place);
+}
+
+/* What is sealed is durable at once: if its marks, and those of units above, were lost then, the
+ * next sweep would find no deleted points in it. */
+static void a_sweep_that_is_killed_behind_a_seal_loses_no_marks(void **state)
+{
+    (void)state;
+    enum { POINTS = 80 }; /* days: more than a step sweeps */
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct place place;
+        struct vv_error error = {0};
+        begin(&place);
+        const struct vv_retentions retentions = {.raw_ns = 0, .tiers_ns = {0, 0, 0}};
+        assert_int_equal(vv_engine_set_retentions(place.engine, TENANT, &retentions, &error),
+                         VV_OK);
+        for (int day = 0; day < POINTS; day++) {
+            write_line(&place, "a", -day * 24 * 60, 1);
+        }
+        flush(&place);
+        seal_all(&place);
+        delete_points(&place, "tag=h=a", -POINTS * 24 * 60, 60);
+        assert_int_equal(step(&place, VV_TASK_SWEEP), VV_OK);
+        assert_int_equal(step(&place, VV_TASK_SEAL_ALL), VV_OK);
+        crash(&place, seed);
+        sweep_all(&place);
+        seal_all(&place);
+        assert_int_equal(count_steps(&place), 0);
+        assert_int_equal(count_steps_of(&place, "hour", "1h"), 0);
+        assert_int_equal(count_steps_of(&place, "day", "1d"), 0);
+        end(&place);
+    }
 }
 
 /* By then the retention hides and frees all that they hide. */
@@ -646,6 +683,7 @@ int main(void)
         cmocka_unit_test(spans_that_are_frozen_are_not_sealed_again),
         cmocka_unit_test(tiers_follow_what_is_deleted),
         cmocka_unit_test(sealing_counts_deletions_until_they_are_swept),
+        cmocka_unit_test(a_sweep_that_is_killed_behind_a_seal_loses_no_marks),
         cmocka_unit_test(markers_go_when_the_retention_has_passed_them_twice),
         cmocka_unit_test(what_is_deleted_does_not_come_back_when_the_node_was_away_for_long),
     };
