@@ -108,6 +108,12 @@ uint32_t vv_deletions_next(struct vv_deletions *deletions, uint32_t source, unsi
  * most `max` are copied. */
 size_t vv_deletions_read(struct vv_deletions *deletions, uint32_t source, unsigned lacks,
                          struct vv_marker *markers_out, size_t max);
+/* Visits all markers that lack one of these, by sources, without the lock: as they were when their
+ * source was come to. */
+void vv_deletions_visit(struct vv_deletions *deletions, unsigned lacks,
+                        void (*visit)(void *context, uint32_t source,
+                                      const struct vv_marker *marker),
+                        void *context);
 /* Markers as they were read, and what they lack no more since then: those that are still there lack
  * it no more either. */
 void vv_deletions_note_done(struct vv_deletions *deletions, uint32_t source,

@@ -58,6 +58,23 @@ size_t vv_deletions_read(struct vv_deletions *deletions, uint32_t source, unsign
     return n;
 }
 
+void vv_deletions_visit(struct vv_deletions *deletions, unsigned lacks,
+                        void (*visit)(void *context, uint32_t source,
+                                      const struct vv_marker *marker),
+                        void *context)
+{
+    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX];
+    uint32_t source = vv_deletions_next(deletions, 0, lacks);
+    while (source != UINT32_MAX) {
+        size_t n = vv_deletions_read(deletions, source, lacks, markers, VV_MARKERS_OF_SOURCE_MAX);
+        for (size_t i = 0; i < n && i < VV_MARKERS_OF_SOURCE_MAX && lacks_any(&markers[i], lacks);
+             i++) {
+            visit(context, source, &markers[i]);
+        }
+        source = vv_deletions_next(deletions, source + 1, lacks);
+    }
+}
+
 bool vv_marker_is_within(const struct vv_marker *marker, const struct vv_marker *read)
 {
     return marker->stamp == read->stamp && marker->scope == read->scope &&

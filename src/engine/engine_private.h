@@ -790,8 +790,6 @@ bool vv_storage_waits_for_replayed(struct vv_engine *engine);
  * until that is done. */
 VV_MUST_CHECK enum vv_status vv_storage_expiry_time(struct vv_engine *engine, int64_t *now_out,
                                                     struct vv_error *error);
-/* Since when something is deleted that is not swept, at most `most_ns`. */
-int64_t vv_storage_unswept_since(struct vv_engine *engine, int64_t most_ns);
 /* What may go now, and what is whole then. */
 enum vv_status vv_storage_note_whole(struct vv_engine *engine, struct vv_error *error);
 /* Whether a retention is another one than the store was told. */

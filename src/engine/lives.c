@@ -26,21 +26,33 @@ static int64_t known_at(struct vv_engine *engine, int64_t now)
     return now + VV_CLOCKS_DIFFER_NS + vv_plans_reach(engine);
 }
 
-struct vv_retentions vv_lives_retentions(const struct vv_engine *engine, uint32_t place,
-                                         int64_t at_ns)
+static struct vv_retentions lives_by(const struct vv_engine *engine, uint32_t place, int64_t at_ns,
+                                     int64_t (*life)(struct vv_registry *, uint32_t, int64_t))
 {
     struct vv_retentions retentions = vv_engine_retentions(engine, place);
     struct vv_tiers tiers = vv_registry_tiers_built(engine->registry, place);
     if (engine->fleet) {
         return retentions;
     }
-    retentions.raw_ns = vv_registry_life(engine->registry, place, at_ns);
+    retentions.raw_ns = life(engine->registry, place, at_ns);
     for (int i = 0; i < VV_SPACES; i++) {
         if (tiers.spaces[i] != VV_REGISTRY_NONE) {
-            retentions.tiers_ns[i] = vv_registry_life(engine->registry, tiers.spaces[i], at_ns);
+            retentions.tiers_ns[i] = life(engine->registry, tiers.spaces[i], at_ns);
         }
     }
     return retentions;
+}
+
+struct vv_retentions vv_lives_retentions(const struct vv_engine *engine, uint32_t place,
+                                         int64_t at_ns)
+{
+    return lives_by(engine, place, at_ns, vv_registry_life);
+}
+
+struct vv_retentions vv_lives_by_clock(const struct vv_engine *engine, uint32_t place,
+                                       int64_t at_ns)
+{
+    return lives_by(engine, place, at_ns, vv_registry_life_by_clock);
 }
 
 /* Whether a tier that is off can go on as if nothing had been. Other nodes must hear of it before

@@ -29,6 +29,9 @@ bool vv_lives_go_on(struct vv_engine *engine, uint32_t space);
 /* The retentions of a place, with what lives on at a time on an embedded store. */
 struct vv_retentions vv_lives_retentions(const struct vv_engine *engine, uint32_t place,
                                          int64_t at_ns);
+/* The same as if nothing held up their ends: for whoever looks for what does. */
+struct vv_retentions vv_lives_by_clock(const struct vv_engine *engine, uint32_t place,
+                                       int64_t at_ns);
 /* Takes off what is older at a time than the retentions keep. */
 void vv_lives_limit(struct vv_reroll_bounds *bounds, const struct vv_retentions *kept,
                     int64_t at_ns);

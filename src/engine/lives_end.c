@@ -212,7 +212,7 @@ static bool announce(struct vv_engine *engine, const struct waiting *waiting, ui
 
 static bool nothing_is_unswept(struct vv_engine *engine)
 {
-    return vv_storage_unswept_since(engine, INT64_MAX) == INT64_MAX;
+    return vv_deletions_next(engine->deletions, 0, VV_MARKER_UNSWEPT) == UINT32_MAX;
 }
 
 /* Before the flush is requested, so that all that was taken in the turn before is in it. */

@@ -63,23 +63,12 @@ static void count_kept(struct vv_engine *engine, struct counting *counting)
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* In the first part, too. */
-static void count_deletions(struct vv_engine *engine, struct counting *counting)
+static void count_deletion(void *context, uint32_t source, const struct vv_marker *marker)
 {
-    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX];
-    uint32_t source = vv_deletions_next(engine->deletions, 0, VV_MARKER_UNSWEPT);
-    for (; source != UINT32_MAX;
-         source = vv_deletions_next(engine->deletions, source + 1, VV_MARKER_UNSWEPT)) {
-        bool is_meant = vv_registry_source_tenant(engine->registry, source) == counting->tenant;
-        size_t n = is_meant ? vv_deletions_read(engine->deletions, source, VV_MARKER_UNSWEPT,
-                                                markers, VV_MARKERS_OF_SOURCE_MAX)
-                            : 0;
-        for (size_t i = 0; i < n && i < VV_MARKERS_OF_SOURCE_MAX; i++) {
-            counting->sealing->deletions += !markers[i].is_swept &&
-                                            markers[i].from < counting->to &&
-                                            markers[i].to > counting->from;
-        }
-    }
+    struct counting *counting = context;
+    counting->sealing->deletions +=
+        vv_registry_source_tenant(counting->engine->registry, source) == counting->tenant &&
+        marker->from < counting->to && marker->to > counting->from;
 }
 
 enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str tenant, int64_t from,
@@ -107,7 +96,7 @@ enum vv_status vv_engine_read_sealing(struct vv_engine *engine, struct vv_str te
     pthread_mutex_unlock(&engine->lock);
     if (*part == 0) {
         count_kept(engine, &counting);
-        count_deletions(engine, &counting);
+        vv_deletions_visit(engine->deletions, VV_MARKER_UNSWEPT, count_deletion, &counting);
     }
     const struct vv_shared_ops *shared = store->ops->shared;
     if (shared && shared->look_at_marks) { /* nothing is due before it is over */

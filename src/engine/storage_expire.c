@@ -17,22 +17,6 @@ struct backlog {
     int64_t since_ns;
 };
 
-/* As if nothing held up the ends of lives: what holds them up is looked for. */
-static struct vv_retentions kept_by_clock(const struct vv_engine *engine, uint32_t place)
-{
-    struct vv_registry *registry = engine->registry;
-    struct vv_retentions kept = vv_engine_retentions(engine, place);
-    struct vv_tiers tiers = vv_registry_tiers_built(registry, place);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    kept.raw_ns = vv_registry_life_by_clock(registry, place, now);
-    for (int i = 0; i < VV_SPACES; i++) {
-        if (tiers.spaces[i] != VV_REGISTRY_NONE) {
-            kept.tiers_ns[i] = vv_registry_life_by_clock(registry, tiers.spaces[i], now);
-        }
-    }
-    return kept;
-}
-
 /* Whether something would go, now or soon, that has to be built of: of a raw span that waits, or of
  * what a unit is built of that waits, or lies around what does. */
 static bool is_at_risk(struct vv_engine *engine, const struct vv_mark *mark)
@@ -46,11 +30,12 @@ static bool is_at_risk(struct vv_engine *engine, const struct vv_mark *mark)
     if (!tiers.any) {
         return false;
     }
-    struct vv_retentions kept = kept_by_clock(engine, place);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    struct vv_retentions kept = vv_lives_by_clock(engine, place, now);
     struct vv_reroll_bounds before = vv_whole_bounds(engine, place);
     before.raw_from = vv_whole_for_queries(engine, place);
     struct vv_reroll_bounds after = before;
-    vv_lives_limit(&after, &kept, engine->clock->wall_ns(engine->clock) + VV_TIERS_SLACK_NS);
+    vv_lives_limit(&after, &kept, now + VV_TIERS_SLACK_NS);
     int64_t start = mark->key.span_start;
     bool is = !is_tier && start < after.raw_from;
     for (int i = is_tier ? (int)space : 0; i < VV_SPACES && !is; i++) {
@@ -94,20 +79,13 @@ static void note_held(struct vv_engine *engine, int64_t held_ns)
     }
 }
 
-int64_t vv_storage_unswept_since(struct vv_engine *engine, int64_t most_ns)
+/* Since when something is deleted that is not swept. */
+static void note_unswept(void *context, uint32_t source, const struct vv_marker *marker)
 {
-    struct vv_marker markers[VV_MARKERS_OF_SOURCE_MAX];
-    uint32_t source = vv_deletions_next(engine->deletions, 0, VV_MARKER_UNSWEPT);
-    for (; source != UINT32_MAX;
-         source = vv_deletions_next(engine->deletions, source + 1, VV_MARKER_UNSWEPT)) {
-        size_t n = vv_deletions_read(engine->deletions, source, VV_MARKER_UNSWEPT, markers,
-                                     VV_MARKERS_OF_SOURCE_MAX);
-        for (size_t i = 0; i < n && i < VV_MARKERS_OF_SOURCE_MAX && !markers[i].is_swept; i++) {
-            int64_t since_ns = (int64_t)vv_stamp_clock_us(markers[i].stamp) * VV_MICROSECOND;
-            most_ns = since_ns < most_ns ? since_ns : most_ns;
-        }
-    }
-    return most_ns;
+    int64_t *since_ns = context;
+    int64_t ordered_ns = (int64_t)vv_stamp_clock_us(marker->stamp) * VV_MICROSECOND;
+    (void)source;
+    *since_ns = ordered_ns < *since_ns ? ordered_ns : *since_ns;
 }
 
 enum vv_status vv_storage_expiry_time(struct vv_engine *engine, int64_t *now_out,
@@ -124,7 +102,7 @@ enum vv_status vv_storage_expiry_time(struct vv_engine *engine, int64_t *now_out
     bool is_held = backlog.since_ns < overdue;
     *now_out = is_held ? backlog.since_ns : now;
     if (!store->ops->shared) {
-        *now_out = vv_storage_unswept_since(engine, *now_out);
+        vv_deletions_visit(engine->deletions, VV_MARKER_UNSWEPT, note_unswept, now_out);
     }
     if (status == VV_OK) {
         note_held(engine, now - *now_out);

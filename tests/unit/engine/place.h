@@ -87,6 +87,17 @@ static inline enum vv_status step(struct place *place, enum vv_engine_task task)
     return vv_engine_step(place->engine, task, &error);
 }
 
+/* A vv_store_ops.read of a store in which all is damaged. */
+static inline enum vv_status read_badly(struct vv_store *store, const struct vv_store_read *read,
+                                        vv_piece_visit visit, void *context, struct vv_error *error)
+{
+    (void)store;
+    (void)read;
+    (void)visit;
+    (void)context;
+    return vv_error_set(error, VV_CORRUPT, "the store is damaged");
+}
+
 /* Until there is nothing left to do; before each step this much time passes. */
 static inline void step_all(struct place *place, enum vv_engine_task task, int64_t ns)
 {

@@ -365,16 +365,6 @@ static struct {
     const struct vv_store_ops *real;
 } bad;
 
-static enum vv_status read_badly(struct vv_store *store, const struct vv_store_read *read,
-                                 vv_piece_visit visit, void *context, struct vv_error *error)
-{
-    (void)store;
-    (void)read;
-    (void)visit;
-    (void)context;
-    return vv_error_set(error, VV_CORRUPT, "the store is damaged");
-}
-
 static enum vv_status find_badly(struct vv_store *store, uint8_t region, uint32_t tenant,
                                  uint32_t source, int64_t from, bool forward, int64_t *time_out,
                                  struct vv_error *error)

@@ -266,18 +266,6 @@ static void what_waits_keeps_them_however_long(void **state)
     end(&place);
 }
 
-static const struct vv_store_ops *undamaged;
-
-static enum vv_status read_badly(struct vv_store *store, const struct vv_store_read *read,
-                                 vv_piece_visit visit, void *context, struct vv_error *error)
-{
-    (void)store;
-    (void)read;
-    (void)visit;
-    (void)context;
-    return vv_error_set(error, VV_CORRUPT, "damaged");
-}
-
 /* It holds up nothing, and does not keep them for ever. */
 static void what_is_damaged_keeps_them_for_some_days(void **state)
 {
@@ -286,7 +274,7 @@ static void what_is_damaged_keeps_them_for_some_days(void **state)
     begin_whole(&place);
     write_line(&place, LATE);
     flush(&place);
-    undamaged = place.store->ops;
+    const struct vv_store_ops *undamaged = place.store->ops;
     struct vv_store_ops damaged = *undamaged;
     damaged.read = read_badly;
     place.store->ops = &damaged;
@@ -451,14 +439,19 @@ static void announce_for_good(struct place *place, const char *late)
     announce(place);
 }
 
+static void begin_shortened(struct place *place, char *late_out, size_t size)
+{
+    begin_whole(place);
+    set_retentions(place, 20 * VV_DAY, 0, 0);
+    format_point(place, VV_DAY, late_out, size);
+}
+
 static void late_points_wait_when_they_put_it_off_too_often(void **state)
 {
     (void)state;
     struct place place;
     char late[80];
-    begin_whole(&place);
-    set_retentions(&place, 20 * VV_DAY, 0, 0);
-    format_point(&place, VV_DAY, late, sizeof late);
+    begin_shortened(&place, late, sizeof late);
     struct vv_batch *before = judge(&place, late);
     announce_for_good(&place, late);
     assert_int_equal(submit(&place, judge(&place, late)), VV_OVERLOAD);
@@ -478,9 +471,7 @@ static void a_change_meanwhile_ends_the_wait(void **state)
     (void)state;
     struct place place;
     char late[80];
-    begin_whole(&place);
-    set_retentions(&place, 20 * VV_DAY, 0, 0);
-    format_point(&place, VV_DAY, late, sizeof late);
+    begin_shortened(&place, late, sizeof late);
     announce_for_good(&place, late);
     assert_int_equal(submit(&place, judge(&place, late)), VV_OVERLOAD);
     set_retentions(&place, 30 * VV_DAY, 0, 0);
