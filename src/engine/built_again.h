@@ -19,13 +19,15 @@ struct vv_built_again {
     size_t n;
     uint32_t places[VV_PLACES_MAX];
     int64_t from[VV_PLACES_MAX][VV_SPACES]; /* units from then on are as they should be */
+    /* Where nodes share the store: when each was made longer last, of what was known at first. */
+    int64_t longer_from[VV_PLACES_MAX][VV_SPACES];
 };
 
 void vv_built_begin(struct vv_engine *engine, const struct vv_deletion_order *order,
                     struct vv_built_again *built_out);
-/* What was found of a unit. */
+/* What was found of a unit, within these bounds. */
 void vv_built_note(struct vv_built_again *built, uint32_t place, enum vv_space tier,
-                   const struct vv_reroll_result *result);
+                   const struct vv_reroll_bounds *bounds, const struct vv_reroll_result *result);
 /* Behind the last one: notes it, durably, of tiers [first, last]. Errors of the store. */
 VV_MUST_CHECK enum vv_status vv_built_end(struct vv_engine *engine,
                                           const struct vv_built_again *built, int first, int last,

@@ -1,45 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tier lacks for good where nodes share a store: by what they have agreed on of retentions
- * that were made longer, and of tiers that were switched on. It could be built again of what it is
- * built of, as far as that went back then. How long that was kept then is not told, but what was
- * shortened since is: so it was kept for no longer than now, or than the longest of these.
+ * What a tier lacks where nodes share a store: by what they have agreed on of retentions that were
+ * made longer, of tiers that were switched on, and of rerolls since. A reroll of all builds what
+ * was not built then, and gives what was to live for less the longer life (seal/reroll.c).
  */
 #include "engine/lacks.h"
 
 #include "registry/shared.h"
-
-/* How long it was kept at a time, at most; 0: for ever, or nobody knows. */
-static int64_t kept_ns_most(struct vv_registry *registry, uint32_t number, int64_t time)
-{
-    struct vv_whole whole = vv_registry_whole(registry, number);
-    int64_t kept_ns = vv_registry_retention(registry, number);
-    for (size_t i = 0; i < whole.n; i++) {
-        bool was_another = whole.longer[i].kept_ns == 0 && whole.longer[i].from > time;
-        kept_ns = was_another ? 0 : kept_ns; /* the tier had another space then */
-    }
-    for (size_t i = 0; i < whole.n_shorter; i++) {
-        bool may_be_since = whole.shorter[i].until > time;
-        kept_ns = may_be_since ? vv_retention_longer(kept_ns, whole.shorter[i].before_ns) : kept_ns;
-    }
-    return whole.n_shorter < VV_SHORTENED_MAX ? kept_ns : 0;
-}
-
-/* From when on a tier could be built at a time, at the earliest. */
-static int64_t built_from(const struct vv_engine *engine, uint32_t place, enum vv_space tier,
-                          int64_t time)
-{
-    struct vv_registry *registry = engine->registry;
-    int64_t kept_ns = kept_ns_most(registry, place, time);
-    for (int finer = 0; finer < (int)tier; finer++) {
-        uint32_t space;
-        if (vv_registry_space(registry, place, (enum vv_space)finer, false, &space, NULL) ==
-            VV_OK) {
-            kept_ns = vv_retention_longer(kept_ns, kept_ns_most(registry, space, time));
-        }
-    }
-    return kept_ns > 0 && time > VV_TIME_MIN + kept_ns ? time - kept_ns : VV_TIME_MIN;
-}
 
 /* What was put of it lives for so much longer than was said. */
 static int64_t gone_before(const struct vv_engine *engine, const struct vv_lengthened *longer,
@@ -57,21 +24,84 @@ static int64_t gone_before(const struct vv_engine *engine, const struct vv_lengt
     return before < longer->from ? before : longer->from;
 }
 
-int64_t vv_lacks_shared(const struct vv_engine *engine, uint32_t space, uint32_t place,
-                        enum vv_space tier)
+/* By itself: it may be answered of what is finer. */
+static int64_t lacked_by(const struct vv_engine *engine, uint32_t space, int64_t now)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, space);
-    int64_t now = engine->clock->wall_ns(engine->clock);
-    int64_t told_ns = vv_plans_reach(engine) + VV_CLOCKS_DIFFER_NS;
     int64_t lacked = VV_TIME_MIN;
     /* The first of so many may be two together, which say more than is gone. */
     for (size_t i = whole.n == VV_LENGTHENED_MAX; i < whole.n; i++) {
-        const struct vv_lengthened *longer = &whole.longer[i];
-        int64_t before = gone_before(engine, longer, now);
-        /* When that was, as other nodes may reckon. */
-        int64_t from = built_from(engine, place, tier, longer->from - told_ns - VV_HOUR);
-        before = from < before ? from : before;
+        int64_t before = gone_before(engine, &whole.longer[i], now);
+        bool is_built = whole.longer[i].from <= whole.built.longer_from;
+        before = is_built && whole.built.from < before ? whole.built.from : before;
         lacked = before > lacked ? before : lacked;
     }
     return lacked;
+}
+
+static int64_t kept_from(const struct vv_engine *engine, uint32_t number, int64_t now)
+{
+    int64_t kept_ns = vv_registry_retention(engine->registry, number);
+    return kept_ns > 0 && now > VV_TIME_MIN + kept_ns ? now - kept_ns : VV_TIME_MIN;
+}
+
+/* Of the points: what is older is hidden, or may have gone. */
+static int64_t points_from(const struct vv_engine *engine, uint32_t place, int64_t now)
+{
+    struct vv_whole whole = vv_registry_whole(engine->registry, place);
+    int64_t from = kept_from(engine, place, now);
+    int64_t gone = vv_whole_gone(&whole, now - engine->settings.cassandra_slack_ns, now);
+    return gone > from ? gone : from;
+}
+
+static int64_t tier_from(const struct vv_engine *engine, uint32_t space, int64_t now)
+{
+    int64_t from = kept_from(engine, space, now);
+    int64_t lacked = lacked_by(engine, space, now);
+    return lacked > from ? lacked : from;
+}
+
+/* Of what is finer than a tier, from when on any has all. */
+static int64_t finer_from(const struct vv_engine *engine, uint32_t place, enum vv_space tier,
+                          int64_t now)
+{
+    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
+    int64_t earliest = points_from(engine, place, now);
+    for (int finer = 0; finer < (int)tier; finer++) {
+        if (tiers.spaces[finer] != VV_REGISTRY_NONE) {
+            int64_t from = tier_from(engine, tiers.spaces[finer], now);
+            earliest = from < earliest ? from : earliest;
+        }
+    }
+    return earliest;
+}
+
+int64_t vv_lacks_shared(const struct vv_engine *engine, uint32_t space, uint32_t place,
+                        enum vv_space tier)
+{
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t lacked = lacked_by(engine, space, now);
+    int64_t finer = finer_from(engine, place, tier, now);
+    return finer < lacked ? finer : lacked;
+}
+
+/* Where nothing is there any more it can't be told from where nothing ever was. */
+enum vv_status vv_lacks_note_built(struct vv_engine *engine, uint32_t space, int64_t longer_from,
+                                   int64_t from, int64_t to, struct vv_error *error)
+{
+    uint32_t place;
+    enum vv_space tier;
+    if (longer_from == 0 || to < longer_from ||
+        !vv_registry_space_of(engine->registry, space, &place, &tier)) {
+        return VV_OK;
+    }
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    int64_t finer = finer_from(engine, place, tier, now);
+    from = finer > from ? finer : from;
+    if (from >= longer_from) {
+        return VV_OK;
+    }
+    vv_registry_note_whole(engine->registry, space,
+                           (struct vv_whole){.built = {longer_from, from}});
+    return vv_fleet_tell(engine->fleet, VV_REGISTRY_TENANT, space, error);
 }

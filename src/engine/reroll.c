@@ -96,6 +96,7 @@ enum vv_status vv_engine_reroll(struct vv_engine *engine, const struct vv_reques
     }
     struct vv_built_again built;
     vv_built_begin(engine, selection.order, &built);
+    built.is_of_all &= !selection.dry_run;
     pthread_mutex_lock(&engine->lock);
     if (engine->reroll_job) {
         free(selection.order);
@@ -404,7 +405,7 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
         return status;
     }
     note(engine, job, &result);
-    vv_built_note(&job->built, job->stay.place, (enum vv_space)job->tier, &result);
+    vv_built_note(&job->built, job->stay.place, (enum vv_space)job->tier, &bounds, &result);
     job->time = result.unit.to;
     bool is_empty = result.verdict == VV_REROLL_NOTHING || result.verdict == VV_REROLL_OPEN;
     if (is_empty && job->time < job->end) { /* behind what is open, the next one may be far */

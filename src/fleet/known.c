@@ -89,10 +89,16 @@ uint64_t vv_known_terms(struct vv_terms terms)
     const struct vv_str longer = {(const char *)whole->longer, whole->n * sizeof whole->longer[0]};
     const struct vv_str shorter = {(const char *)whole->shorter,
                                    whole->n_shorter * sizeof whole->shorter[0]};
-    const uint64_t words[] = {(uint64_t)terms.retention_ns, terms.retention_stamp,
-                              vv_late_pack(terms.late),     terms.late_stamp,
-                              vv_known_hash(longer, 0),     vv_known_hash(shorter, 0),
-                              terms.patterns_stamp,         vv_known_hash(terms.patterns, 0)};
+    const uint64_t words[] = {(uint64_t)terms.retention_ns,
+                              terms.retention_stamp,
+                              vv_late_pack(terms.late),
+                              terms.late_stamp,
+                              vv_known_hash(longer, 0),
+                              vv_known_hash(shorter, 0),
+                              terms.patterns_stamp,
+                              vv_known_hash(terms.patterns, 0),
+                              (uint64_t)whole->built.longer_from,
+                              (uint64_t)whole->built.from};
     return vv_known_hash((struct vv_str){(const char *)words, sizeof words}, 0);
 }
 

@@ -2,8 +2,9 @@
 /*
  * The form of what is told, version 1; of tenants 2 of those that want something done with late
  * points, 3 of those that are whole from some time on only, 4 of classes, 5 of those whose
- * retention was shortened, 6 of those whose was made longer more than once, and 7 of those whose
- * was shortened, however often; of measurements 2 of those that are in a class.
+ * retention was shortened, 6 of those whose was made longer more than once, 7 of those whose
+ * was shortened, however often, and 8 of those that were built again; of measurements 2 of those
+ * that are in a class.
  * Integers are varints unless their size is named, signed ones
  * zigzag; a text is its size and its bytes. No checksum: who keeps the bytes has one.
  *
@@ -12,7 +13,7 @@
  *                (vv_late_pack), u64 stamp of that; form 3: these, and from when on it is whole
  *                in ns (signed), how long what is older lives in ns (signed); form 4: these,
  *                patterns, u64 stamp of them; form 5: these, until when the retention before counts
- *                in ns (signed), and that one (signed); forms 6 and 7 as 8 and 9 in
+ *                in ns (signed), and that one (signed); forms 6 to 8 as 8 to 10 in
  *                registry/records.c
  *   measurement  form 2: name of the class
  *   metric       u8 type, size of the measurement's name, u64 stamp of the unit, unit,
@@ -39,6 +40,7 @@
 #define FORM_SHORTER   5 /* tenants only */
 #define FORM_LONGER    6 /* tenants only */
 #define FORM_LIVES     7 /* tenants only */
+#define FORM_BUILT     8 /* tenants only */
 #define FORM_PLACED    2 /* measurements only */
 #define FLAG_CANONICAL 1u
 #define TAG_SIZE_MIN   4 /* two texts of one byte each */
@@ -77,6 +79,9 @@ static uint8_t form_of(const struct vv_told_content *content)
     if (content->kind != VV_TOLD_TENANT) {
         return FORM_PLAIN;
     }
+    if (content->whole.built.longer_from > 0) {
+        return FORM_BUILT;
+    }
     if (vv_whole_has_lives(&content->whole)) {
         return FORM_LIVES;
     }
@@ -109,6 +114,9 @@ static void encode_tenant(const struct vv_told_content *content, struct vv_buffe
     }
     if (form_of(content) >= FORM_LIVES) {
         vv_whole_encode_lives(&content->whole, buffer);
+    }
+    if (form_of(content) >= FORM_BUILT) {
+        vv_whole_encode_built(&content->whole, buffer);
     }
 }
 
@@ -203,6 +211,9 @@ static bool read_tenant(struct vv_reader *reader, uint8_t form, struct vv_told_c
     }
     if (form >= FORM_LIVES) {
         vv_whole_read_lives(reader, &out->whole);
+    }
+    if (form >= FORM_BUILT) {
+        vv_whole_read_built(reader, &out->whole);
     }
     return out->patterns_stamp <= VV_TOLD_STAMP_MAX && out->retention_ns >= 0 &&
            out->retention_stamp <= VV_TOLD_STAMP_MAX && vv_late_is_good(out->late) &&
@@ -347,7 +358,7 @@ enum vv_status vv_told_decode(const struct vv_told *told, struct vv_told_content
     uint8_t form = vv_reader_u8(&reader);
     content_out->kind = (enum vv_told_kind)told->kind;
     content_out->n = 0;
-    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_LIVES
+    uint8_t form_max = told->kind == VV_TOLD_TENANT        ? FORM_BUILT
                        : told->kind == VV_TOLD_MEASUREMENT ? FORM_PLACED
                                                            : FORM_PLAIN;
     if (told->kind > VV_TOLD_MOVE || form > form_max) {

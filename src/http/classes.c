@@ -228,8 +228,8 @@ static void note_change(struct vv_engine *engine, uint32_t class, struct vv_str 
     const struct vv_retentions after = vv_engine_retentions(engine, class);
     struct vv_buffer whose = {0};
     vv_buffer_format(&whose, "class %.*s", VV_STR_ARG(name));
-    vv_note_retentions((struct vv_str){(const char *)whose.data, whose.size}, before, &after,
-                       context->clock->wall_ns(context->clock), notes);
+    vv_note_retentions(context, (struct vv_str){(const char *)whose.data, whose.size}, before,
+                       &after, notes);
     vv_buffer_deinit(&whose);
 }
 

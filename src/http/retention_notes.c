@@ -2,6 +2,7 @@
 #include "http/retention_notes.h"
 
 #include "http/changes.h"
+#include "registry/shared.h"
 
 /* "…: points from before 2026-11-20T04:00:00Z". */
 static void begin_shorter(struct vv_buffer *text, struct vv_str name, const char *what,
@@ -56,8 +57,9 @@ static void note_new_tiers(struct vv_str name, const struct vv_retentions *befor
     vv_buffer_deinit(&text);
 }
 
-static void note_tier(struct vv_str name, int tier, const struct vv_retentions *before,
-                      const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes)
+static void note_tier(const struct vv_query_context *context, struct vv_str name, int tier,
+                      const struct vv_retentions *before, const struct vv_retentions *after,
+                      struct vv_buffer *notes)
 {
     static const char *const steps[VV_SPACES] = {
         [VV_SPACE_MINUTE] = "minutes", [VV_SPACE_HOUR] = "hours", [VV_SPACE_DAY] = "days"};
@@ -68,8 +70,16 @@ static void note_tier(struct vv_str name, int tier, const struct vv_retentions *
                          VV_STR_ARG(name), VV_STR_ARG(vv_space_word((enum vv_space)tier)));
     } else if (vv_retentions_have(before, (enum vv_space)tier) &&
                vv_retention_is_longer(before->tiers_ns[tier], after->tiers_ns[tier])) {
-        begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now_ns);
+        int64_t now = context->clock->wall_ns(context->clock);
+        begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now);
         vv_buffer_text(&text, " are in no answer any more");
+    } else if (vv_retentions_have(before, (enum vv_space)tier) &&
+               vv_retention_is_longer(after->tiers_ns[tier], before->tiers_ns[tier]) &&
+               vv_registry_is_shared(context->registry)) {
+        vv_buffer_format(&text,
+                         "%.*s: %s that are there go when they were to; `varve reroll` gives them "
+                         "the longer life, when all nodes know of it",
+                         VV_STR_ARG(name), steps[tier]);
     }
     if (text.size > 0) {
         vv_changes_add_note(notes, &text);
@@ -77,14 +87,15 @@ static void note_tier(struct vv_str name, int tier, const struct vv_retentions *
     vv_buffer_deinit(&text);
 }
 
-void vv_note_retentions(struct vv_str name, const struct vv_retentions *before,
-                        const struct vv_retentions *after, int64_t now_ns, struct vv_buffer *notes)
+void vv_note_retentions(const struct vv_query_context *context, struct vv_str name,
+                        const struct vv_retentions *before, const struct vv_retentions *after,
+                        struct vv_buffer *notes)
 {
     if (vv_retention_is_longer(before->raw_ns, after->raw_ns)) {
-        note_points(name, before, after, now_ns, notes);
+        note_points(name, before, after, context->clock->wall_ns(context->clock), notes);
     }
     for (int i = 0; i < VV_SPACES; i++) {
-        note_tier(name, i, before, after, now_ns, notes);
+        note_tier(context, name, i, before, after, notes);
     }
     note_new_tiers(name, before, after, notes);
 }

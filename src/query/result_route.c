@@ -141,6 +141,18 @@ static void note_expired(struct vv_result_facts *facts, const struct vv_route_qu
     }
 }
 
+/* Where another tier has it, that was an error. */
+static void note_lacks(struct vv_result_facts *facts, const struct vv_route_question *question,
+                       const struct vv_route *route)
+{
+    int64_t before = route->n > 0 ? vv_route_lacks_before(question, route) : VV_TIME_MIN;
+    bool is_known = facts->has_lacks && facts->lacks_before >= before;
+    if (before > VV_TIME_MIN && question->kept_from < before && !is_known) {
+        facts->has_lacks = true;
+        facts->lacks_before = before;
+    }
+}
+
 static enum vv_status choose(struct vv_result *result, struct vv_result_route *chosen,
                              const struct vv_steps *steps, struct vv_error *error)
 {
@@ -157,6 +169,7 @@ static enum vv_status choose(struct vv_result *result, struct vv_result_route *c
     }
     struct vv_result_facts *facts = &result->facts;
     note_expired(facts, &question, &chosen->route);
+    note_lacks(facts, &question, &chosen->route);
     if (chosen->route.n > 0) {
         uint8_t coarsest = (uint8_t)chosen->route.levels[0].tier;
         bool is_coarser = facts->n_tiers == 0 || coarsest > facts->coarsest_tier;
@@ -215,6 +228,7 @@ static enum vv_status choose_all(struct vv_result *result, struct vv_error *erro
     vv_steps_init(&steps, result->step_ns, result->request->zone, result->from, result->to);
     result->facts.n_tiers = 0;
     result->facts.has_expired = false;
+    result->facts.has_lacks = false;
     for (size_t i = 0; i < result->n_routes && status == VV_OK; i++) {
         status = choose(result, &result->routes[i], &steps, error);
     }

@@ -151,6 +151,17 @@ static int64_t oldest_of(const struct vv_route_question *question, const struct 
     return oldest;
 }
 
+int64_t vv_route_lacks_before(const struct vv_route_question *question,
+                              const struct vv_route *route)
+{
+    int64_t hidden = route->raw_oldest;
+    for (size_t i = 0; i < route->n; i++) {
+        hidden = route->levels[i].oldest < hidden ? route->levels[i].oldest : hidden;
+    }
+    int64_t all = oldest_of(question, route);
+    return all > hidden ? all : VV_TIME_MIN;
+}
+
 /* The other tier is left out by what was wished, by the zone, or as it can't make such steps. */
 static enum vv_status refuse_step(const struct vv_route_question *question, enum vv_space other,
                                   const char *asked, const char *since, struct vv_error *error)

@@ -72,6 +72,11 @@ struct vv_leg {
     const struct vv_route *route;
 };
 
+/* From when on the route has all: of points, or of the tiers that it names, which may lack what is
+ * to be there; VV_TIME_MIN: nothing is known to be missing but what retentions hide. */
+int64_t vv_route_lacks_before(const struct vv_route_question *question,
+                              const struct vv_route *route);
+
 /* VV_INVALID: the wish cannot be met, or what is asked for is not kept so long; the message says
  * what can be had. */
 VV_MUST_CHECK enum vv_status vv_route_choose(const struct vv_route_question *question,

@@ -318,6 +318,10 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
         write_moment(writer, buffer, "# points before ", end->facts->expired_before);
         vv_buffer_text(buffer, " may have expired before the retention was made longer\n");
     }
+    if (end->facts->has_lacks) {
+        write_moment(writer, buffer, "# steps before ", end->facts->lacks_before);
+        vv_buffer_text(buffer, " may be missing: tiers were switched on, or made longer, since\n");
+    }
     if (end->facts->has_peers) {
         write_peers(writer, buffer, end->facts);
     }

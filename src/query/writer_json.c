@@ -377,6 +377,10 @@ static void write_facts(struct vv_writer *writer, struct vv_buffer *buffer,
         vv_buffer_text(buffer, ",\"expired_before\":");
         write_time(writer, buffer, facts->expired_before, true);
     }
+    if (facts->has_lacks) {
+        vv_buffer_text(buffer, ",\"lacks_before\":");
+        write_time(writer, buffer, facts->lacks_before, true);
+    }
     if (facts->late_outstanding > 0) {
         vv_buffer_format(buffer, ",\"late_outstanding\":%llu",
                          (unsigned long long)facts->late_outstanding);

@@ -18,7 +18,9 @@
  *                form 8: the same, u8 how often it was made longer but for the first time, of each
  *                as in form 5; form 9: the same (form 7's are 0), of each time that it was made
  *                longer until when a life counts that was longer still, and that one (both signed),
- *                u8 how often it was made shorter, of each time as in form 7
+ *                u8 how often it was made shorter, of each time as in form 7; form 10: the same,
+ *                which time that it was made longer it was built again behind, and from when on
+ *                (both signed)
  *   measurement  tenant, name; from form 2 on: first place; form 4: number of moves, of each: the
  *                time in ns (signed), place; form 5: the same, of each move u8 state (128 more: it
  *                was proposed here) behind it, and then u8 1: its place is agreed on
@@ -35,18 +37,19 @@
 #include "registry/text.h"
 
 #define FORM_PLAIN   1
-#define FORM_STAMPED 2 /* tenants and metrics only */
-#define FORM_PLACED  2 /* measurements only */
-#define FORM_GUESSED 3 /* measurements only */
-#define FORM_MOVED   4 /* measurements only */
-#define FORM_AGREED  5 /* measurements only */
-#define FORM_LATE    3 /* tenants only */
-#define FORM_CLASS   4 /* tenants only */
-#define FORM_WHOLE   5 /* tenants only */
-#define FORM_SHARED  6 /* tenants only */
-#define FORM_SHORTER 7 /* tenants only */
-#define FORM_LONGER  8 /* tenants only */
-#define FORM_LIVES   9 /* tenants only */
+#define FORM_STAMPED 2  /* tenants and metrics only */
+#define FORM_PLACED  2  /* measurements only */
+#define FORM_GUESSED 3  /* measurements only */
+#define FORM_MOVED   4  /* measurements only */
+#define FORM_AGREED  5  /* measurements only */
+#define FORM_LATE    3  /* tenants only */
+#define FORM_CLASS   4  /* tenants only */
+#define FORM_WHOLE   5  /* tenants only */
+#define FORM_SHARED  6  /* tenants only */
+#define FORM_SHORTER 7  /* tenants only */
+#define FORM_LONGER  8  /* tenants only */
+#define FORM_LIVES   9  /* tenants only */
+#define FORM_BUILT   10 /* tenants only */
 #define OWN          128u
 #define VERSION_MAX  (UINT64_MAX >> 1)
 #define SETTLED      1u
@@ -72,7 +75,8 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     vv_stamp late_stamp = atomic_load_explicit(&tenant->late_stamp, memory_order_relaxed);
     struct vv_str patterns = vv_registry_class_patterns(registry, number);
     const struct vv_whole *whole = &tenant->whole;
-    uint8_t form = vv_whole_has_lives(whole)    ? FORM_LIVES
+    uint8_t form = whole->built.longer_from > 0 ? FORM_BUILT
+                   : vv_whole_has_lives(whole)  ? FORM_LIVES
                    : whole->n > 1               ? FORM_LONGER
                    : tenant->patterns_stamp > 0 ? FORM_SHARED
                    : whole->n > 0               ? FORM_WHOLE
@@ -104,6 +108,9 @@ static uint64_t encode_tenant(struct vv_registry *registry, uint32_t number,
     }
     if (form >= FORM_LIVES) {
         vv_whole_encode_lives(whole, buffer);
+    }
+    if (form >= FORM_BUILT) {
+        vv_whole_encode_built(whole, buffer);
     }
     uint64_t version = vv_state_version(&tenant->state);
     pthread_mutex_unlock(&registry->tenants.lock);
@@ -326,6 +333,9 @@ static struct terms read_terms(const struct head *head, struct vv_reader *reader
     }
     if (head->form >= FORM_LIVES) {
         vv_whole_read_lives(reader, &terms.whole);
+    }
+    if (head->form >= FORM_BUILT) {
+        vv_whole_read_built(reader, &terms.whole);
     }
     return terms;
 }
@@ -627,7 +637,7 @@ static enum vv_status apply_body(struct vv_registry *registry, enum vv_registry_
 static uint8_t form_max(enum vv_registry_kind kind)
 {
     if (kind == VV_REGISTRY_TENANT) {
-        return FORM_LIVES;
+        return FORM_BUILT;
     }
     if (kind == VV_REGISTRY_MEASUREMENT) {
         return FORM_AGREED;

@@ -125,6 +125,13 @@ struct vv_shortened {
     int64_t until;     /* > 0 */
     int64_t before_ns; /* 0: for ever */
 };
+/* What a tier lacked since it was made longer, or switched on, for the last time at
+ * `longer_from` or before: from `from` on it has all of it, and that lives as long as the retention
+ * says. */
+struct vv_rebuilt {
+    int64_t longer_from; /* 0: nothing is said */
+    int64_t from;
+};
 /* How long what was written lives, where that is not what the retention says: what was put before
  * it was made longer, and, until some time, what was to live as long as a longer one said, as what
  * is built of it may not be yet. */
@@ -135,6 +142,7 @@ struct vv_whole {
     size_t n;
     struct vv_shortened shorter[VV_SHORTENED_MAX]; /* ascending by time */
     size_t n_shorter;
+    struct vv_rebuilt built;
 };
 bool vv_whole_is_good(const struct vv_whole *whole);
 /* Whether it needs the newer forms. */
@@ -156,14 +164,16 @@ int64_t vv_lengthened_kept_ns(const struct vv_lengthened *longer, int64_t now_ns
 int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_ns);
 /* For records, and for what is told: the first of what was lengthened; the others, behind what was
  * shortened last, as older forms have it (`last`: of these); and what newer forms say beside that
- * (`lives`). What is read may be no good. */
+ * (`lives`, `built`). What is read may be no good. */
 void vv_whole_encode_first(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_encode_rest(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_encode_lives(const struct vv_whole *whole, struct vv_buffer *out);
+void vv_whole_encode_built(const struct vv_whole *whole, struct vv_buffer *out);
 void vv_whole_read_first(struct vv_reader *reader, struct vv_whole *whole_out);
 void vv_whole_read_last(struct vv_reader *reader, struct vv_whole *whole);
 void vv_whole_read_rest(struct vv_reader *reader, struct vv_whole *whole);
 void vv_whole_read_lives(struct vv_reader *reader, struct vv_whole *whole);
+void vv_whole_read_built(struct vv_reader *reader, struct vv_whole *whole);
 
 struct vv_whole vv_registry_whole(struct vv_registry *registry, uint32_t tenant);
 /* The longest of the lives that have not ended, of those that a shorter retention was to end, if it

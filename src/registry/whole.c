@@ -61,9 +61,18 @@ static int compare_shorter(const void *left, const void *right)
     return compare(a, b, 2);
 }
 
+static bool is_good_built(const struct vv_rebuilt *built)
+{
+    return built->longer_from == 0
+               ? built->from == 0
+               : built->longer_from > 0 && is_time(built->longer_from) &&
+                     built->from >= VV_TIME_MIN && built->from < built->longer_from;
+}
+
 bool vv_whole_is_good(const struct vv_whole *whole)
 {
-    bool is_good = is_good_longer(whole) && whole->n_shorter <= VV_SHORTENED_MAX;
+    bool is_good = is_good_longer(whole) && whole->n_shorter <= VV_SHORTENED_MAX &&
+                   is_good_built(&whole->built);
     for (size_t i = 0; is_good && i < whole->n_shorter; i++) {
         const struct vv_shortened *one = &whole->shorter[i];
         is_good = one->until > 0 && is_time(one->until) && one->before_ns >= 0 &&
@@ -156,6 +165,12 @@ void vv_whole_encode_lives(const struct vv_whole *whole, struct vv_buffer *out)
     }
 }
 
+void vv_whole_encode_built(const struct vv_whole *whole, struct vv_buffer *out)
+{
+    vv_buffer_zigzag(out, whole->built.longer_from);
+    vv_buffer_zigzag(out, whole->built.from);
+}
+
 static void read_one(struct vv_reader *reader, struct vv_lengthened *one_out)
 {
     one_out->from = vv_reader_zigzag(reader);
@@ -195,6 +210,12 @@ void vv_whole_read_lives(struct vv_reader *reader, struct vv_whole *whole)
         one->until = vv_reader_zigzag(reader);
         one->before_ns = vv_reader_zigzag(reader);
     }
+}
+
+void vv_whole_read_built(struct vv_reader *reader, struct vv_whole *whole)
+{
+    whole->built.longer_from = vv_reader_zigzag(reader);
+    whole->built.from = vv_reader_zigzag(reader);
 }
 
 /* Whether the other one says as much, or more. */
@@ -287,8 +308,17 @@ static void add_shorter(struct vv_whole *whole, const struct vv_shortened *one)
     memcpy(whole->shorter, all + over, whole->n_shorter * sizeof *all);
 }
 
+/* What is lacked since then is what counts; of the same, all that was built. */
+static struct vv_rebuilt latest(const struct vv_rebuilt *a, const struct vv_rebuilt *b)
+{
+    bool is_a =
+        a->longer_from > b->longer_from || (a->longer_from == b->longer_from && a->from < b->from);
+    return is_a ? *a : *b;
+}
+
 static struct vv_whole merge(struct vv_whole a, const struct vv_whole *b)
 {
+    a.built = latest(&a.built, &b->built);
     for (size_t i = 0; i < b->n; i++) {
         add_longer(&a, &b->longer[i]);
     }
@@ -300,7 +330,8 @@ static struct vv_whole merge(struct vv_whole a, const struct vv_whole *b)
 
 static bool is_same(const struct vv_whole *a, const struct vv_whole *b)
 {
-    bool is_same = a->n == b->n && a->n_shorter == b->n_shorter;
+    bool is_same = a->n == b->n && a->n_shorter == b->n_shorter &&
+                   a->built.longer_from == b->built.longer_from && a->built.from == b->built.from;
     for (size_t i = 0; is_same && i < a->n; i++) {
         is_same = compare_longer(&a->longer[i], &b->longer[i]) == 0;
     }

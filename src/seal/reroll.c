@@ -2,6 +2,7 @@
 #include "seal/reroll_private.h"
 
 #include "base/clock.h"
+#include "registry/shared.h"
 #include "seal/seal_private.h"
 #include "seal/stale.h"
 #include "tier/cohort.h"
@@ -289,8 +290,8 @@ static bool is_gone(const struct vv_look *look, enum vv_space tier, const struct
     return retention > 0 && end < now_ns - retention;
 }
 
-static enum vv_status build(struct vv_look *look, enum vv_space tier, int64_t now_ns,
-                            int64_t version, struct vv_reroll_result *result)
+enum vv_status vv_reroll_build(struct vv_look *look, enum vv_space tier, int64_t now_ns,
+                               int64_t version, const struct vv_reroll_result *result)
 {
     struct vv_reroll *reroll = look->reroll;
     struct vv_store *store = reroll->options.store;
@@ -388,6 +389,11 @@ enum vv_status vv_reroll_put(struct vv_reroll *reroll, int64_t now_ns, struct vv
     return vv_volumes_put(&volumes, &reroll->built, error);
 }
 
+static bool is_wrong(const struct vv_reroll_result *result)
+{
+    return result->verdict == VV_REROLL_DIFFERENT || result->verdict == VV_REROLL_MISSING;
+}
+
 static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, int64_t now_ns,
                                   struct vv_reroll_result *result, struct vv_error *error)
 {
@@ -415,13 +421,8 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
     if (status == VV_OK && is_told_twice) {
         status = tell_cohort_again(reroll, tier, now_ns, result, error);
     }
-    result->is_repaired = status == VV_OK;
+    result->is_repaired = status == VV_OK && is_wrong(result);
     return status;
-}
-
-static bool is_wrong(const struct vv_reroll_result *result)
-{
-    return result->verdict == VV_REROLL_DIFFERENT || result->verdict == VV_REROLL_MISSING;
 }
 
 /* Where there is nothing at all, nothing is refused: beside other nodes it is not known from when
@@ -430,7 +431,7 @@ static enum vv_status look_for_any(struct vv_look *look, enum vv_space tier, int
                                    struct vv_reroll_result *result)
 {
     struct vv_reroll *reroll = look->reroll;
-    enum vv_status status = build(look, tier, now_ns, VV_VERSION_NONE, result);
+    enum vv_status status = vv_reroll_build(look, tier, now_ns, VV_VERSION_NONE, result);
     bool has_any = reroll->built.n > 0 && reroll->built.items[0].bytes.size > 0;
     result->verdict = status == VV_OK && !has_any ? VV_REROLL_NOTHING : result->verdict;
     return status;
@@ -478,6 +479,7 @@ static enum vv_status judge(struct vv_look *look, enum vv_space tier, int64_t no
                                        is_shared, keep_record, &keeping);
     bool is_waiting = false;
     bool is_stale = keeping.is_stale || reroll->runs.n > 0;
+    look->version = keeping.version;
     if (status == VV_OK && is_stale) {
         status = look_for_builder(look, tier, now_ns, &keeping, result, &is_waiting);
     }
@@ -493,7 +495,7 @@ static enum vv_status judge(struct vv_look *look, enum vv_space tier, int64_t no
                    ? look_for_any(look, tier, now_ns, result)
                    : status;
     }
-    status = build(look, tier, now_ns, keeping.version, result);
+    status = vv_reroll_build(look, tier, now_ns, keeping.version, result);
     if (status == VV_OK) {
         status = vv_reroll_compare(reroll, tier, result, look->error);
     }
@@ -550,17 +552,35 @@ static enum vv_status take_unit(struct vv_look *look, enum vv_space tier, int64_
     return look_well(look, tier, now_ns, result);
 }
 
+/* Beside other nodes a record goes by itself, so one that was put before the tier was made longer
+ * lives for less than the retention says. Its version is the wall time of its pass in us. */
+static bool lives_for_less(const struct vv_look *look, enum vv_space tier,
+                           const struct vv_reroll_result *result)
+{
+    const struct vv_reroll_options *options = &look->reroll->options;
+    struct vv_whole whole = vv_registry_whole(options->registry, look->tiers.spaces[tier]);
+    bool is_there = options->store->ops->shared && result->verdict == VV_REROLL_SAME;
+    bool lives = false;
+    for (size_t i = 0; is_there && i < whole.n; i++) {
+        const struct vv_lengthened *longer = &whole.longer[i];
+        lives |= longer->kept_ns > 0 && look->version < longer->from / VV_MICROSECOND;
+    }
+    return lives;
+}
+
 static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int64_t now_ns,
                                    bool repair, struct vv_reroll_result *result)
 {
     struct vv_reroll *reroll = look->reroll;
     enum vv_status status = look_well(look, tier, now_ns, result);
-    if (status == VV_OK && is_wrong(result) && repair && reroll->options.store->ops->shared) {
+    bool is_put =
+        status == VV_OK && repair && (is_wrong(result) || lives_for_less(look, tier, result));
+    if (is_put && reroll->options.store->ops->shared) {
         status = take_unit(look, tier, now_ns, result);
+        is_put = is_wrong(result) || result->verdict == VV_REROLL_SAME;
     }
-    return status == VV_OK && is_wrong(result) && repair
-               ? repair_unit(reroll, tier, now_ns, result, look->error)
-               : status;
+    return status == VV_OK && is_put ? repair_unit(reroll, tier, now_ns, result, look->error)
+                                     : status;
 }
 
 enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint32_t place,
@@ -578,11 +598,12 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
         vv_unit_key(tier, look.tiers.spaces[tier], source, measurement, result_out->unit.from);
     bool is_shared = reroll->options.store->ops->shared != NULL;
     int64_t over_at = is_shared ? now_ns - VV_CLOCKS_DIFFER_NS : now_ns;
-    if (result_out->unit.to > over_at) {
+    bool is_open = result_out->unit.to > over_at;
+    if (is_open && !repair) {
         result_out->verdict = VV_REROLL_OPEN;
         return VV_OK;
     }
-    if (result_out->unit.to > bounds->heard_until) {
+    if (!is_open && result_out->unit.to > bounds->heard_until) {
         result_out->verdict = VV_REROLL_AWAY;
         return VV_OK;
     }
@@ -590,7 +611,9 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
         result_out->verdict = VV_REROLL_GONE;
         return VV_OK;
     }
-    enum vv_status status = look_at_unit(&look, tier, now_ns, repair, result_out);
+    result_out->verdict = is_open ? VV_REROLL_OPEN : VV_REROLL_NOTHING;
+    enum vv_status status = is_open ? vv_reroll_mark_open(&look, tier, now_ns, over_at, result_out)
+                                    : look_at_unit(&look, tier, now_ns, repair, result_out);
     bool is_away = is_shared && status == VV_OVERLOAD;
     if (vv_reroll_is_damage(status) || status == VV_TOO_LARGE || is_away) {
         /* It is the unit's, the store goes on. */

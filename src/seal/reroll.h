@@ -52,7 +52,7 @@ enum vv_reroll_verdict {
     VV_REROLL_SAME,      /* the record is as it should be */
     VV_REROLL_DIFFERENT, /* it is not, or there is one and no points: that one is never removed */
     VV_REROLL_MISSING,   /* there are points, and no record */
-    VV_REROLL_OPEN,      /* the unit is not over */
+    VV_REROLL_OPEN,      /* the unit is not over; it is built when it is */
     VV_REROLL_WAITING,   /* it is to be built again by the sealer anyway */
     VV_REROLL_GONE,      /* it has expired itself */
     /* Refused: it can't be proved that what is below is whole. */

@@ -35,6 +35,7 @@ struct vv_look {
     struct vv_plans plans;
     const struct vv_reroll_bounds *bounds;
     bool gaps_are_empty; /* what a tier has no record of had nothing, or it was taken out */
+    int64_t version;     /* of the record that is there, as the store tells it */
     enum vv_reroll_verdict verdict; /* why it is refused, or VV_REROLL_NOTHING */
     struct vv_error *error;
 };
@@ -59,6 +60,17 @@ struct vv_stale_options vv_reroll_stale_options(const struct vv_reroll *reroll);
 VV_MUST_CHECK enum vv_status vv_reroll_tell_cohort(struct vv_reroll *reroll, enum vv_space tier,
                                                    int64_t now_ns, const struct vv_span_key *key,
                                                    int64_t to, struct vv_error *error);
+
+/* What the unit of the result should be, into reroll->built, to replace a record of that version.
+ */
+VV_MUST_CHECK enum vv_status vv_reroll_build(struct vv_look *look, enum vv_space tier,
+                                             int64_t now_ns, int64_t version,
+                                             const struct vv_reroll_result *result);
+/* Has the unit of the result, which ends behind over_at, built when it is over; with the next
+ * confirm. */
+VV_MUST_CHECK enum vv_status vv_reroll_mark_open(struct vv_look *look, enum vv_space tier,
+                                                 int64_t now_ns, int64_t over_at,
+                                                 struct vv_reroll_result *result);
 
 /* Puts what was built. */
 VV_MUST_CHECK enum vv_status vv_reroll_put(struct vv_reroll *reroll, int64_t now_ns,

@@ -252,6 +252,32 @@ static void one_that_is_kept_for_longer_than_it_was_lacks_that_of_the_points(voi
     end(&place);
 }
 
+/* Nothing else came that would have it built. */
+static void a_unit_that_is_open_when_all_is_rerolled_is_built_when_it_is_over(void **state)
+{
+    (void)state;
+    struct place place;
+    begin_empty(&place, start + DAYS * VV_DAY);
+    expire(&place);
+    write_all(&place);
+    flush(&place);
+    vv_sim_clock_advance(&place.clock, 2 * VV_DAY);
+    seal_all(&place);
+    set_retentions(&place, 0, OFF, OFF); /* days alone */
+    expire(&place);
+    reroll(&place, "dry_run", "false");
+    vv_sim_clock_advance(&place.clock, 60 * VV_DAY);
+    seal_all(&place);
+    if (vv_engine_set_retention(place.engine, TENANT, 40 * VV_DAY, NULL) != VV_OK) {
+        fail_msg("no retention");
+    }
+    expire(&place);
+    crash(&place, 3);
+    expire(&place);
+    expect_all(&place, "step", "1d", VV_DAY);
+    end(&place);
+}
+
 /* Its first points may be history. */
 static void one_that_begins_with_its_tenant_lacks_nothing(void **state)
 {
@@ -296,6 +322,7 @@ int main(void)
         cmocka_unit_test(one_that_was_built_again_lacks_nothing),
         cmocka_unit_test(one_that_was_not_built_again_lacks_what_was_before),
         cmocka_unit_test(one_that_is_kept_for_longer_than_it_was_lacks_that_of_the_points),
+        cmocka_unit_test(a_unit_that_is_open_when_all_is_rerolled_is_built_when_it_is_over),
         cmocka_unit_test(one_that_begins_with_its_tenant_lacks_nothing),
         cmocka_unit_test(one_that_was_never_changed_lacks_nothing),
     };

@@ -39,7 +39,7 @@ static void assert_exact(struct vv_told told, struct vv_buffer *buffer)
     told.value = (struct vv_str){(const char *)buffer->data, size + 1};
     assert_int_equal(decode(&told), VV_CORRUPT);
     uint8_t form = buffer->data[0];
-    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 8 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
+    buffer->data[0] = told.kind == VV_TOLD_TENANT ? 9 : told.kind == VV_TOLD_MEASUREMENT ? 3 : 2;
     told.value.size = size;
     assert_int_equal(decode(&told), VV_NEWER);
     buffer->data[0] = 0;
@@ -117,6 +117,17 @@ static void a_tenant_comes_back(void **state)
     assert_int_equal(decode(&told), VV_CORRUPT);
     content.whole = often;
     content.whole.longer[1].until = VV_TIME_MAX + 1;
+    told = told_of(&buffer, "", 0);
+    assert_int_equal(decode(&told), VV_CORRUPT);
+    content.whole = often;
+    content.whole.built = (struct vv_rebuilt){7 * VV_DAY, VV_TIME_MIN};
+    told = told_of(&buffer, "", 0);
+    assert_int_equal(buffer.data[0], 8);
+    assert_exact(told, &buffer);
+    assert_memory_equal(again.whole.longer, often.longer, sizeof often.longer);
+    assert_int_equal(again.whole.built.longer_from, 7 * VV_DAY);
+    assert_int_equal(again.whole.built.from, VV_TIME_MIN);
+    content.whole.built.from = 7 * VV_DAY; /* before that, or nothing was built */
     told = told_of(&buffer, "", 0);
     assert_int_equal(decode(&told), VV_CORRUPT);
     content.whole = (struct vv_whole){0};

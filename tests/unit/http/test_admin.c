@@ -3,6 +3,7 @@
  * that do not speak HTTP well. */
 #include "door_fixture.h"
 #include "http/http_private.h"
+#include "registry/shared.h"
 
 #include <jansson.h>
 #include <sched.h>
@@ -445,6 +446,30 @@ static void test_what_goes_is_noted(void **state)
             assert_null(strstr(response.body, " tier "));
         }
         response_free(&response);
+    }
+}
+
+static vv_stamp no_stamp(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+/* Where nodes share the store what is there goes by itself. */
+static void test_what_is_not_made_longer_is_noted(void **state)
+{
+    struct door *door = *state;
+    static const char note[] = "t: hours that are there go when they were to";
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        for (int days = 90; days < 92; days++) {
+            char body[128];
+            snprintf(body, sizeof body,
+                     "{\"tenant\":\"t\",\"retention\":\"30d\",\"tiers\":{\"hour\":\"%dd\"}}", days);
+            struct response response = ask(door, "PUT", "/api/v1/tenants", "", body, 200);
+            assert_int_equal(strstr(response.body, note) != NULL, is_shared && days > 90);
+            response_free(&response);
+        }
+        vv_registry_share(vv_engine_query_context(door->engine)->registry, no_stamp, NULL);
     }
 }
 
@@ -971,6 +996,7 @@ int main(void)
         door_test(test_a_retention_has_a_second_at_least),
         door_test(test_classes),
         door_test(test_what_goes_is_noted),
+        door_test(test_what_is_not_made_longer_is_noted),
         door_test(test_a_class_that_takes_nothing_yet_is_noted),
         door_test(test_what_changes_its_class_is_noted),
         door_test(test_bad_classes_change_nothing),

@@ -367,7 +367,7 @@ static void newer_forms_are_told(void **state)
     struct vv_registry *registry = fixture_open(NULL);
     fixture_tenant(registry, "a");
     struct records records = records_of(registry);
-    records.items[0].bytes.data[0] = 10;
+    records.items[0].bytes.data[0] = 11;
     struct vv_error error = {0};
     assert_int_equal(
         vv_registry_apply(registry, VV_REGISTRY_TENANT, bytes_of(&records.items[0]), &error),
@@ -467,7 +467,7 @@ static void the_number_is_read_without_the_rest(void **state)
         const struct vv_str cut = {(const char *)record->bytes.data, 1};
         assert_int_equal(vv_registry_record_number(record->kind, cut, &number), VV_CORRUPT);
     }
-    records.items[0].bytes.data[0] = 10;
+    records.items[0].bytes.data[0] = 11;
     assert_int_equal(
         vv_registry_record_number(VV_REGISTRY_TENANT, bytes_of(&records.items[0]), &number),
         VV_CORRUPT);

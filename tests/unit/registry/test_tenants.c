@@ -529,6 +529,36 @@ static void what_was_lengthened_often_takes_the_first_together(void **state)
     }
 }
 
+/* In whatever order nodes hear of it, and by a record. */
+static void what_was_built_again_last_counts(void **state)
+{
+    (void)state;
+    static const struct vv_rebuilt all[] = {{5, VV_TIME_MIN}, {7, 3}, {7, 2},
+                                            {6, -9},          {7, 6}, {0, 0}};
+    enum { N = sizeof all / sizeof all[0] };
+    for (size_t first = 0; first < N; first++) {
+        struct vv_registry *registry = fixture_open(NULL);
+        struct vv_registry *other = fixture_open(NULL);
+        struct vv_error error = {0};
+        struct vv_buffer record = {0};
+        uint32_t plant = fixture_tenant(registry, "plant");
+        for (size_t i = 0; i < N; i++) {
+            vv_registry_note_whole(registry, plant,
+                                   (struct vv_whole){.built = all[(first + i) % N]});
+        }
+        vv_registry_encode(registry, VV_REGISTRY_TENANT, plant, &record);
+        struct vv_str bytes = {(char *)record.data, record.size};
+        assert_int_equal(vv_registry_apply(other, VV_REGISTRY_TENANT, bytes, &error), VV_OK);
+        struct vv_whole whole = vv_registry_whole(other, plant);
+        assert_int_equal(whole.built.longer_from, 7);
+        assert_int_equal(whole.built.from, 2);
+        assert_int_equal(whole.n, 0);
+        vv_buffer_deinit(&record);
+        vv_registry_destroy(registry);
+        vv_registry_destroy(other);
+    }
+}
+
 static void what_is_new_begins_as_the_options_say(void **state)
 {
     (void)state;
@@ -682,6 +712,7 @@ int main(void)
         cmocka_unit_test(the_last_shorter_life_of_an_older_record_is_read),
         cmocka_unit_test(a_tier_that_is_off_ends_with_its_life),
         cmocka_unit_test(what_was_lengthened_often_takes_the_first_together),
+        cmocka_unit_test(what_was_built_again_last_counts),
         cmocka_unit_test(what_is_new_begins_as_the_options_say),
         cmocka_unit_test(what_other_nodes_told_of_has_no_retention_of_this_one),
         cmocka_unit_test(the_longest_name_has_room_for_its_space),

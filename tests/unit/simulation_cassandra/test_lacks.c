@@ -3,8 +3,10 @@
  * all of them. */
 #include "tiers_fixture.h"
 
-/* What is said of a query that begins then; VV_OK: it is answered. */
-static enum vv_status ask(struct node *node, int64_t from, const char *step, struct vv_error *error)
+/* What is said of a query that begins then; VV_OK: it is answered, and lacks what was before a
+ * time, or nothing (0). */
+static enum vv_status ask_for(struct node *node, int64_t from, const char *step,
+                              int64_t *lacks_before_out, struct vv_error *error)
 {
     char begin[24];
     snprintf(begin, sizeof begin, "%lld", (long long)from);
@@ -24,9 +26,20 @@ static enum vv_status ask(struct node *node, int64_t from, const char *step, str
                      VV_OK);
     enum vv_status status = vv_result_open(vv_engine_query_context(node->rig.engine), &limits,
                                            request, VV_FORMAT_CSV, &result, error);
+    *lacks_before_out = 0;
     if (status == VV_OK) {
+        struct vv_result_facts facts;
+        vv_result_read_facts(result, &facts);
+        *lacks_before_out = facts.has_lacks ? facts.lacks_before : 0;
         vv_result_close(result);
     }
+    return status;
+}
+
+static enum vv_status ask(struct node *node, int64_t from, const char *step, struct vv_error *error)
+{
+    int64_t lacks_before;
+    enum vv_status status = ask_for(node, from, step, &lacks_before, error);
     return status;
 }
 
@@ -86,24 +99,264 @@ static void one_that_is_kept_for_longer_lacks_what_had_expired(void **state)
     end();
 }
 
-static void one_that_could_be_built_again_lacks_nothing(void **state)
+/* Until a tier may be taken for whole. */
+static void let_all_know(void)
+{
+    advance(20 * VV_MINUTE);
+    hear_each_other();
+}
+
+static void reroll(struct node *node, const char *name, const char *value)
+{
+    struct vv_request *request;
+    struct vv_error error = {0};
+    struct vv_rerolled rerolled = {.state = VV_REROLLED_RUNNING};
+    uint64_t id = 0;
+    const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
+                                              {vv_str_of(name), vv_str_of(value)}};
+    assert_int_equal(vv_request_parse(VV_REQUEST_REROLL, parameters, 2, now_ns(), &request, &error),
+                     VV_OK);
+    assert_int_equal(vv_engine_reroll(node->rig.engine, request, &id, &error), VV_OK);
+    vv_request_destroy(request);
+    for (int i = 0; i < 1000 && rerolled.state == VV_REROLLED_RUNNING; i++) {
+        advance(VV_SECOND);
+        work(node);
+        (void)rig_step(&node->rig, VV_TASK_REROLL);
+        assert_int_equal(vv_engine_read_reroll(node->rig.engine, id, false, &rerolled, NULL),
+                         VV_OK);
+    }
+    assert_int_equal(rerolled.state, VV_REROLLED_DONE);
+    hear_each_other();
+    for (int i = 0; i < 2; i++) { /* what it has marked */
+        live_long(1, VV_HOUR);
+    }
+}
+
+static void reroll_all(struct node *node)
+{
+    let_all_know();
+    reroll(node, "dry_run", "false");
+}
+
+/* Runs would go. */
+static int64_t fill_and_seal(void)
+{
+    int64_t from = fill_minutes(&nodes[1]);
+    live_long(3, VV_DAY);
+    hear_each_other();
+    return from;
+}
+
+static void expect_lacks_nothing(int64_t from)
+{
+    for (size_t n = 0; n < 2; n++) {
+        struct vv_error error = {0};
+        int64_t lacks_before;
+        if (ask_for(&nodes[n], from, "1m", &lacks_before, &error) != VV_OK) {
+            fail_msg("node %zu: %s", n, error.message);
+        }
+        assert_true(lacks_before == 0);
+    }
+}
+
+/* Both have the points that came at first, and nothing else, by minutes. */
+static void expect_all_minutes(int64_t from)
+{
+    expect_lacks_nothing(from);
+    for (size_t n = 0; n < 2; n++) {
+        assert_int_equal(count_by(&nodes[n], VV_SPACE_MINUTE), written);
+        assert_int_equal(count_by(&nodes[n], VV_SPACE_HOUR), written);
+        assert_int_equal(count_by(&nodes[n], VV_SPACE_DAY), written);
+    }
+}
+
+/* What is there keeps the end that it was given. */
+static void one_that_is_kept_for_longer_lacks_what_was_to_go(void **state)
 {
     (void)state;
     begin("blocks", 1);
     int64_t from = fill_minutes(&nodes[1]);
     live_long(2, 9 * VV_DAY);
     set_minutes(&nodes[0], 0);
+    live_long(2, 9 * VV_DAY);
+    hear_each_other();
+    expect_minutes(from); /* there are points */
+    live_long(3, 9 * VV_DAY);
+    hear_each_other();
+    expect_no_minutes(from);
+    end();
+}
+
+static void one_that_was_rerolled_is_kept_for_longer_as_a_whole(void **state)
+{
+    (void)state;
+    begin("blocks", 1);
+    int64_t from = fill_and_seal();
+    live_long(2, 9 * VV_DAY);
+    set_minutes(&nodes[0], 0);
+    hear_each_other();
+    reroll_all(&nodes[0]);
     live_long(5, 9 * VV_DAY);
     hear_each_other();
-    expect_minutes(from);
+    expect_all_minutes(from);
+    restart_both();
+    expect_all_minutes(from);
     set_minutes(&nodes[0], VV_SPACE_OFF_NS);
     set_minutes(&nodes[0], 0); /* it went on */
-    expect_minutes(from);
+    expect_all_minutes(from);
     keep_for(&nodes[0], 10 * VV_DAY); /* nor since then, when the points have gone, too */
     hear_each_other();
     live_long(2, 9 * VV_DAY);
     hear_each_other();
-    expect_minutes(from);
+    expect_all_minutes(from);
+    set_minutes(&nodes[1], 20 * VV_DAY); /* it is not built again behind that */
+    live_long(2, 3 * VV_DAY);
+    set_minutes(&nodes[1], 0);
+    hear_each_other();
+    expect_no_minutes(from);
+    end();
+}
+
+/* They come before there are tiers. */
+static int64_t begin_without(void)
+{
+    begin_with("blocks", 1, false);
+    keep_for(&nodes[0], 40 * VV_DAY);
+    hear_each_other();
+    return fill_and_seal();
+}
+
+static void switch_on(struct node *node)
+{
+    const int64_t wanted[VV_SPACES] = {0, 0, 0};
+    struct vv_error error = {0};
+    (void)rig_step(&node->rig, VV_TASK_LEARN);
+    if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), wanted, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    hear_each_other();
+}
+
+static void let_points_go(void)
+{
+    live_long(5, 9 * VV_DAY);
+    hear_each_other();
+}
+
+/* No tier has it, so nothing can be had instead: the answer says so. */
+static void expect_lacks(int64_t from, int64_t before)
+{
+    static const char *const lengths[] = {"1m", "1h", "1d"};
+    for (size_t n = 0; n < 2 * 3; n++) {
+        struct vv_error error = {0};
+        int64_t lacks_before;
+        assert_int_equal(ask_for(&nodes[n % 2], from, lengths[n / 2], &lacks_before, &error),
+                         VV_OK);
+        assert_true(llabs(lacks_before - before) < VV_HOUR);
+        assert_int_equal(
+            ask_for(&nodes[n % 2], before + VV_HOUR, lengths[n / 2], &lacks_before, &error), VV_OK);
+        assert_true(lacks_before == 0);
+    }
+}
+
+static void expect_days(int64_t from)
+{
+    for (size_t n = 0; n < 2; n++) {
+        struct vv_error error = {0};
+        assert_int_equal(ask(&nodes[n], from, "1m", &error), VV_INVALID);
+        assert_int_equal(ask(&nodes[n], from, "1h", &error), VV_INVALID);
+        assert_non_null(strstr(error.message, "take a step of 1d"));
+        assert_int_equal(ask(&nodes[n], from, "1d", &error), VV_OK);
+    }
+}
+
+static void one_that_is_switched_on_lacks_what_was_before(void **state)
+{
+    (void)state;
+    static const char *const some[][2] = {
+        {NULL, NULL}, {"dry_run", "true"}, {"measurement", "m"}, {"tier", "day"}};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        int64_t from = begin_without();
+        int64_t on = now_ns();
+        switch_on(&nodes[0]);
+        expect_minutes(from);
+        if (some[i][0]) {
+            let_all_know();
+            reroll(&nodes[1], some[i][0], some[i][1]);
+        }
+        let_points_go();
+        if (i < 3) {
+            expect_lacks(from, on);
+        } else {
+            expect_days(from);
+        }
+        end();
+    }
+}
+
+static void one_that_is_switched_on_and_rerolled_lacks_nothing(void **state)
+{
+    (void)state;
+    int64_t from = begin_without();
+    int64_t on = now_ns();
+    switch_on(&nodes[0]);
+    reroll_all(&nodes[1]);
+    let_points_go();
+    expect_all_minutes(from);
+    restart_both();
+    expect_all_minutes(from);
+    expect_lacks(from - 60 * VV_DAY, on - 40 * VV_DAY); /* nobody knows what had gone by then */
+    end();
+}
+
+/* Others may go on without them. */
+static void one_that_is_rerolled_before_all_know_lacks_what_was_before(void **state)
+{
+    (void)state;
+    int64_t from = begin_without();
+    switch_on(&nodes[0]);
+    reroll(&nodes[1], "dry_run", "false");
+    let_points_go();
+    expect_days(from); /* their unit was not over */
+    assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), written);
+    end();
+}
+
+/* What it may not have flushed is sealed later. */
+static void one_that_is_rerolled_while_a_node_is_behind_lacks_nothing(void **state)
+{
+    (void)state;
+    int64_t from = begin_without();
+    switch_on(&nodes[0]);
+    let_all_know();
+    (void)fill_minutes(&nodes[1]);
+    advance(2 * VV_HOUR);
+    work(&nodes[1]);
+    seal(&nodes[1]);
+    reroll(&nodes[1], "dry_run", "false");
+    live_long(2, VV_DAY);
+    let_points_go();
+    expect_all_minutes(from);
+    end();
+}
+
+/* Its first points may be history. */
+static void one_that_is_on_before_the_first_point_lacks_nothing(void **state)
+{
+    (void)state;
+    has_tiers = false;
+    make_cluster(1);
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)make_node(i);
+    }
+    hear_each_other();
+    keep_for(&nodes[0], 40 * VV_DAY);
+    hear_each_other();
+    switch_on(&nodes[1]);
+    int64_t from = fill_and_seal();
+    let_points_go();
+    expect_all_minutes(from);
+    expect_lacks_nothing(from - 60 * VV_DAY);
     end();
 }
 
@@ -137,7 +390,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_is_kept_for_longer_lacks_what_had_expired),
-        cmocka_unit_test(one_that_could_be_built_again_lacks_nothing),
+        cmocka_unit_test(one_that_is_kept_for_longer_lacks_what_was_to_go),
+        cmocka_unit_test(one_that_was_rerolled_is_kept_for_longer_as_a_whole),
+        cmocka_unit_test(one_that_is_switched_on_lacks_what_was_before),
+        cmocka_unit_test(one_that_is_switched_on_and_rerolled_lacks_nothing),
+        cmocka_unit_test(one_that_is_rerolled_before_all_know_lacks_what_was_before),
+        cmocka_unit_test(one_that_is_rerolled_while_a_node_is_behind_lacks_nothing),
+        cmocka_unit_test(one_that_is_on_before_the_first_point_lacks_nothing),
         cmocka_unit_test(one_that_is_switched_on_again_lacks_what_it_is_built_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
