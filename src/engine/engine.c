@@ -281,6 +281,11 @@ void vv_engine_query_begin(struct vv_engine *engine)
     }
 }
 
+bool vv_engine_shares_store(const struct vv_engine *engine)
+{
+    return engine->store->ops->shared != NULL;
+}
+
 const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine)
 {
     return &engine->query_context;

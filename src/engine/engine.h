@@ -85,6 +85,9 @@ void vv_engine_account(struct vv_engine *engine, const struct vv_staging *stagin
 
 /* What queries need; valid until close. */
 const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine);
+
+/* Whether other nodes may share the store: what is stored goes by itself then. Any thread. */
+bool vv_engine_shares_store(const struct vv_engine *engine);
 /* Before a query's result is opened. */
 void vv_engine_query_begin(struct vv_engine *engine);
 void vv_engine_query_limits(struct vv_engine *engine, struct vv_query_limits *limits_out);

@@ -224,11 +224,10 @@ static uint32_t find_class(struct vv_registry *registry, struct vv_str tenant, s
 static void note_change(struct vv_engine *engine, uint32_t class, struct vv_str name,
                         const struct vv_retentions *before, struct vv_buffer *notes)
 {
-    const struct vv_query_context *context = vv_engine_query_context(engine);
     const struct vv_retentions after = vv_engine_retentions(engine, class);
     struct vv_buffer whose = {0};
     vv_buffer_format(&whose, "class %.*s", VV_STR_ARG(name));
-    vv_note_retentions(context, (struct vv_str){(const char *)whose.data, whose.size}, before,
+    vv_note_retentions(engine, (struct vv_str){(const char *)whose.data, whose.size}, before,
                        &after, notes);
     vv_buffer_deinit(&whose);
 }

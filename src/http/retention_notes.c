@@ -2,7 +2,12 @@
 #include "http/retention_notes.h"
 
 #include "http/changes.h"
-#include "registry/shared.h"
+
+static int64_t now_of(struct vv_engine *engine)
+{
+    struct vv_clock *clock = vv_engine_query_context(engine)->clock;
+    return clock->wall_ns(clock);
+}
 
 /* "…: points from before 2026-11-20T04:00:00Z". */
 static void begin_shorter(struct vv_buffer *text, struct vv_str name, const char *what,
@@ -57,7 +62,7 @@ static void note_new_tiers(struct vv_str name, const struct vv_retentions *befor
     vv_buffer_deinit(&text);
 }
 
-static void note_tier(const struct vv_query_context *context, struct vv_str name, int tier,
+static void note_tier(struct vv_engine *engine, struct vv_str name, int tier,
                       const struct vv_retentions *before, const struct vv_retentions *after,
                       struct vv_buffer *notes)
 {
@@ -70,12 +75,11 @@ static void note_tier(const struct vv_query_context *context, struct vv_str name
                          VV_STR_ARG(name), VV_STR_ARG(vv_space_word((enum vv_space)tier)));
     } else if (vv_retentions_have(before, (enum vv_space)tier) &&
                vv_retention_is_longer(before->tiers_ns[tier], after->tiers_ns[tier])) {
-        int64_t now = context->clock->wall_ns(context->clock);
-        begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now);
+        begin_shorter(&text, name, steps[tier], after->tiers_ns[tier], now_of(engine));
         vv_buffer_text(&text, " are in no answer any more");
     } else if (vv_retentions_have(before, (enum vv_space)tier) &&
                vv_retention_is_longer(after->tiers_ns[tier], before->tiers_ns[tier]) &&
-               vv_registry_is_shared(context->registry)) {
+               vv_engine_shares_store(engine)) {
         vv_buffer_format(&text,
                          "%.*s: %s that are there go when they were to; `varve reroll` gives them "
                          "the longer life, when all nodes know of it",
@@ -87,15 +91,15 @@ static void note_tier(const struct vv_query_context *context, struct vv_str name
     vv_buffer_deinit(&text);
 }
 
-void vv_note_retentions(const struct vv_query_context *context, struct vv_str name,
+void vv_note_retentions(struct vv_engine *engine, struct vv_str name,
                         const struct vv_retentions *before, const struct vv_retentions *after,
                         struct vv_buffer *notes)
 {
     if (vv_retention_is_longer(before->raw_ns, after->raw_ns)) {
-        note_points(name, before, after, context->clock->wall_ns(context->clock), notes);
+        note_points(name, before, after, now_of(engine), notes);
     }
     for (int i = 0; i < VV_SPACES; i++) {
-        note_tier(context, name, i, before, after, notes);
+        note_tier(engine, name, i, before, after, notes);
     }
     note_new_tiers(name, before, after, notes);
 }

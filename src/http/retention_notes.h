@@ -8,7 +8,7 @@
 /* Appends notes (vv_changes.notes), each beginning with `name`, which says whose retentions they
  * are; none where nothing becomes shorter, no tier is switched on or off, and, where nodes share
  * the store, none is made longer. */
-void vv_note_retentions(const struct vv_query_context *context, struct vv_str name,
+void vv_note_retentions(struct vv_engine *engine, struct vv_str name,
                         const struct vv_retentions *before, const struct vv_retentions *after,
                         struct vv_buffer *notes);
 

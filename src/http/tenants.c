@@ -206,7 +206,7 @@ static enum vv_status set_retentions(struct vv_engine *engine, const struct chan
         vv_engine_set_retentions(engine, change->tenant, &change->retentions, error);
     if (status == VV_OK && is_known) {
         const struct vv_retentions after = vv_engine_retentions(engine, number);
-        vv_note_retentions(context, change->tenant, &before, &after, notes);
+        vv_note_retentions(engine, change->tenant, &before, &after, notes);
     }
     return status;
 }

@@ -320,6 +320,11 @@ void vv_engine_account(struct vv_engine *engine, const struct vv_staging *stagin
     pthread_mutex_unlock(&engine->lock);
 }
 
+bool vv_engine_shares_store(const struct vv_engine *engine)
+{
+    return !atomic_load(&engine->alone);
+}
+
 const struct vv_query_context *vv_engine_query_context(struct vv_engine *engine)
 {
     return &engine->context;
