@@ -14,38 +14,53 @@ const char *vv_route_tier_name(size_t tier)
 
 /* ---- which tiers can ---- */
 
-/* Whether local midnights are at multiples of `length_ns` of UTC while the range lasts. What is
- * before 1970, with offsets of seconds, is not looked at: steps are cut where they do not fit. */
-static bool zone_fits(const struct vv_zone *zone, int64_t from, int64_t to, int64_t length_ns)
+#define NEVER INT64_MAX
+
+/* From when on local midnights are at multiples of `length_ns` of UTC, as long as the range lasts:
+ * the range's begin or later, NEVER where they are not at its end. */
+static int64_t zone_fits_from(const struct vv_zone *zone, int64_t from, int64_t to,
+                              int64_t length_ns)
 {
-    int64_t instant = from > 0 ? from / VV_SECOND : 0;
-    int64_t end = to / VV_SECOND;
+    int64_t instant = vv_time_floor(from, VV_SECOND) / VV_SECOND;
+    int64_t end = vv_time_ceil(to, VV_SECOND) / VV_SECOND;
     int64_t length = length_ns / VV_SECOND;
-    bool fits = true;
+    int64_t fits_from = from;
     do {
         int64_t until;
-        fits = vv_zone_offset(zone, instant, &until) % length == 0;
+        bool fits = vv_zone_offset(zone, instant, &until) % length == 0;
+        fits_from = fits ? fits_from : until < end ? until * VV_SECOND : NEVER;
         instant = until;
-    } while (fits && instant < end);
-    return fits;
+    } while (instant < end);
+    return fits_from;
 }
 
-/* Whether steps of the tier make up the asked ones. */
-static bool divides(const struct vv_route_question *question, enum vv_space tier)
+/* From when on steps of the tier make up the asked ones; NEVER: they don't. */
+static int64_t divides_from(const struct vv_route_question *question, enum vv_space tier)
 {
     const struct vv_steps *steps = question->steps;
     int64_t length_ns = vv_tier_step_ns(tier);
     if (steps->zone) {
-        return tier != VV_SPACE_DAY &&
-               zone_fits(steps->zone, question->from, question->to, length_ns);
+        return tier == VV_SPACE_DAY
+                   ? NEVER
+                   : zone_fits_from(steps->zone, question->from, question->to, length_ns);
     }
-    return steps->length_ns % length_ns == 0;
+    return steps->length_ns % length_ns == 0 ? question->from : NEVER;
+}
+
+static bool might(const struct vv_route_question *question, enum vv_space tier)
+{
+    return question->tiers[tier].is_on && !question->has_regions && !question->needs_raw;
 }
 
 static bool can(const struct vv_route_question *question, enum vv_space tier)
 {
-    return question->tiers[tier].is_on && !question->has_regions && !question->needs_raw &&
-           divides(question, tier);
+    return might(question, tier) && divides_from(question, tier) < NEVER;
+}
+
+/* All of the range, as long as it is kept. */
+static bool can_all(const struct vv_route_question *question, enum vv_space tier)
+{
+    return might(question, tier) && divides_from(question, tier) <= question->from;
 }
 
 /* The tiers that can, and raw, as a list in words. */
@@ -141,11 +156,19 @@ static size_t reaching_back(const struct vv_route_question *question)
     return best;
 }
 
+/* The same of a tier that is asked, which may not fit the asked steps before. */
+static int64_t level_from(const struct vv_route_question *question,
+                          const struct vv_route_level *level)
+{
+    int64_t from = tier_from(question, level->tier);
+    return level->oldest > from ? level->oldest : from;
+}
+
 static int64_t oldest_of(const struct vv_route_question *question, const struct vv_route *route)
 {
     int64_t oldest = raw_from(question, route);
     for (size_t i = 0; i < route->n; i++) {
-        int64_t from = tier_from(question, route->levels[i].tier);
+        int64_t from = level_from(question, &route->levels[i]);
         oldest = from < oldest ? from : oldest;
     }
     return oldest;
@@ -170,7 +193,7 @@ static enum vv_status refuse_step(const struct vv_route_question *question, enum
     int64_t length_ns = vv_tier_step_ns(other);
     char step[VV_TIME_TEXT_SIZE];
     vv_duration_format(length_ns, step);
-    if (can(question, other)) {
+    if (can_all(question, other)) {
         size_t wished =
             question->wish == VV_TIER_RAW ? VV_SPACES : (size_t)(question->wish - VV_TIER_MINUTE);
         if (question->steps->length_ns == 0) {
@@ -236,7 +259,7 @@ static enum vv_status check_steps(const struct vv_route_question *question,
     for (size_t i = 0; i < route->n && !has_some; i++) {
         const struct vv_route_level *level = &route->levels[i];
         int64_t step_ns = vv_tier_step_ns(level->tier);
-        int64_t all = tier_from(question, level->tier);
+        int64_t all = level_from(question, level);
         int64_t from = question->kept_from > all ? question->kept_from : all;
         has_some = vv_time_ceil(from, step_ns) < vv_time_floor(question->kept_to, step_ns);
         finest = all < question->kept_to ? level : finest;
@@ -247,7 +270,7 @@ static enum vv_status check_steps(const struct vv_route_question *question,
     int64_t step_ns = vv_tier_step_ns(finest->tier);
     int64_t first = vv_time_floor(question->kept_from, step_ns);
     int64_t end = vv_time_floor(question->kept_to - 1, step_ns) + step_ns;
-    int64_t all = tier_from(question, finest->tier);
+    int64_t all = level_from(question, finest);
     first = first < all ? vv_time_ceil(all, step_ns) : first;
     if (first >= end) { /* the only one has begun to expire */
         return VV_OK;
@@ -284,8 +307,11 @@ enum vv_status vv_route_choose(const struct vv_route_question *question, struct 
     for (size_t tier = first; tier-- > 0;) {
         const struct vv_route_tier *kept = &question->tiers[tier];
         if (can(question, (enum vv_space)tier)) {
-            route_out->levels[route_out->n++] = (struct vv_route_level){
-                (enum vv_space)tier, kept->space, kept->oldest, kept->whole_from};
+            int64_t fits_from = divides_from(question, (enum vv_space)tier);
+            bool is_cut = fits_from > question->from && fits_from > kept->oldest;
+            route_out->levels[route_out->n++] =
+                (struct vv_route_level){(enum vv_space)tier, kept->space,
+                                        is_cut ? fits_from : kept->oldest, kept->whole_from};
         }
     }
     enum vv_status status = check_age(question, route_out, error);

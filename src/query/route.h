@@ -54,7 +54,7 @@ struct vv_route_question {
 struct vv_route_level {
     enum vv_space tier;
     uint32_t space;
-    int64_t oldest;
+    int64_t oldest; /* what was before is not shown, or does not fit the asked steps */
     int64_t whole_from;
 };
 

@@ -111,7 +111,27 @@ static void a_zone_counts_as_it_was_in_the_range(void **state)
     vv_steps_init(&steps, VV_DAY, zone_of("Africa/Monrovia"), 365 * VV_DAY, NOW);
     struct vv_route_question question = ask("mhd", &steps);
     assert_int_equal(vv_route_choose(&question, &route, NULL), VV_OK);
+    assert_string_equal(letters_of(&route), "hm");
+    for (size_t i = 0; i < route.n; i++) {
+        assert_int_equal(route.levels[i].oldest,
+                         INT64_C(63593070) * VV_SECOND); /* 1972-01-07T00:44:30Z */
+    }
+    vv_steps_init(&steps, VV_DAY, zone_of("Africa/Monrovia"), 365 * VV_DAY, 366 * VV_DAY);
+    question = ask("mhd", &steps);
+    assert_int_equal(vv_route_choose(&question, &route, NULL), VV_OK);
     assert_string_equal(letters_of(&route), "");
+    /* All times: 20 minutes ahead, with seconds until 1937 and without until 1940. */
+    vv_steps_init(&steps, VV_DAY, zone_of("Europe/Amsterdam"), VV_TIME_MIN, NOW);
+    question = ask("mhd", &steps);
+    question.tiers[VV_SPACE_MINUTE].oldest = NOW - VV_DAY;
+    assert_int_equal(vv_route_choose(&question, &route, NULL), VV_OK);
+    assert_string_equal(letters_of(&route), "hm");
+    assert_in_range(-route.levels[0].oldest / VV_DAY, 29 * 365, 38 * 365);
+    assert_true(route.levels[1].oldest == NOW - VV_DAY);
+    vv_steps_init(&steps, VV_DAY, zone_of("Asia/Kolkata"), VV_TIME_MIN, NOW);
+    question = ask("mhd", &steps);
+    assert_int_equal(vv_route_choose(&question, &route, NULL), VV_OK);
+    assert_string_equal(letters_of(&route), "m");
 }
 
 struct refusal {
@@ -191,6 +211,34 @@ static void what_cannot_be_had_is_an_error_that_says_what_can(void **state)
         {0, NULL, "mhd", VV_TIER_UNSAID, NULL, false, AGES, 4000 * VV_DAY, NULL},
         {VV_DAY, "Asia/Kolkata", "mhd", VV_TIER_UNSAID, NULL, false, AGES, 60 * VV_DAY,
          "in this time zone can be had"},
+        /* Singapore's clock was half an hour off until 1982. */
+        {VV_DAY,
+         "Asia/Singapore",
+         "hd",
+         VV_TIER_UNSAID,
+         NULL,
+         false,
+         {0, 0, 0, 7 * VV_DAY},
+         50 * 365 * VV_DAY,
+         "in this time zone can be had from 1981-12-31T16:00:00Z on"},
+        {VV_DAY,
+         "Asia/Singapore",
+         "hd",
+         VV_TIER_HOUR,
+         NULL,
+         false,
+         {0, 0, 0, 7 * VV_DAY},
+         50 * 365 * VV_DAY,
+         "in this time zone can be had from 1981-12-31T16:00:00Z on"},
+        {VV_DAY,
+         "Asia/Singapore",
+         "hd",
+         VV_TIER_HOUR,
+         NULL,
+         false,
+         {0, 0, 0, 7 * VV_DAY},
+         40 * 365 * VV_DAY,
+         NULL},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         check_refusal(&refusals[i], refusals[i].asked);
