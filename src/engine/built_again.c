@@ -70,7 +70,7 @@ static enum vv_status end_tier(struct vv_engine *engine, const struct vv_built_a
     }
     if (engine->store->ops->shared) {
         return vv_lacks_note_built(engine, space, built->longer_from[i][tier], built->from[i][tier],
-                                   built->to, error);
+                                   built->to);
     }
     return vv_whole_note_built(engine, space, built->from[i][tier], built->to, error);
 }

@@ -87,7 +87,7 @@ int64_t vv_lacks_shared(const struct vv_engine *engine, uint32_t space, uint32_t
 
 /* Where nothing is there any more it can't be told from where nothing ever was. */
 enum vv_status vv_lacks_note_built(struct vv_engine *engine, uint32_t space, int64_t longer_from,
-                                   int64_t from, int64_t to, struct vv_error *error)
+                                   int64_t from, int64_t to)
 {
     uint32_t place;
     enum vv_space tier;
@@ -103,5 +103,5 @@ enum vv_status vv_lacks_note_built(struct vv_engine *engine, uint32_t space, int
     }
     vv_registry_note_whole(engine->registry, space,
                            (struct vv_whole){.built = {longer_from, from}});
-    return vv_fleet_tell(engine->fleet, VV_REGISTRY_TENANT, space, error);
+    return vv_fleet_keep(engine->fleet, VV_REGISTRY_TENANT, space);
 }

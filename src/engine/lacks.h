@@ -10,10 +10,9 @@ int64_t vv_lacks_shared(const struct vv_engine *engine, uint32_t space, uint32_t
                         enum vv_space tier);
 
 /* A reroll found, or made, all of a tier in [from, to), of what was made longer at `longer_from` or
- * before (vv_whole_from of the tier when it began): tells it, which is durable with the next
- * confirm. Errors of the store. The storage thread. */
+ * before (vv_whole_from of the tier when it began): durable, and told, with the next confirm.
+ * VV_NO_MEMORY. The storage thread. */
 VV_MUST_CHECK enum vv_status vv_lacks_note_built(struct vv_engine *engine, uint32_t space,
-                                                 int64_t longer_from, int64_t from, int64_t to,
-                                                 struct vv_error *error);
+                                                 int64_t longer_from, int64_t from, int64_t to);
 
 #endif

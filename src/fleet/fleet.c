@@ -417,6 +417,14 @@ bool vv_fleet_has_learnt(struct vv_fleet *fleet)
 
 /* ---- confirming ---- */
 
+enum vv_status vv_fleet_keep(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number)
+{
+    bool is_noted = vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind,
+                                  number, false);
+    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
+    return is_noted ? VV_OK : VV_NO_MEMORY;
+}
+
 static int compare_learnt(const void *a, const void *b)
 {
     const struct vv_fleet_object *x = a;

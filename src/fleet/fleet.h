@@ -37,6 +37,10 @@ void vv_fleet_note_replayed(struct vv_fleet *fleet, enum vv_registry_kind kind, 
  * confirm. Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_tell(struct vv_fleet *fleet, enum vv_registry_kind kind,
                                            uint32_t number, struct vv_error *error);
+/* Has what this node has changed of an object by itself, without a batch, recorded and told with
+ * the next confirm. VV_NO_MEMORY. Storage thread. */
+VV_MUST_CHECK enum vv_status vv_fleet_keep(struct vv_fleet *fleet, enum vv_registry_kind kind,
+                                           uint32_t number);
 /* Tells up to `most` of the objects that a store held before it was shared; VV_DONE when there are
  * none left. Storage thread. */
 VV_MUST_CHECK enum vv_status vv_fleet_tell_rest(struct vv_fleet *fleet, uint32_t most,

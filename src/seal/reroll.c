@@ -577,7 +577,7 @@ static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int
         status == VV_OK && repair && (is_wrong(result) || lives_for_less(look, tier, result));
     if (is_put && reroll->options.store->ops->shared) {
         status = take_unit(look, tier, now_ns, result);
-        is_put = is_wrong(result) || result->verdict == VV_REROLL_SAME;
+        is_put = is_wrong(result) || lives_for_less(look, tier, result);
     }
     return status == VV_OK && is_put ? repair_unit(reroll, tier, now_ns, result, look->error)
                                      : status;
