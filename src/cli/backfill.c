@@ -129,42 +129,74 @@ static enum vv_status check_inputs(const struct vv_backfill *backfill, struct vv
     return vv_load_check_files(arguments, error);
 }
 
-static void warn_of_tenant(const struct vv_backfill *backfill, const json_t *root)
+#define WORD_SIZE 32
+
+/* What the tenant wants done with late points. */
+struct policy {
+    char word[WORD_SIZE];  /* empty: not known */
+    char limit[WORD_SIZE]; /* empty: there is none */
+};
+
+static void keep_word(const json_t *item, const char *name, char word_out[WORD_SIZE])
+{
+    const char *word = json_string_value(json_object_get(item, name));
+    snprintf(word_out, WORD_SIZE, "%s", word ? word : "");
+}
+
+static struct policy policy_in(const struct vv_backfill *backfill, const json_t *root)
 {
     size_t i;
     json_t *item;
-    const char *tenant = backfill->load.client.tenant;
+    struct policy policy = {.word = ""};
     json_array_foreach(json_object_get(root, "tenants"), i, item)
     {
         const char *name = json_string_value(json_object_get(item, "tenant"));
-        const char *policy = json_string_value(json_object_get(item, "late"));
-        const char *limit = json_string_value(json_object_get(item, "late_limit"));
-        if (name && strcmp(name, tenant) == 0 && policy && strcmp(policy, "refuse") == 0) {
-            vv_say_note(
-                "the tenant %s refuses what is older than %s when it comes: to take history, "
-                "`varve tenants set %s --late accept` first",
-                tenant, limit ? limit : "its limit", tenant);
+        if (name && strcmp(name, backfill->load.client.tenant) == 0) {
+            keep_word(item, "late", policy.word);
+            keep_word(item, "late_limit", policy.limit);
         }
     }
+    return policy;
+}
+
+/* Asked for what is said only: a failure is none. */
+static struct policy ask_policy(const struct vv_backfill *backfill)
+{
+    struct vv_client *client;
+    struct vv_response response = {0};
+    struct vv_error error = {0};
+    struct policy policy = {.word = ""};
+    const struct vv_call call = {.method = "GET", .path = "/api/v1/tenants"};
+    if (vv_client_create(&backfill->load.client, &client) != VV_OK) {
+        return policy;
+    }
+    if (vv_client_call(client, &call, &response, &error) == VV_OK && response.code == 200) {
+        json_t *root = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
+        policy = policy_in(backfill, root);
+        json_decref(root);
+    }
+    vv_response_deinit(&response);
+    vv_client_destroy(client);
+    return policy;
 }
 
 /* A tenant that refuses late points refuses history; better said before hours of staging. */
 static void look_at_tenant(const struct vv_backfill *backfill)
 {
-    struct vv_client *client;
-    struct vv_response response = {0};
-    struct vv_error error = {0};
-    const struct vv_call call = {.method = "GET", .path = "/api/v1/tenants"};
-    if (backfill->load.quiet || vv_client_create(&backfill->load.client, &client) != VV_OK) {
+    const char *tenant = backfill->load.client.tenant;
+    if (backfill->load.quiet) {
         return;
     }
-    if (vv_client_call(client, &call, &response, &error) == VV_OK && response.code == 200) {
-        json_t *root = json_loadb((const char *)response.body.data, response.body.size, 0, NULL);
-        warn_of_tenant(backfill, root);
-        json_decref(root);
+    struct policy policy = ask_policy(backfill);
+    if (strcmp(policy.word, "refuse") == 0) {
+        vv_say_note("the tenant %s refuses what is older than %s when it comes: to take history, "
+                    "`varve tenants set %s --late accept` first",
+                    tenant, policy.limit[0] ? policy.limit : "its limit", tenant);
+    } else if (strcmp(policy.word, "separate") == 0) {
+        vv_say_note("the tenant %s keeps late points apart: tiers have them when the server folds "
+                    "them next (late.fold_every), or behind `varve flush --seal`",
+                    tenant);
     }
-    vv_response_deinit(&response);
-    vv_client_destroy(client);
 }
 
 static enum vv_status begin(struct vv_backfill *backfill, struct vv_error *error)
@@ -251,9 +283,14 @@ static void print_text(struct vv_backfill *backfill, double seconds)
             "log says more\n",
             first, last, vv_count_text(backfill->damaged, count));
     } else if (backfill->later > 0) {
-        printf("from %s to %s: sealed but for %s spans, which are hardly over: their turn comes in "
-               "some hours, and what they hold is answered all the same\n",
-               first, last, vv_count_text(backfill->later, count));
+        bool is_apart = strcmp(ask_policy(backfill).word, "separate") == 0;
+        printf(
+            "from %s to %s: sealed but for %s spans and units, %s, and what they hold is answered "
+            "all the same\n",
+            first, last, vv_count_text(backfill->later, count),
+            is_apart ? "as late points of this tenant are kept apart until the server folds them "
+                       "(late.fold_every; `varve flush --seal` does it at once)"
+                     : "which are hardly over: their turn comes in some hours");
     } else if (backfill->kept > 0) {
         printf(
             "from %s to %s: sealed, but %s%s units of tiers keep what they had: points that they "

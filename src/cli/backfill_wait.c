@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sealing: the server brings what was loaded into its store, and builds tiers of it; asked until
- * nothing of the range is due any more. What is not due yet, as it is hardly over, is not waited
- * for: that can take until tomorrow. */
+ * nothing of the range is due any more. What is not due yet, as it is hardly over, or waits for late
+ * points to be folded, is not waited for: that can take until tomorrow. */
 #include "cli/backfill_private.h"
 
 #include "base/clock.h"

@@ -313,6 +313,21 @@ class Range(BackfillTest):
         self.assertEqual(len(server.rows(metric="m.v")), 49)
         server.stop()
 
+    def test_what_is_kept_apart_is_told_of(self):
+        server = self.start(settings={"tiers.default": "true"})
+        policy = json.dumps({"tenant": "default", "retention": "forever", "late": "separate"})
+        self.assertStatus(server.request("PUT", "/api/v1/tenants", policy,
+                                         {"Content-Type": "application/json"}), 200)
+        path = self.folder / "h.lp"
+        old = time.time_ns() // HOUR * HOUR - 5 * DAY
+        path.write_text("".join(f"m,source=a v={i}i {old + i * 60 * SECOND}\n" for i in range(90)))
+        answer = json.loads(self.finish(self.backfill(server, path, "--json"), OK))
+        self.assertGreater(answer["later"], 0)
+        self.assertFalse(answer["sealed"])
+        self.finish(self.backfill(server, path), OK, "keeps late points apart",
+                    "are kept apart until the server folds them")
+        server.stop()
+
     def test_refused_lines_do_not_widen_it(self):
         server = self.start()
         path = self.folder / "h.lp"

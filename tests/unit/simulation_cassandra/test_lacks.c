@@ -106,7 +106,7 @@ static void let_all_know(void)
     hear_each_other();
 }
 
-static void reroll(struct node *node, const char *name, const char *value)
+static struct vv_rerolled reroll(struct node *node, const char *name, const char *value)
 {
     struct vv_request *request;
     struct vv_error error = {0};
@@ -130,12 +130,13 @@ static void reroll(struct node *node, const char *name, const char *value)
     for (int i = 0; i < 2; i++) { /* what it has marked */
         live_long(1, VV_HOUR);
     }
+    return rerolled;
 }
 
-static void reroll_all(struct node *node)
+static struct vv_rerolled reroll_all(struct node *node)
 {
     let_all_know();
-    reroll(node, "dry_run", "false");
+    return reroll(node, "dry_run", "false");
 }
 
 /* Runs would go. */
@@ -195,7 +196,7 @@ static void one_that_was_rerolled_is_kept_for_longer_as_a_whole(void **state)
     live_long(2, 9 * VV_DAY);
     set_minutes(&nodes[0], 0);
     hear_each_other();
-    reroll_all(&nodes[0]);
+    (void)reroll_all(&nodes[0]);
     live_long(5, 9 * VV_DAY);
     hear_each_other();
     expect_all_minutes(from);
@@ -282,7 +283,7 @@ static void one_that_is_switched_on_lacks_what_was_before(void **state)
         expect_minutes(from);
         if (some[i][0]) {
             let_all_know();
-            reroll(&nodes[1], some[i][0], some[i][1]);
+            (void)reroll(&nodes[1], some[i][0], some[i][1]);
         }
         let_points_go();
         if (i < 3) {
@@ -300,7 +301,7 @@ static void one_that_is_switched_on_and_rerolled_lacks_nothing(void **state)
     int64_t from = begin_without();
     int64_t on = now_ns();
     switch_on(&nodes[0]);
-    reroll_all(&nodes[1]);
+    (void)reroll_all(&nodes[1]);
     let_points_go();
     expect_all_minutes(from);
     restart_both();
@@ -315,7 +316,7 @@ static void one_that_is_rerolled_before_all_know_lacks_what_was_before(void **st
     (void)state;
     int64_t from = begin_without();
     switch_on(&nodes[0]);
-    reroll(&nodes[1], "dry_run", "false");
+    (void)reroll(&nodes[1], "dry_run", "false");
     let_points_go();
     expect_days(from); /* their unit was not over */
     assert_int_equal(count_by(&nodes[0], VV_SPACE_DAY), written);
@@ -333,10 +334,29 @@ static void one_that_is_rerolled_while_a_node_is_behind_lacks_nothing(void **sta
     advance(2 * VV_HOUR);
     work(&nodes[1]);
     seal(&nodes[1]);
-    reroll(&nodes[1], "dry_run", "false");
+    (void)reroll(&nodes[1], "dry_run", "false");
     live_long(2, VV_DAY);
     let_points_go();
     expect_all_minutes(from);
+    end();
+}
+
+/* Of a bucket most may be ahead. */
+static void what_is_ahead_is_passed_over(void **state)
+{
+    (void)state;
+    struct vv_plan plan;
+    begin("blocks", 1);
+    keep_for(&nodes[0], 0);
+    assert_int_equal(change_plan(&nodes[0], 200 * VV_DAY, 1, &plan), VV_OK);
+    hear_each_other();
+    live_long(3, VV_DAY);
+    hear_each_other();
+    advance(plan.from_ns > now_ns() ? plan.from_ns - now_ns() : 0);
+    int64_t from = fill_and_seal();
+    assert_int_equal(read_at(&nodes[0], from).partition.bucket_ns, 200 * VV_DAY);
+    struct vv_rerolled rerolled = reroll_all(&nodes[0]);
+    assert_in_range(rerolled.units[VV_REROLL_OPEN], 1, 2 * VV_SPACES);
     end();
 }
 
@@ -396,6 +416,7 @@ int main(void)
         cmocka_unit_test(one_that_is_switched_on_and_rerolled_lacks_nothing),
         cmocka_unit_test(one_that_is_rerolled_before_all_know_lacks_what_was_before),
         cmocka_unit_test(one_that_is_rerolled_while_a_node_is_behind_lacks_nothing),
+        cmocka_unit_test(what_is_ahead_is_passed_over),
         cmocka_unit_test(one_that_is_on_before_the_first_point_lacks_nothing),
         cmocka_unit_test(one_that_is_switched_on_again_lacks_what_it_is_built_of),
     };
