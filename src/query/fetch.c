@@ -26,24 +26,93 @@ void vv_fetch_destroy(struct vv_fetch *fetch)
     }
 }
 
+static void expect(struct vv_fetch *fetch, size_t slot, const struct vv_fetch_order *order)
+{
+    struct vv_fetch_points *points = &fetch->slots[slot];
+    fetch->at = slot;
+    points->order = *order;
+    points->is_gap = slot > 0;
+    for (uint8_t region = 0; region < VV_REGIONS_MAX; region++) {
+        points->cursors[region] = (struct vv_fetch_cursor){
+            .region = region, .ahead = order->few ? 0 : VV_FETCH_AHEAD_FIRST};
+    }
+}
+
 void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                      int64_t to, bool descending, bool few)
 {
     if (fetch) {
-        fetch->points = (struct vv_fetch_order){sources, n, from, to, descending, few};
-        for (uint8_t region = 0; region < VV_REGIONS_MAX; region++) {
-            fetch->cursors[region] =
-                (struct vv_fetch_cursor){.region = region, .ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
+        const struct vv_fetch_order order = {sources, n, from, to, descending, few};
+        expect(fetch, 0, &order);
+    }
+}
+
+/* The one of this gap, or else the one that was not used for longest. */
+static size_t slot_of(const struct vv_fetch *fetch, const struct vv_fetch_order *order)
+{
+    size_t oldest = 1;
+    for (size_t slot = 1; slot <= VV_FETCH_GAPS; slot++) {
+        const struct vv_fetch_order *known = &fetch->slots[slot].order;
+        if (known->n > 0 && known->from == order->from && known->to == order->to &&
+            known->descending == order->descending) {
+            return slot;
         }
+        oldest = fetch->slots[slot].used < fetch->slots[oldest].used ? slot : oldest;
+    }
+    return oldest;
+}
+
+/* In a long one each source has its points elsewhere. */
+void vv_fetch_expect_gap(struct vv_fetch *fetch, const uint32_t *source, int64_t from, int64_t to,
+                         bool descending, bool few)
+{
+    if (!fetch) {
+        return;
+    }
+    struct vv_plans plans = vv_registry_source_plans(fetch->context->registry, *source);
+    bool is_short = plans.n > 0 && vv_fetch_is_short(from, to, plans.plans[plans.n - 1].bucket_ns);
+    if (few || fetch->tiers.n == 0 || !is_short) {
+        vv_fetch_expect(fetch, source, 1, from, to, descending, few);
+        return;
+    }
+    struct vv_fetch_order order = fetch->tiers;
+    order.from = from;
+    order.to = to;
+    order.descending = descending;
+    size_t slot = slot_of(fetch, &order);
+    const struct vv_fetch_order *known = &fetch->slots[slot].order;
+    if (known->n == 0 || known->from != from || known->to != to ||
+        known->descending != descending) {
+        expect(fetch, slot, &order);
+    }
+    fetch->at = slot;
+    fetch->slots[slot].used = ++fetch->order;
+}
+
+void vv_fetch_forget_gaps(struct vv_fetch *fetch)
+{
+    for (size_t slot = 1; slot <= VV_FETCH_GAPS; slot++) {
+        fetch->slots[slot] = (struct vv_fetch_points){.is_gap = true};
     }
 }
 
 /* ---- cursors ---- */
 
+/* Of the reads that are foreseen now. */
+static const struct vv_fetch_order *order_of(const struct vv_fetch *fetch)
+{
+    return &fetch->slots[fetch->at].order;
+}
+
+static struct vv_fetch_cursor *cursor_of(struct vv_fetch *fetch, uint8_t region)
+{
+    return &fetch->slots[fetch->at].cursors[region];
+}
+
 static struct vv_plans plans_at(const struct vv_fetch *fetch, const struct vv_fetch_cursor *cursor,
                                 size_t index)
 {
-    return vv_registry_source_plans_in(fetch->context->registry, fetch->points.sources[index],
+    return vv_registry_source_plans_in(fetch->context->registry, order_of(fetch)->sources[index],
                                        cursor->region);
 }
 
@@ -66,22 +135,25 @@ static bool first_bucket(const struct vv_fetch *fetch, const struct vv_fetch_cur
                          size_t index, struct vv_bucket *bucket_out)
 {
     struct vv_plans plans = plans_at(fetch, cursor, index);
-    int64_t from = fetch->points.from;
-    int64_t to = fetch->points.to;
+    int64_t from = order_of(fetch)->from;
+    int64_t to = order_of(fetch)->to;
     bool known = plans.n > 0 && from < to;
-    if (known && cursor->region == 0) {
-        known = vv_fetch_known(fetch, &fetch->points, fetch->points.sources[index], &from, &to);
+    bool may_be_others = fetch->slots[fetch->at].is_gap && vv_peers_may_write(fetch->context);
+    if (known && cursor->region == 0 && !may_be_others) {
+        known = vv_fetch_known(fetch, order_of(fetch), order_of(fetch)->sources[index], &from, &to);
     }
     if (known) {
-        *bucket_out = vv_bucket_of(plans.plans, plans.n, fetch->points.descending ? to - 1 : from);
+        *bucket_out =
+            vv_bucket_of(plans.plans, plans.n, order_of(fetch)->descending ? to - 1 : from);
     }
-    return known && (cursor->region == 0 || vv_fetch_is_short(from, to, bucket_out->bucket_ns));
+    bool is_known = cursor->region == 0 && !may_be_others;
+    return known && (is_known || vv_fetch_is_short(from, to, bucket_out->bucket_ns));
 }
 
 /* To the first bucket of the next source that can have something. */
 static bool next_source(const struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
 {
-    for (size_t index = cursor->source + 1; index < fetch->points.n; index++) {
+    for (size_t index = cursor->source + 1; index < order_of(fetch)->n; index++) {
         if (first_bucket(fetch, cursor, index, &cursor->bucket)) {
             cursor->source = index;
             cursor->split = 0;
@@ -99,21 +171,21 @@ static bool overlaps(const struct vv_bucket *bucket, int64_t from, int64_t to)
 
 static bool next_bucket(const struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
 {
-    uint32_t source = fetch->points.sources[cursor->source];
+    uint32_t source = order_of(fetch)->sources[cursor->source];
     struct vv_plans plans = plans_at(fetch, cursor, cursor->source);
     struct vv_bucket next;
     int64_t from;
     int64_t to;
-    bool known = cursor->region == 0 && vv_fetch_known(fetch, &fetch->points, source, &from, &to);
+    bool known = cursor->region == 0 && vv_fetch_known(fetch, order_of(fetch), source, &from, &to);
     if (vv_peers_may_write(fetch->context) && (!known || !overlaps(&cursor->bucket, from, to))) {
         known = true; /* the scan found what others wrote: there may be more */
-        from = fetch->points.from;
-        to = fetch->points.to;
+        from = order_of(fetch)->from;
+        to = order_of(fetch)->to;
     }
-    bool inside =
-        known &&
-        vv_bucket_next(plans.plans, plans.n, &cursor->bucket, !fetch->points.descending, &next) &&
-        overlaps(&next, from, to);
+    bool inside = known &&
+                  vv_bucket_next(plans.plans, plans.n, &cursor->bucket,
+                                 !order_of(fetch)->descending, &next) &&
+                  overlaps(&next, from, to);
     if (!inside) {
         return next_source(fetch, cursor);
     }
@@ -127,8 +199,8 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch,
                                     const struct vv_fetch_cursor *cursor)
 {
     const struct vv_bucket *bucket = &cursor->bucket;
-    int64_t from = bucket->start > fetch->points.from ? bucket->start : fetch->points.from;
-    uint32_t source = fetch->points.sources[cursor->source];
+    int64_t from = bucket->start > order_of(fetch)->from ? bucket->start : order_of(fetch)->from;
+    uint32_t source = order_of(fetch)->sources[cursor->source];
     return (struct vv_store_read){
         .partition =
             {.tenant = vv_registry_stay(fetch->context->registry, cursor->measurement, from).place,
@@ -139,7 +211,7 @@ static struct vv_store_read read_at(const struct vv_fetch *fetch,
              .region = cursor->region},
         .measurement = cursor->measurement,
         .span_from = vv_span_of(bucket, from),
-        .span_to = bucket->end < fetch->points.to ? bucket->end : fetch->points.to,
+        .span_to = bucket->end < order_of(fetch)->to ? bucket->end : order_of(fetch)->to,
         .span_ns = bucket->span_ns,
     };
 }
@@ -157,16 +229,16 @@ static bool step(const struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
  * expected. */
 static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
 {
-    struct vv_fetch_cursor *cursor = &fetch->cursors[read->partition.region];
+    struct vv_fetch_cursor *cursor = cursor_of(fetch, read->partition.region);
     size_t start = cursor->placed ? cursor->source : 0;
     size_t index = 0;
-    for (size_t i = 0; i < fetch->points.n; i++) {
-        index = (start + i) % fetch->points.n;
-        if (fetch->points.sources[index] == read->partition.source) {
+    for (size_t i = 0; i < order_of(fetch)->n; i++) {
+        index = (start + i) % order_of(fetch)->n;
+        if (order_of(fetch)->sources[index] == read->partition.source) {
             break;
         }
     }
-    if (fetch->points.n == 0 || fetch->points.sources[index] != read->partition.source) {
+    if (order_of(fetch)->n == 0 || order_of(fetch)->sources[index] != read->partition.source) {
         return false;
     }
     struct vv_plans plans = plans_at(fetch, cursor, index);
@@ -194,12 +266,15 @@ static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
  * what there is. */
 static uint32_t allowed(const struct vv_fetch *fetch, const struct vv_fetch_cursor *cursor)
 {
+    const struct vv_fetch_points *points = &fetch->slots[fetch->at];
+    const struct vv_fetch_cursor *cursors = points->cursors;
     uint32_t most = vv_fetch_fitting(fetch);
     uint32_t regions = 0;
     for (size_t i = 0; i < VV_REGIONS_MAX; i++) {
-        regions += fetch->cursors[i].placed && !fetch->cursors[i].ended;
+        regions += cursors[i].placed && !cursors[i].ended;
     }
     most = regions > 1 ? most / regions : most;
+    most = points->is_gap && most > VV_FETCH_GAP_MAX ? VV_FETCH_GAP_MAX : most;
     return cursor->ahead < most ? cursor->ahead : most;
 }
 
@@ -212,7 +287,8 @@ static void run_ahead(struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
         const struct vv_fetch_entry *entry = &fetch->entries[i];
         bool waits = vv_fetch_waits(entry, VV_FETCH_POINTS);
         waiting_all += waits;
-        waiting += waits && entry->read.partition.region == cursor->region;
+        waiting +=
+            waits && entry->slot == fetch->at && entry->read.partition.region == cursor->region;
     }
     uint32_t most = allowed(fetch, cursor);
     while (waiting < most && waiting_all < VV_FETCH_AHEAD_MAX && step(fetch, cursor)) {
@@ -221,7 +297,7 @@ static void run_ahead(struct vv_fetch *fetch, struct vv_fetch_cursor *cursor)
         if (vv_fetch_find(fetch, &read)) {
             continue;
         }
-        if (vv_fetch_begin(fetch, &read, VV_FETCH_POINTS, &entry, NULL) != VV_OK) {
+        if (vv_fetch_begin(fetch, &read, VV_FETCH_POINTS, fetch->at, &entry, NULL) != VV_OK) {
             return;
         }
         waiting++;
@@ -235,12 +311,12 @@ static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store
                                    vv_piece_visit visit, void *visit_context,
                                    struct vv_error *error)
 {
-    struct vv_fetch_cursor *cursor = &fetch->cursors[read->partition.region];
+    struct vv_fetch_cursor *cursor = cursor_of(fetch, read->partition.region);
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
     bool foreseen = entry != NULL;
     enum vv_status status = VV_OK;
     if (!entry) {
-        status = vv_fetch_begin(fetch, read, VV_FETCH_POINTS, &entry, error);
+        status = vv_fetch_begin(fetch, read, VV_FETCH_POINTS, fetch->at, &entry, error);
         if (status != VV_OK) {
             return status;
         }

@@ -31,6 +31,11 @@ void vv_fetch_destroy(struct vv_fetch *fetch); /* NULL is allowed */
 void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                      int64_t to, bool descending, bool few);
 
+/* The same of a gap that tiers leave to points, of a source (borrowed): the sources of
+ * vv_fetch_expect_tiers that follow are taken to leave it, too. */
+void vv_fetch_expect_gap(struct vv_fetch *fetch, const uint32_t *source, int64_t from, int64_t to,
+                         bool descending, bool few);
+
 /* The same of what tiers are read of: sources, or cohorts. */
 void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size_t n, int64_t from,
                            int64_t to, bool descending, bool few);

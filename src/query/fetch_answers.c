@@ -36,6 +36,16 @@ bool vv_fetch_waits(const struct vv_fetch_entry *entry, unsigned kind)
     return entry->answer && !entry->used && entry->kind == kind;
 }
 
+uint32_t vv_fetch_waiting(const struct vv_fetch *fetch, unsigned kind, size_t slot)
+{
+    uint32_t waiting = 0;
+    for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
+        const struct vv_fetch_entry *entry = &fetch->entries[i];
+        waiting += vv_fetch_waits(entry, kind) && entry->slot == slot;
+    }
+    return waiting;
+}
+
 static bool is_partition(const struct vv_store_read *a, const struct vv_store_read *b)
 {
     return a->partition.tenant == b->partition.tenant &&
@@ -90,7 +100,7 @@ struct vv_fetch_entry *vv_fetch_find(struct vv_fetch *fetch, const struct vv_sto
 }
 
 enum vv_status vv_fetch_begin(struct vv_fetch *fetch, const struct vv_store_read *read,
-                              unsigned kind, struct vv_fetch_entry **entry_out,
+                              unsigned kind, size_t slot, struct vv_fetch_entry **entry_out,
                               struct vv_error *error)
 {
     struct vv_store *store = fetch->context->store;
@@ -107,6 +117,7 @@ enum vv_status vv_fetch_begin(struct vv_fetch *fetch, const struct vv_store_read
     entry->sweeps = sweeps;
     entry->order = ++fetch->order;
     entry->kind = kind;
+    entry->slot = slot;
     *entry_out = entry;
     return VV_OK;
 }

@@ -6,13 +6,18 @@
 
 #include "query/fetch.h"
 
-#define VV_FETCH_ENTRIES     96
+#define VV_FETCH_ENTRIES     128
 #define VV_FETCH_AHEAD_MAX   32 /* of points: asked for and not used yet */
 #define VV_FETCH_AHEAD_FIRST 4
-#define VV_FETCH_TIERS_MAX   12 /* of each level of tiers, likewise */
+#define VV_FETCH_TIERS_MAX   12 /* of the coarsest level of tiers, likewise */
+#define VV_FETCH_GAPS        4  /* which sources have alike, in points … */
+#define VV_FETCH_SHAPES      3  /* … and in each finer level of tiers */
+#define VV_FETCH_GAP_MAX     8  /* of each of these, likewise */
+#define VV_FETCH_SHAPE_MAX   6
 #define VV_FETCH_NEAREST     16
 
-_Static_assert(VV_FETCH_ENTRIES > VV_FETCH_AHEAD_MAX + VV_SPACES * VV_FETCH_TIERS_MAX + 16,
+_Static_assert(VV_FETCH_ENTRIES > VV_FETCH_AHEAD_MAX + VV_FETCH_TIERS_MAX +
+                                      (VV_SPACES - 1) * VV_FETCH_SHAPES * VV_FETCH_SHAPE_MAX + 16,
                "what is being used stays when others are asked for");
 
 /* What is read: each kind has a share of its own of what may wait. */
@@ -30,6 +35,7 @@ struct vv_fetch_entry {
     uint64_t order;  /* of asking, or of the last use */
     uint64_t bytes;  /* of its pieces, once it was used */
     unsigned kind;   /* of enum vv_fetch_kind */
+    size_t slot;     /* of its kind: which gap, or shape */
     bool used;
 };
 
@@ -67,9 +73,19 @@ struct vv_fetch_cursor {
     uint32_t ahead; /* how many may be asked for and not used */
 };
 
-/* Where that of a level of tiers is. */
+/* Reads of points that are foreseen together: of a scan, or of a gap that tiers leave, which many
+ * sources have alike. */
+struct vv_fetch_points {
+    struct vv_fetch_order order;
+    bool is_gap;
+    uint64_t used; /* when, in the order of asking */
+    struct vv_fetch_cursor cursors[VV_REGIONS_MAX];
+};
+
+/* Where that of a level of tiers is; of finer ones, of a shape: what is read of each source. */
 struct vv_fetch_tier_cursor {
     bool placed;
+    uint64_t used;             /* when, in the order of asking */
     size_t source;             /* in the order of those of tiers */
     struct vv_store_read read; /* the last one that was foreseen */
     int64_t unit_ns;
@@ -79,20 +95,22 @@ struct vv_fetch_tier_cursor {
 struct vv_fetch {
     const struct vv_query_context *context;
     size_t memory_max;
-    struct vv_fetch_order points;
+    struct vv_fetch_points slots[1 + VV_FETCH_GAPS]; /* of scans, and of gaps */
+    size_t at;                                       /* which of them is read */
     struct vv_fetch_order tiers;
     struct vv_fetch_entry entries[VV_FETCH_ENTRIES];
     uint64_t order;
     struct vv_fetch_nearest nearest[VV_FETCH_NEAREST]; /* the oldest is overwritten */
     uint64_t n_nearest;
-    struct vv_fetch_cursor cursors[VV_REGIONS_MAX];
-    struct vv_fetch_tier_cursor tier_cursors[VV_SPACES]; /* from the coarsest level on */
-    uint64_t bytes_visited;                              /* of answers, for their mean size */
+    struct vv_fetch_tier_cursor tier_cursors[VV_SPACES][VV_FETCH_SHAPES]; /* coarsest level first */
+    uint64_t bytes_visited; /* of answers, for their mean size */
     uint64_t visits;
 };
 
 /* ---- fetch.c */
 
+/* The sources that leave them are about to change. */
+void vv_fetch_forget_gaps(struct vv_fetch *fetch);
 /* What of the asked range a source has, as far as this node knows; false: nothing. */
 bool vv_fetch_known(const struct vv_fetch *fetch, const struct vv_fetch_order *order,
                     uint32_t source, int64_t *from_out, int64_t *to_out);
@@ -104,7 +122,7 @@ struct vv_fetch_entry *vv_fetch_find(struct vv_fetch *fetch, const struct vv_sto
 /* Asks for it, in place of what was not used for longest. As begin_read. */
 VV_MUST_CHECK enum vv_status vv_fetch_begin(struct vv_fetch *fetch,
                                             const struct vv_store_read *read, unsigned kind,
-                                            struct vv_fetch_entry **entry_out,
+                                            size_t slot, struct vv_fetch_entry **entry_out,
                                             struct vv_error *error);
 void vv_fetch_forget(struct vv_fetch *fetch, struct vv_fetch_entry *entry);
 void vv_fetch_note_used(struct vv_fetch *fetch, struct vv_fetch_entry *entry);
@@ -112,6 +130,8 @@ void vv_fetch_note_used(struct vv_fetch *fetch, struct vv_fetch_entry *entry);
 uint32_t vv_fetch_fitting(const struct vv_fetch *fetch);
 /* Whether it is of the kind and waits to be used. */
 bool vv_fetch_waits(const struct vv_fetch_entry *entry, unsigned kind);
+/* How many of a slot of the kind do. */
+uint32_t vv_fetch_waiting(const struct vv_fetch *fetch, unsigned kind, size_t slot);
 
 struct vv_fetch_visit {
     vv_piece_visit visit;

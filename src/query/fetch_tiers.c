@@ -13,9 +13,12 @@ void vv_fetch_expect_tiers(struct vv_fetch *fetch, const uint32_t *sources, size
     if (fetch) {
         fetch->tiers = (struct vv_fetch_order){sources, n, from, to, descending, few};
         for (size_t level = 0; level < VV_SPACES; level++) {
-            fetch->tier_cursors[level] =
-                (struct vv_fetch_tier_cursor){.ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
+            for (size_t slot = 0; slot < VV_FETCH_SHAPES; slot++) {
+                fetch->tier_cursors[level][slot] =
+                    (struct vv_fetch_tier_cursor){.ahead = few ? 0 : VV_FETCH_AHEAD_FIRST};
+            }
         }
+        vv_fetch_forget_gaps(fetch);
     }
 }
 
@@ -85,7 +88,7 @@ static bool step_in_range(const struct vv_fetch *fetch, struct vv_fetch_tier_cur
 
 static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *cursor)
 {
-    if (cursor->placed && cursor == &fetch->tier_cursors[0]) {
+    if (cursor->placed && cursor == &fetch->tier_cursors[0][0]) {
         return fetch->tiers.few ? next_source(fetch, cursor) : step_in_range(fetch, cursor);
     }
     cursor->placed = cursor->placed && ++cursor->source < fetch->tiers.n;
@@ -95,13 +98,38 @@ static bool step(const struct vv_fetch *fetch, struct vv_fetch_tier_cursor *curs
     return cursor->placed;
 }
 
+static bool is_shape(const struct vv_store_read *a, const struct vv_store_read *b)
+{
+    return a->partition.tenant == b->partition.tenant &&
+           a->partition.bucket_start == b->partition.bucket_start &&
+           a->partition.bucket_ns == b->partition.bucket_ns &&
+           a->partition.split == b->partition.split && a->measurement == b->measurement &&
+           a->span_from == b->span_from && a->span_to == b->span_to && a->span_ns == b->span_ns &&
+           a->heads_only == b->heads_only;
+}
+
+/* Sources have several gaps each that a finer level fills: the slot of this one, or else the one
+ * that was not used for longest. */
+static size_t slot_of(const struct vv_fetch *fetch, size_t level, const struct vv_store_read *read)
+{
+    const struct vv_fetch_tier_cursor *cursors = fetch->tier_cursors[level];
+    size_t oldest = 0;
+    for (size_t slot = 0; slot < VV_FETCH_SHAPES && level > 0; slot++) {
+        if (cursors[slot].placed && is_shape(&cursors[slot].read, read)) {
+            return slot;
+        }
+        oldest = cursors[slot].used < cursors[oldest].used ? slot : oldest;
+    }
+    return oldest;
+}
+
 /* What waits of a level, and was foreseen wrongly. Cohorts' records wait while what they leave is
  * read of their sources. */
-static void drop_waiting(struct vv_fetch *fetch, unsigned kind, bool of_cohorts)
+static void drop_waiting(struct vv_fetch *fetch, unsigned kind, size_t slot, bool of_cohorts)
 {
     for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
         struct vv_fetch_entry *entry = &fetch->entries[i];
-        if (vv_fetch_waits(entry, kind) &&
+        if (vv_fetch_waits(entry, kind) && entry->slot == slot &&
             vv_cohort_is(entry->read.partition.source) == of_cohorts) {
             vv_fetch_forget(fetch, entry);
         }
@@ -111,9 +139,8 @@ static void drop_waiting(struct vv_fetch *fetch, unsigned kind, bool of_cohorts)
 /* Puts the cursor on a read; where it isn't one of the expected, nothing more is foreseen, nor
  * where the store reads several buckets at once. */
 static void place(struct vv_fetch *fetch, const struct vv_fetch_tier *tier,
-                  const struct vv_store_read *read)
+                  struct vv_fetch_tier_cursor *cursor, const struct vv_store_read *read)
 {
-    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[tier->level];
     const struct vv_fetch_order *order = &fetch->tiers;
     size_t start = cursor->source;
     cursor->placed = false;
@@ -128,23 +155,21 @@ static void place(struct vv_fetch *fetch, const struct vv_fetch_tier *tier,
     }
 }
 
-static void run_ahead(struct vv_fetch *fetch, size_t level)
+static void run_ahead(struct vv_fetch *fetch, size_t level, size_t slot)
 {
-    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[level];
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[level][slot];
     unsigned kind = VV_FETCH_LEVEL + (unsigned)level;
-    uint32_t waiting = 0;
+    uint32_t limit = level == 0 ? VV_FETCH_TIERS_MAX : VV_FETCH_SHAPE_MAX;
     uint32_t most = vv_fetch_fitting(fetch);
-    most = most < VV_FETCH_TIERS_MAX ? most : VV_FETCH_TIERS_MAX;
+    most = most < limit ? most : limit;
     most = cursor->ahead < most ? cursor->ahead : most;
-    for (size_t i = 0; i < VV_FETCH_ENTRIES; i++) {
-        waiting += vv_fetch_waits(&fetch->entries[i], kind);
-    }
+    uint32_t waiting = vv_fetch_waiting(fetch, kind, slot);
     while (waiting < most && step(fetch, cursor)) {
         struct vv_fetch_entry *entry;
         if (vv_fetch_find(fetch, &cursor->read)) {
             continue;
         }
-        if (vv_fetch_begin(fetch, &cursor->read, kind, &entry, NULL) != VV_OK) {
+        if (vv_fetch_begin(fetch, &cursor->read, kind, slot, &entry, NULL) != VV_OK) {
             return;
         }
         waiting++;
@@ -162,23 +187,25 @@ enum vv_status vv_fetch_read_tier(const struct vv_query_context *context,
     if (!fetch || fetch->tiers.n == 0) {
         return context->store->ops->read(context->store, read, visit, visit_context, error);
     }
+    size_t slot = slot_of(fetch, tier->level, read);
+    struct vv_fetch_tier_cursor *cursor = &fetch->tier_cursors[tier->level][slot];
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
     bool foreseen = entry != NULL;
     enum vv_status status = VV_OK;
-    if (!entry || !fetch->tier_cursors[tier->level].placed) {
-        place(fetch, tier, read);
+    if (!entry || !cursor->placed) {
+        place(fetch, tier, cursor, read);
     }
+    cursor->used = ++fetch->order;
     if (!entry) {
-        drop_waiting(fetch, kind, vv_cohort_is(read->partition.source));
-        status = vv_fetch_begin(fetch, read, kind, &entry, error);
+        drop_waiting(fetch, kind, slot, vv_cohort_is(read->partition.source));
+        status = vv_fetch_begin(fetch, read, kind, slot, &entry, error);
     }
     if (status != VV_OK) {
         return status;
     }
     vv_fetch_note_used(fetch, entry);
-    run_ahead(fetch, tier->level);
-    const struct vv_fetch_visit how = {visit, visit_context, foreseen,
-                                       &fetch->tier_cursors[tier->level].ahead};
+    run_ahead(fetch, tier->level, slot);
+    const struct vv_fetch_visit how = {visit, visit_context, foreseen, &cursor->ahead};
     status = vv_fetch_use(fetch, entry, read, &how, error);
     if (status == VV_OVERLOAD && foreseen) { /* it was asked for at a bad time */
         vv_fetch_forget(fetch, entry);
@@ -197,7 +224,7 @@ enum vv_status vv_fetch_read_kept(const struct vv_query_context *context,
     }
     struct vv_fetch_entry *entry = vv_fetch_find(fetch, read);
     enum vv_status status =
-        entry ? VV_OK : vv_fetch_begin(fetch, read, VV_FETCH_KEPT, &entry, error);
+        entry ? VV_OK : vv_fetch_begin(fetch, read, VV_FETCH_KEPT, 0, &entry, error);
     if (status != VV_OK) {
         return status;
     }

@@ -109,17 +109,67 @@ static enum vv_status add_head(struct vv_tier_level *level, const struct vv_tier
     return status;
 }
 
+static enum vv_status see_any(void *context, const struct vv_piece *piece)
+{
+    (void)piece;
+    *(bool *)context = true;
+    return VV_OK;
+}
+
+/* Of what is left of the demand, where that is a few buckets: these are asked for ahead. */
+static void widen_by_reading(struct vv_tier_level *level, const struct vv_query_context *context,
+                             const struct vv_tier_series *series, struct vv_window left,
+                             bool forward)
+{
+    int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
+    const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
+    bool is_found = false;
+    while (left.from < left.to && !is_found) {
+        int64_t start = vv_time_floor(forward ? left.from : left.to - 1, bucket_ns);
+        const struct vv_window bucket = {start, start + bucket_ns};
+        struct vv_window next = vv_window_intersect(left, bucket);
+        const struct vv_store_read read = {
+            .partition = vv_unit_key(level->route.tier, level->route.space, series->source,
+                                     series->measurement, next.from)
+                             .partition,
+            .measurement = series->measurement,
+            .span_from = next.from,
+            .span_to = next.to,
+            .heads_only = !series->sketches,
+            .n_buckets = 1,
+        };
+        bool again;
+        enum vv_status status =
+            vv_fetch_read_tier(context, &read, &tier, see_any, &is_found, &again, NULL);
+        if (status != VV_OK || is_found) {
+            return;
+        }
+        level->window.to = forward ? next.to : level->window.to;
+        level->window.from = forward ? level->window.from : next.from;
+        left.from = forward ? next.to : left.from;
+        left.to = forward ? left.to : next.from;
+    }
+}
+
 /* After a window in which nothing was found: makes it reach to where the space has something. That
  * nothing was found is never wrong where finer data is read then. Of the bucket that the window
  * ends in, as what was wanted did, the rest was not looked at. */
 static void widen(struct vv_tier_level *level, const struct vv_query_context *context,
-                  uint32_t source, bool forward)
+                  const struct vv_tier_series *series, bool forward)
 {
+    int64_t unit_ns = vv_tier_unit_ns_max(level->route.tier);
+    struct vv_window left = {
+        forward ? level->window.to : vv_time_floor(level->demand.from, unit_ns),
+        forward ? vv_time_ceil(level->demand.to, unit_ns) : level->window.from};
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
+    if (context->fetch && vv_fetch_is_short(left.from, left.to, bucket_ns)) {
+        widen_by_reading(level, context, series, left, forward);
+        return;
+    }
     int64_t next = vv_time_floor(forward ? level->window.to : level->window.from - 1, bucket_ns);
     int64_t nearest;
-    enum vv_status status = context->store->ops->nearest(context->store, 0, level->route.space,
-                                                         source, next, forward, &nearest, NULL);
+    enum vv_status status = context->store->ops->nearest(
+        context->store, 0, level->route.space, series->source, next, forward, &nearest, NULL);
     if (status == VV_DONE) {
         nearest = forward ? VV_TIME_MAX + 1 : VV_TIME_MIN;
     } else if (status == VV_OK) {
@@ -341,7 +391,7 @@ static enum vv_status try_window(struct vv_tier_level *level,
         vv_cover_settle(&level->cover);
     }
     if (status == VV_OK && !level->found) {
-        widen(level, context, series->source, !descending);
+        widen(level, context, series, !descending);
     }
     level->found = level->found || found;
     return status;

@@ -79,11 +79,11 @@ static enum vv_status open_next_leg(struct vv_walk *walk)
     return VV_DONE;
 }
 
-/* What the tiers leave to raw points. Only of this is anything asked for ahead. */
+/* What the tiers leave to raw points. */
 static enum vv_status open_gap(struct vv_walk *walk, struct vv_window gap)
 {
-    vv_fetch_expect(walk->context->fetch, &walk->options.source, 1, gap.from, gap.to,
-                    walk->options.descending, walk->options.few);
+    vv_fetch_expect_gap(walk->context->fetch, &walk->options.source, gap.from, gap.to,
+                        walk->options.descending, walk->options.few);
     struct vv_feed_options options = walk->options;
     options.from = gap.from;
     options.to = gap.to;

@@ -99,6 +99,30 @@ static void hardly_anything_is_asked_for_in_vain(void **state)
     place_deinit(&p);
 }
 
+/* Points are of all sources, as are the empty records above them: the second one's while those of
+ * the first are used. */
+static void gaps_of_other_sources_are_asked_for_before_they_are_read(void **state)
+{
+    (void)state;
+    struct place p;
+    struct slow slow;
+    place_init(&p);
+    static const char *const orders[] = {"order=asc", "order=desc"};
+    for (size_t i = 0; i < 2; i++) { /* two days of hours, and ten of minutes */
+        const char *const *hours = ASK("metric=pump.flow", "from=2024-09-14", "to=2024-09-16",
+                                       "step=1h", "agg=max", orders[i]);
+        json_decref(ask_slowly(&p, &slow, hours));
+        assert_int_equal(slow.looked, 0);
+        assert_int_equal(slow.unused_most, 4); /* of two levels, and points of both */
+        const char *const *minutes = ASK("metric=pump.flow", "from=2024-09-14", "to=2024-09-24",
+                                         "step=1m", "agg=max", orders[i]);
+        json_decref(ask_slowly(&p, &slow, minutes));
+        assert_int_equal(slow.looked, 0);
+        assert_int_equal(raw_parts(&p), SOURCES);
+    }
+    place_deinit(&p);
+}
+
 /* A bucket of minutes is two days: of eighteen days one is read of each source. */
 static void of_a_limit_no_further_window_is_asked_for(void **state)
 {
@@ -277,6 +301,7 @@ int main(void)
         cmocka_unit_test(answers_are_those_of_reads_one_by_one),
         cmocka_unit_test(other_sources_are_asked_for_before_they_are_read),
         cmocka_unit_test(hardly_anything_is_asked_for_in_vain),
+        cmocka_unit_test(gaps_of_other_sources_are_asked_for_before_they_are_read),
         cmocka_unit_test(of_a_limit_no_further_window_is_asked_for),
         cmocka_unit_test(little_memory_keeps_little),
         cmocka_unit_test(a_flush_at_any_read_loses_nothing),

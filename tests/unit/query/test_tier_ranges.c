@@ -3,7 +3,7 @@
  * is in them, and the facts begin where the answer does. */
 #include "tier_place.h"
 
-#define MORE_REQUESTS 60 /* of a series, to pass over what is empty, whatever its length */
+#define MORE_REQUESTS 70 /* of a series, to pass over what is empty, whatever its length */
 
 static const char *const zones[] = {"tz=UTC", "tz=Europe/Berlin", "tz=Asia/Kolkata",
                                     "tz=America/New_York"};
