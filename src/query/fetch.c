@@ -320,9 +320,9 @@ static enum vv_status read_fetched(struct vv_fetch *fetch, const struct vv_store
         if (status != VV_OK) {
             return status;
         }
-        if (!place(fetch, read)) {
-            cursor->ended = true;
-        }
+    }
+    if ((!foreseen || !cursor->placed) && !place(fetch, read)) {
+        cursor->ended = true;
     }
     vv_fetch_note_used(fetch, entry);
     run_ahead(fetch, cursor);

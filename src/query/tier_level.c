@@ -117,9 +117,10 @@ static enum vv_status see_any(void *context, const struct vv_piece *piece)
 }
 
 /* Of what is left of the demand, where that is a few buckets: these are asked for ahead. */
-static void widen_by_reading(struct vv_tier_level *level, const struct vv_query_context *context,
-                             const struct vv_tier_series *series, struct vv_window left,
-                             bool forward)
+static enum vv_status widen_by_reading(struct vv_tier_level *level,
+                                       const struct vv_query_context *context,
+                                       const struct vv_tier_series *series, struct vv_window left,
+                                       bool forward)
 {
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
     const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
@@ -142,13 +143,14 @@ static void widen_by_reading(struct vv_tier_level *level, const struct vv_query_
         enum vv_status status =
             vv_fetch_read_tier(context, &read, &tier, see_any, &is_found, &again, NULL);
         if (status != VV_OK || is_found) {
-            return;
+            return status;
         }
         level->window.to = forward ? next.to : level->window.to;
         level->window.from = forward ? level->window.from : next.from;
         left.from = forward ? next.to : left.from;
         left.to = forward ? left.to : next.from;
     }
+    return VV_OK;
 }
 
 /* After a window in which nothing was found: makes it reach to where the space has something. That
@@ -162,9 +164,9 @@ static void widen(struct vv_tier_level *level, const struct vv_query_context *co
         forward ? level->window.to : vv_time_floor(level->demand.from, unit_ns),
         forward ? vv_time_ceil(level->demand.to, unit_ns) : level->window.from};
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
-    if (context->fetch && vv_fetch_is_short(left.from, left.to, bucket_ns)) {
-        widen_by_reading(level, context, series, left, forward);
-        return;
+    bool is_short = context->fetch && vv_fetch_is_short(left.from, left.to, bucket_ns);
+    if (is_short && widen_by_reading(level, context, series, left, forward) == VV_OK) {
+        return; /* else a bucket is away that perhaps has nothing */
     }
     int64_t next = vv_time_floor(forward ? level->window.to : level->window.from - 1, bucket_ns);
     int64_t nearest;
