@@ -218,7 +218,9 @@ static enum vv_status put_cover(struct vv_cassandra *store, const struct vv_span
     return vv_flight_send(&store->flight, statement, error);
 }
 
-/* What the old blocks had in them is in the new ones. */
+/* What the old blocks had in them is in the new ones. Before a new one counts: who dies in between
+ * would leave runs that no cover names, and perhaps no mark, as another node may have sealed the
+ * span before. */
 static enum vv_status put_old_covers(struct vv_cassandra *store, const struct replaced *spans,
                                      size_t n, struct vv_error *error)
 {
@@ -380,14 +382,14 @@ static enum vv_status replace(struct vv_cassandra *store, struct replaced *spans
     if (status == VV_OK) {
         status = read_covers(store, spans, n, error);
     }
+    if (status == VV_OK) { /* these land with the parts behind the first: see there */
+        status = put_old_covers(store, spans, n, error);
+    }
     if (status == VV_OK) {
         status = put_parts(store, spans, n, false, error);
     }
     if (status == VV_OK) {
         status = put_parts(store, spans, n, true, error);
-    }
-    if (status == VV_OK) {
-        status = put_old_covers(store, spans, n, error);
     }
     if (status == VV_OK) {
         status = check_current(store, spans, n, error);
