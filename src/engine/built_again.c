@@ -35,24 +35,22 @@ void vv_built_begin(struct vv_engine *engine, const struct vv_deletion_order *or
     }
 }
 
-/* The sealer builds what is open, or waits, before what it is built of goes; so it does with what
- * other nodes have not flushed yet, if all know of the tier. */
-static bool is_good(const struct vv_reroll_result *result, const struct vv_reroll_bounds *bounds)
+/* The sealer builds what is open, waits, or was marked, before what it is built of goes. */
+static bool is_good(const struct vv_reroll_result *result)
 {
-    bool is_ahead = bounds->heard_until > INT64_MIN && result->unit.to > bounds->heard_until;
     return result->is_repaired || result->verdict == VV_REROLL_NOTHING ||
            result->verdict == VV_REROLL_SAME || result->verdict == VV_REROLL_OPEN ||
-           result->verdict == VV_REROLL_WAITING || (is_ahead && result->verdict == VV_REROLL_AWAY);
+           result->verdict == VV_REROLL_WAITING || result->is_marked;
 }
 
 void vv_built_note(struct vv_built_again *built, uint32_t place, enum vv_space tier,
-                   const struct vv_reroll_bounds *bounds, const struct vv_reroll_result *result)
+                   const struct vv_reroll_result *result)
 {
     size_t i = 0;
     while (i < built->n && built->places[i] != place) {
         i++;
     }
-    if (i == built->n || is_good(result, bounds)) {
+    if (i == built->n || is_good(result)) {
         built->is_of_all &= i < built->n;
         return;
     }

@@ -25,9 +25,9 @@ struct vv_built_again {
 
 void vv_built_begin(struct vv_engine *engine, const struct vv_deletion_order *order,
                     struct vv_built_again *built_out);
-/* What was found of a unit, within these bounds. */
+/* What was found of a unit. */
 void vv_built_note(struct vv_built_again *built, uint32_t place, enum vv_space tier,
-                   const struct vv_reroll_bounds *bounds, const struct vv_reroll_result *result);
+                   const struct vv_reroll_result *result);
 /* Behind the last one: notes it, durably, of tiers [first, last]. Errors of the store. */
 VV_MUST_CHECK enum vv_status vv_built_end(struct vv_engine *engine,
                                           const struct vv_built_again *built, int first, int last,

@@ -29,8 +29,7 @@ static int64_t lacked_by(const struct vv_engine *engine, uint32_t space, int64_t
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, space);
     int64_t lacked = VV_TIME_MIN;
-    /* The first of so many may be two together, which say more than is gone. */
-    for (size_t i = whole.n == VV_LENGTHENED_MAX; i < whole.n; i++) {
+    for (size_t i = 0; i < whole.n; i++) { /* the first may be two together, which say more */
         int64_t before = gone_before(engine, &whole.longer[i], now);
         bool is_built = whole.longer[i].from <= whole.built.longer_from;
         before = is_built && whole.built.from < before ? whole.built.from : before;

@@ -391,8 +391,7 @@ static enum vv_status go_on(struct vv_reroll_job *job, enum vv_status status)
 static bool is_ahead(const struct vv_engine *engine, const struct vv_reroll_result *result)
 {
     int64_t now = engine->clock->wall_ns(engine->clock);
-    return result->verdict == VV_REROLL_OPEN &&
-           result->unit.to > now + engine->settings.future_ns_max + VV_CLOCKS_DIFFER_NS;
+    return result->unit.to > now + engine->settings.future_ns_max + VV_CLOCKS_DIFFER_NS;
 }
 
 /* The unit at the job's time, and past it. */
@@ -414,7 +413,7 @@ static enum vv_status do_unit(struct vv_engine *engine, struct vv_reroll_job *jo
         return status;
     }
     note(engine, job, &result);
-    vv_built_note(&job->built, job->stay.place, (enum vv_space)job->tier, &bounds, &result);
+    vv_built_note(&job->built, job->stay.place, (enum vv_space)job->tier, &result);
     job->time = is_ahead(engine, &result) ? job->end : result.unit.to;
     bool is_empty = result.verdict == VV_REROLL_NOTHING || result.verdict == VV_REROLL_OPEN;
     if (is_empty && job->time < job->end) { /* behind what is open, the next one may be far */

@@ -48,9 +48,11 @@ void vv_fetch_expect(struct vv_fetch *fetch, const uint32_t *sources, size_t n, 
 }
 
 /* The one of this gap, or else the one that was not used for longest. */
-static size_t slot_of(const struct vv_fetch *fetch, const struct vv_fetch_order *order)
+static size_t slot_of(const struct vv_fetch *fetch, const struct vv_fetch_order *order,
+                      bool *is_known_out)
 {
     size_t oldest = 1;
+    *is_known_out = true;
     for (size_t slot = 1; slot <= VV_FETCH_GAPS; slot++) {
         const struct vv_fetch_order *known = &fetch->slots[slot].order;
         if (known->n > 0 && known->from == order->from && known->to == order->to &&
@@ -59,6 +61,7 @@ static size_t slot_of(const struct vv_fetch *fetch, const struct vv_fetch_order 
         }
         oldest = fetch->slots[slot].used < fetch->slots[oldest].used ? slot : oldest;
     }
+    *is_known_out = false;
     return oldest;
 }
 
@@ -79,10 +82,9 @@ void vv_fetch_expect_gap(struct vv_fetch *fetch, const uint32_t *source, int64_t
     order.from = from;
     order.to = to;
     order.descending = descending;
-    size_t slot = slot_of(fetch, &order);
-    const struct vv_fetch_order *known = &fetch->slots[slot].order;
-    if (known->n == 0 || known->from != from || known->to != to ||
-        known->descending != descending) {
+    bool is_known;
+    size_t slot = slot_of(fetch, &order, &is_known);
+    if (!is_known) {
         expect(fetch, slot, &order);
     }
     fetch->at = slot;

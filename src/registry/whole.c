@@ -126,6 +126,8 @@ int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_n
     for (size_t i = 0; i < whole->n; i++) {
         int64_t left = minus(at_ns, vv_lengthened_kept_ns(&whole->longer[i], now_ns));
         left = left < whole->longer[i].from ? left : whole->longer[i].from;
+        bool is_built = whole->longer[i].from <= whole->built.longer_from;
+        left = is_built && whole->built.from < left ? whole->built.from : left;
         gone = left > gone ? left : gone;
     }
     return gone;

@@ -603,7 +603,8 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
         result_out->verdict = VV_REROLL_OPEN;
         return VV_OK;
     }
-    if (!is_open && result_out->unit.to > bounds->heard_until) {
+    bool is_behind = !is_open && result_out->unit.to > bounds->heard_until;
+    if (is_behind && (!repair || bounds->heard_until == INT64_MIN)) {
         result_out->verdict = VV_REROLL_AWAY;
         return VV_OK;
     }
@@ -611,9 +612,11 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
         result_out->verdict = VV_REROLL_GONE;
         return VV_OK;
     }
-    result_out->verdict = is_open ? VV_REROLL_OPEN : VV_REROLL_NOTHING;
-    enum vv_status status = is_open ? vv_reroll_mark_open(&look, tier, now_ns, over_at, result_out)
-                                    : look_at_unit(&look, tier, now_ns, repair, result_out);
+    bool is_later = is_open || is_behind;
+    result_out->verdict = is_open ? VV_REROLL_OPEN : is_behind ? VV_REROLL_AWAY : VV_REROLL_NOTHING;
+    enum vv_status status = is_later ? vv_reroll_mark_open(&look, tier, now_ns, over_at, result_out)
+                                     : look_at_unit(&look, tier, now_ns, repair, result_out);
+    result_out->is_marked = is_behind && status == VV_OK;
     bool is_away = is_shared && status == VV_OVERLOAD;
     if (vv_reroll_is_damage(status) || status == VV_TOO_LARGE || is_away) {
         /* It is the unit's, the store goes on. */

@@ -67,6 +67,7 @@ struct vv_reroll_result {
     enum vv_reroll_verdict verdict;
     struct vv_unit unit;
     bool is_repaired;
+    bool is_marked; /* though it is refused: it is built when other nodes have flushed all */
     /* Of VV_REROLL_DIFFERENT, where single steps are: how many, and the first. */
     uint64_t steps;
     uint32_t metric;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A unit that is open when it is rerolled: what was sealed before its tier was on has told nobody
- * that it is to be built, and perhaps nothing comes any more that will. So it is marked, if there
- * is anything below it, as the sealer does with what it seals.
+ * A unit that is open when it is rerolled, or of which other nodes may have more: what was sealed
+ * before its tier was on has told nobody that it is to be built, and perhaps nothing comes any more
+ * that will. So it is marked, if there is anything below it, as the sealer does with what it seals.
  */
 #include "seal/reroll_private.h"
 

@@ -106,11 +106,22 @@ static void let_all_know(void)
     hear_each_other();
 }
 
-static struct vv_rerolled reroll(struct node *node, const char *name, const char *value)
+static struct vv_rerolled go_on(struct node *node, uint64_t id, int64_t each_ns, int most)
+{
+    struct vv_rerolled rerolled = {.state = VV_REROLLED_RUNNING};
+    for (int i = 0; i < most && rerolled.state == VV_REROLLED_RUNNING; i++) {
+        advance(each_ns);
+        (void)rig_step(&node->rig, VV_TASK_REROLL);
+        assert_int_equal(vv_engine_read_reroll(node->rig.engine, id, false, &rerolled, NULL),
+                         VV_OK);
+    }
+    return rerolled;
+}
+
+static uint64_t begin_reroll(struct node *node, const char *name, const char *value)
 {
     struct vv_request *request;
     struct vv_error error = {0};
-    struct vv_rerolled rerolled = {.state = VV_REROLLED_RUNNING};
     uint64_t id = 0;
     const struct vv_parameter parameters[] = {{VV_STR_LITERAL("tenant"), VV_STR_LITERAL("t")},
                                               {vv_str_of(name), vv_str_of(value)}};
@@ -118,12 +129,16 @@ static struct vv_rerolled reroll(struct node *node, const char *name, const char
                      VV_OK);
     assert_int_equal(vv_engine_reroll(node->rig.engine, request, &id, &error), VV_OK);
     vv_request_destroy(request);
+    return id;
+}
+
+static struct vv_rerolled reroll(struct node *node, const char *name, const char *value)
+{
+    uint64_t id = begin_reroll(node, name, value);
+    struct vv_rerolled rerolled = {.state = VV_REROLLED_RUNNING};
     for (int i = 0; i < 1000 && rerolled.state == VV_REROLLED_RUNNING; i++) {
-        advance(VV_SECOND);
         work(node);
-        (void)rig_step(&node->rig, VV_TASK_REROLL);
-        assert_int_equal(vv_engine_read_reroll(node->rig.engine, id, false, &rerolled, NULL),
-                         VV_OK);
+        rerolled = go_on(node, id, VV_SECOND, 1);
     }
     assert_int_equal(rerolled.state, VV_REROLLED_DONE);
     hear_each_other();
@@ -227,15 +242,20 @@ static int64_t begin_without(void)
     return fill_and_seal();
 }
 
-static void switch_on(struct node *node)
+static void set_all(struct node *node, int64_t minute_ns, int64_t hour_ns, int64_t day_ns)
 {
-    const int64_t wanted[VV_SPACES] = {0, 0, 0};
+    const int64_t wanted[VV_SPACES] = {minute_ns, hour_ns, day_ns};
     struct vv_error error = {0};
     (void)rig_step(&node->rig, VV_TASK_LEARN);
     if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), wanted, &error) != VV_OK) {
         fail_msg("%s", error.message);
     }
     hear_each_other();
+}
+
+static void switch_on(struct node *node)
+{
+    set_all(node, 0, 0, 0);
 }
 
 static void let_points_go(void)
@@ -257,6 +277,17 @@ static void expect_lacks(int64_t from, int64_t before)
         assert_int_equal(
             ask_for(&nodes[n % 2], before + VV_HOUR, lengths[n / 2], &lacks_before, &error), VV_OK);
         assert_true(lacks_before == 0);
+    }
+}
+
+static void expect_hours(int64_t from)
+{
+    for (size_t n = 0; n < 2; n++) {
+        struct vv_error error = {0};
+        int64_t lacks_before;
+        assert_int_equal(ask_for(&nodes[n], from, "1h", &lacks_before, &error), VV_OK);
+        assert_true(lacks_before == 0);
+        assert_int_equal(count_by(&nodes[n], VV_SPACE_HOUR), written);
     }
 }
 
@@ -341,6 +372,72 @@ static void one_that_is_rerolled_while_a_node_is_behind_lacks_nothing(void **sta
     end();
 }
 
+/* Switched on, and made longer twice: each time counts. */
+static void ones_that_are_made_longer_again_and_again_lack_all_of_it(void **state)
+{
+    (void)state;
+    int64_t from = begin_without();
+    int64_t on = now_ns();
+    for (int days = 60; days <= 90; days += 30) {
+        set_all(&nodes[0], days * VV_DAY, days * VV_DAY, days * VV_DAY);
+        live_long(1, VV_DAY);
+    }
+    switch_on(&nodes[0]);
+    let_points_go();
+    expect_lacks(from, on);
+    end();
+}
+
+/* Of what they have another one is built, too. */
+static void one_is_built_of_ones_that_were_rerolled(void **state)
+{
+    (void)state;
+    begin_with("blocks", 1, false);
+    keep_for(&nodes[0], 40 * VV_DAY);
+    set_all(&nodes[0], 30 * VV_DAY, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
+    int64_t from = fill_and_seal();
+    (void)reroll_all(&nodes[0]);
+    set_all(&nodes[0], 0, VV_SPACE_OFF_NS, VV_SPACE_OFF_NS);
+    (void)reroll_all(&nodes[0]);
+    let_points_go();
+    set_all(&nodes[0], 0, 0, VV_SPACE_OFF_NS);
+    struct vv_rerolled rerolled = reroll_all(&nodes[0]);
+    assert_true(rerolled.repaired > 0);
+    set_all(&nodes[0], 10 * VV_DAY, 0, VV_SPACE_OFF_NS);
+    live_long(20, 2 * VV_DAY);
+    hear_each_other();
+    expect_hours(from);
+    end();
+}
+
+/* Wherever that belongs: some part of the store is away while units are marked. */
+static void one_whose_unit_could_not_be_marked_lacks_it(void **state)
+{
+    (void)state;
+    int silent = 0;
+    for (uint32_t sets = 1; sets < 256; sets <<= 1) {
+        int64_t from = begin_without();
+        set_all(&nodes[0], VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, 0);
+        let_all_know();
+        uint64_t id = begin_reroll(&nodes[0], "dry_run", "false");
+        vv_sim_cassandra_set_away(model, sets);
+        (void)go_on(&nodes[0], id, VV_SECOND / 10, 30);
+        vv_sim_cassandra_set_away(model, 0);
+        work_all();
+        (void)go_on(&nodes[0], id, VV_SECOND, 100);
+        hear_each_other();
+        live_long(3, VV_HOUR);
+        let_points_go();
+        struct vv_error error = {0};
+        int64_t lacks_before;
+        enum vv_status status = ask_for(&nodes[0], from, "1d", &lacks_before, &error);
+        bool has_all = count_by(&nodes[0], VV_SPACE_DAY) == written;
+        silent += status == VV_OK && lacks_before == 0 && !has_all;
+        end();
+    }
+    assert_int_equal(silent, 0);
+}
+
 /* Of a bucket most may be ahead. */
 static void what_is_ahead_is_passed_over(void **state)
 {
@@ -416,6 +513,9 @@ int main(void)
         cmocka_unit_test(one_that_is_switched_on_and_rerolled_lacks_nothing),
         cmocka_unit_test(one_that_is_rerolled_before_all_know_lacks_what_was_before),
         cmocka_unit_test(one_that_is_rerolled_while_a_node_is_behind_lacks_nothing),
+        cmocka_unit_test(ones_that_are_made_longer_again_and_again_lack_all_of_it),
+        cmocka_unit_test(one_is_built_of_ones_that_were_rerolled),
+        cmocka_unit_test(one_whose_unit_could_not_be_marked_lacks_it),
         cmocka_unit_test(what_is_ahead_is_passed_over),
         cmocka_unit_test(one_that_is_on_before_the_first_point_lacks_nothing),
         cmocka_unit_test(one_that_is_switched_on_again_lacks_what_it_is_built_of),
