@@ -91,8 +91,9 @@ int64_t vv_engine_accepted_age(const struct vv_engine *engine, uint32_t place)
 
 /* Where nodes share the store, and tiers are built of points, a longer retention counts when all
  * nodes know of it: what one of them put before that may go when the shorter one said. */
-static void await_longer(struct vv_engine *engine, uint32_t number, int64_t *kept_ns)
+static bool await_longer(struct vv_engine *engine, uint32_t number, int64_t *kept_ns)
 {
+    bool awaits = false;
     struct vv_whole whole = vv_registry_whole(engine->registry, number);
     int64_t now = engine->clock->wall_ns(engine->clock);
     for (size_t i = 0; i < whole.n; i++) {
@@ -100,7 +101,24 @@ static void await_longer(struct vv_engine *engine, uint32_t number, int64_t *kep
         bool counts = now < whole.longer[i].from && before_ns > 0;
         if (counts && vv_retention_is_longer(*kept_ns, before_ns)) {
             *kept_ns = before_ns;
+            awaits = true;
         }
+    }
+    return awaits;
+}
+
+/* What was switched off beside that goes on for longer than that takes: else nothing might be left
+ * that coarser tiers are built of, and no point would be taken. */
+static void add_ending(struct vv_engine *engine, uint32_t place, struct vv_retentions *retentions)
+{
+    struct vv_tiers built = vv_registry_tiers_built(engine->registry, place);
+    int64_t now = engine->clock->wall_ns(engine->clock);
+    for (int i = 0; i < VV_SPACES; i++) {
+        bool is_ending = built.spaces[i] != VV_REGISTRY_NONE &&
+                         vv_registry_is_ending(engine->registry, built.spaces[i]);
+        retentions->tiers_ns[i] = is_ending
+                                      ? vv_registry_life(engine->registry, built.spaces[i], now)
+                                      : retentions->tiers_ns[i];
     }
 }
 
@@ -108,13 +126,14 @@ static int64_t accepted_age_now(struct vv_engine *engine, uint32_t place)
 {
     struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
     struct vv_retentions retentions = vv_engine_retentions(engine, place);
-    if (tiers.any) {
-        await_longer(engine, place, &retentions.raw_ns);
-    }
+    bool awaits = tiers.any && await_longer(engine, place, &retentions.raw_ns);
     for (int i = 0; i < VV_SPACES; i++) {
         if (tiers.spaces[i] != VV_REGISTRY_NONE) {
-            await_longer(engine, tiers.spaces[i], &retentions.tiers_ns[i]);
+            awaits |= await_longer(engine, tiers.spaces[i], &retentions.tiers_ns[i]);
         }
+    }
+    if (awaits) {
+        add_ending(engine, place, &retentions);
     }
     return vv_engine_age_by(engine, &retentions, vv_registry_late(engine->registry, place));
 }

@@ -71,12 +71,46 @@ static void behind_the_slack_it_counts(void **state)
     end();
 }
 
+static void keep(struct node *node, const struct vv_retentions *retentions)
+{
+    struct vv_error error = {0};
+    if (vv_engine_set_retentions(node->rig.engine, VV_STR_LITERAL("t"), retentions, &error) !=
+        VV_OK) {
+        fail_msg("%s", error.message);
+    }
+    hear_each_other();
+}
+
+/* Until all know that points are kept for longer, days would be built of hours. */
+static void points_are_taken_while_what_replaces_a_tier_does_not_count_yet(void **state)
+{
+    (void)state;
+    const struct vv_retentions with_hours = {20 * VV_DAY, {VV_SPACE_OFF_NS, 50 * VV_DAY, 0}};
+    const struct vv_retentions without = {60 * VV_DAY, {VV_SPACE_OFF_NS, VV_SPACE_OFF_NS, 0}};
+    begin("blocks", 1);
+    keep(&nodes[0], &with_hours);
+    live_long(2, VV_DAY);
+    hear_each_other();
+    keep(&nodes[0], &without);
+    for (size_t n = 0; n < 2; n++) {
+        write_at(&nodes[n], now_ns() - VV_HOUR);
+        write_at(&nodes[n], now_ns() - 5 * VV_DAY);
+    }
+    hear_each_other();
+    live_long(40, VV_DAY);
+    for (size_t n = 0; n < 2; n++) {
+        assert_int_equal(count_by(&nodes[n], VV_SPACE_DAY), written);
+    }
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_not_built_yet_is_built),
         cmocka_unit_test(it_is_known_to_all_nodes),
         cmocka_unit_test(behind_the_slack_it_counts),
+        cmocka_unit_test(points_are_taken_while_what_replaces_a_tier_does_not_count_yet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
