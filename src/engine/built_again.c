@@ -5,23 +5,14 @@
 #include "engine/lacks.h"
 #include "registry/shared.h"
 
-static size_t count_sources(const struct vv_engine *engine, uint32_t tenant)
-{
-    uint32_t all = vv_registry_source_count(engine->registry);
-    size_t n = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        n += vv_registry_source_tenant(engine->registry, i) == tenant;
-    }
-    return n;
-}
-
 /* Sources that come later have what tiers there are. */
 void vv_built_begin(struct vv_engine *engine, const struct vv_deletion_order *order,
                     struct vv_built_again *built_out)
 {
     *built_out = (struct vv_built_again){
         .is_of_all =
-            order->n_numbers == 0 && order->n_sources == count_sources(engine, order->tenant),
+            order->n_numbers == 0 &&
+            order->n_sources == vv_registry_tenant_sources(engine->registry, order->tenant),
         .to = order->to,
     };
     built_out->n = vv_registry_places(engine->registry, order->tenant, built_out->places);

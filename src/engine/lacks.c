@@ -8,31 +8,21 @@
 
 #include "registry/shared.h"
 
-/* What was put of it lives for so much longer than was said. */
-static int64_t gone_before(const struct vv_engine *engine, const struct vv_lengthened *longer,
-                           int64_t now)
+/* What was put is there by itself for so much longer than was said. */
+static int64_t gone_at(const struct vv_engine *engine, int64_t now)
 {
-    int64_t kept_ns = vv_lengthened_kept_ns(longer, now);
-    int64_t slack_ns = engine->settings.cassandra_slack_ns;
-    if (kept_ns == 0) { /* it was off */
-        return longer->from;
-    }
-    if (now - slack_ns < VV_TIME_MIN + kept_ns) { /* nor for ever */
-        return VV_TIME_MIN;
-    }
-    int64_t before = now - slack_ns - kept_ns;
-    return before < longer->from ? before : longer->from;
+    return now - engine->settings.cassandra_slack_ns;
 }
 
-/* By itself: it may be answered of what is finer. */
+/* By itself: it may be answered of what is finer. What came while it was off never was there. */
 static int64_t lacked_by(const struct vv_engine *engine, uint32_t space, int64_t now)
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, space);
     int64_t lacked = VV_TIME_MIN;
     for (size_t i = 0; i < whole.n; i++) { /* the first may be two together, which say more */
-        int64_t before = gone_before(engine, &whole.longer[i], now);
-        bool is_built = whole.longer[i].from <= whole.built.longer_from;
-        before = is_built && whole.built.from < before ? whole.built.from : before;
+        bool was_off = vv_lengthened_kept_ns(&whole.longer[i], now) == 0;
+        int64_t at = was_off ? INT64_MAX : gone_at(engine, now);
+        int64_t before = vv_whole_gone_by(&whole, i, at, now);
         lacked = before > lacked ? before : lacked;
     }
     return lacked;
@@ -49,7 +39,7 @@ static int64_t points_from(const struct vv_engine *engine, uint32_t place, int64
 {
     struct vv_whole whole = vv_registry_whole(engine->registry, place);
     int64_t from = kept_from(engine, place, now);
-    int64_t gone = vv_whole_gone(&whole, now - engine->settings.cassandra_slack_ns, now);
+    int64_t gone = vv_whole_gone(&whole, gone_at(engine, now), now);
     return gone > from ? gone : from;
 }
 

@@ -141,19 +141,6 @@ static struct one one_of(const struct vv_retention_change *change, int level)
                         .goes_on = change->goes_on[level]};
 }
 
-/* Whether whose place it is has any: else there is nothing that its tiers could lack. */
-static bool has_sources(const struct vv_engine *engine, uint32_t place)
-{
-    struct vv_registry *registry = engine->registry;
-    uint32_t tenant = vv_registry_owner(registry, place);
-    uint32_t all = vv_registry_source_count(registry);
-    bool has = false;
-    for (uint32_t i = 0; i < all && !has; i++) {
-        has = vv_registry_source_tenant(registry, i) == tenant;
-    }
-    return has;
-}
-
 /* Where nodes share a store, what is there keeps the end that it was given, and a tier that was off
  * lacks what came meanwhile, unless it went on: which is said with the new retention, for all
  * nodes. What was to live for longer still does. Of what went on that counts which still lives when
@@ -169,7 +156,8 @@ static void note_longer(struct vv_engine *engine, uint32_t place, const struct o
     bool lives = vv_whole_lives(&before, one->before_ns, seen, &life);
     int64_t kept_ns = one->goes_on ? life.before_ns : one->before_ns;
     struct vv_lengthened longer = {known_at(engine, now), is_begun ? 0 : kept_ns, 0, 0};
-    bool lacks_none = is_begun && !has_sources(engine, place);
+    uint32_t owner = vv_registry_owner(registry, place);
+    bool lacks_none = is_begun && vv_registry_tenant_sources(registry, owner) == 0;
     struct vv_rebuilt built = {lacks_none ? longer.from : 0, lacks_none ? VV_TIME_MIN : 0};
     if (lives && !one->was_off) {
         longer.until = life.until;

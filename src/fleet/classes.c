@@ -413,15 +413,11 @@ static bool has_late_space(struct vv_fleet *fleet, struct vv_fleet_class *class,
     }
     enum vv_status status =
         vv_registry_space(registry, class->number, VV_SPACE_LATE, true, &space, &why);
-    if (status == VV_OK && !vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
-                                          VV_REGISTRY_TENANT, space, false)) {
+    if (status == VV_OK && !vv_fleet_note_learnt(fleet, VV_REGISTRY_TENANT, space, false)) {
         status = vv_error_set(&why, VV_NO_MEMORY, "out of memory");
     }
     note_space(fleet, class, status, &why);
-    if (status == VV_OK) {
-        atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
-        *did = true; /* told and linked with the next confirm */
-    }
+    *did |= status == VV_OK; /* told and linked with the next confirm */
     return false;
 }
 
@@ -434,9 +430,7 @@ static enum vv_status go_on_with(struct round *round, struct vv_fleet_class *cla
     enum vv_status status = VV_OK;
     if (!class->is_kept) { /* what the journal has of it may be read after measurements */
         round->did = true;
-        class->is_noted = vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
-                                        VV_REGISTRY_TENANT, class->number, false);
-        atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
+        class->is_noted = vv_fleet_note_learnt(fleet, VV_REGISTRY_TENANT, class->number, false);
         return class->is_noted
                    ? VV_OK
                    : vv_error_set(error, VV_NO_MEMORY, "out of memory while telling other nodes");

@@ -417,11 +417,20 @@ bool vv_fleet_has_learnt(struct vv_fleet *fleet)
 
 /* ---- confirming ---- */
 
-enum vv_status vv_fleet_keep(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number)
+bool vv_fleet_note_learnt(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,
+                          bool is_far)
 {
     bool is_noted = vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind,
-                                  number, false);
+                                  number, is_far);
     atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
+    return is_noted;
+}
+
+enum vv_status vv_fleet_keep(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number)
+{
+    pthread_mutex_lock(&fleet->learning);
+    bool is_noted = vv_fleet_note_learnt(fleet, kind, number, false);
+    pthread_mutex_unlock(&fleet->learning);
     return is_noted ? VV_OK : VV_NO_MEMORY;
 }
 

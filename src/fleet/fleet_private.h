@@ -197,6 +197,10 @@ static inline const struct vv_shared_ops *vv_fleet_ops(const struct vv_fleet *fl
 /* Appends to a list of objects; false when memory is out. Nothing when it was the last appended. */
 bool vv_fleet_note(struct vv_fleet_object **list, size_t *n, size_t *capacity,
                    enum vv_registry_kind kind, uint32_t number, bool is_far);
+/* The same of those whose record is put, and their news told, with the next confirm. Under
+ * `learning`. */
+bool vv_fleet_note_learnt(struct vv_fleet *fleet, enum vv_registry_kind kind, uint32_t number,
+                          bool is_far);
 
 /* ---- far.c: the storage thread ---- */
 

@@ -32,14 +32,12 @@ static enum vv_status note_learnt(const struct taking *taking, enum vv_registry_
     if (vv_registry_settled(fleet->registry, kind, number)) {
         return VV_OK;
     }
-    if (!vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity, kind, number,
-                       is_far(taking))) {
+    if (!vv_fleet_note_learnt(fleet, kind, number, is_far(taking))) {
         return VV_NO_MEMORY;
     }
     if (!is_far(taking) && taking->told->node == vv_fleet_ops(fleet)->node(fleet->store)) {
         vv_fleet_note_replayed(fleet, kind, number);
     }
-    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
     return VV_OK;
 }
 
@@ -348,12 +346,10 @@ static enum vv_status take_markers(struct taking *taking, uint32_t source, uint3
     if (status != VV_OK || n == 0) {
         return status;
     }
-    if (!vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
-                       (enum vv_registry_kind)VV_META_DELETION, source, is_far(taking))) {
-        return VV_NO_MEMORY;
-    }
-    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
-    return VV_OK;
+    return vv_fleet_note_learnt(fleet, (enum vv_registry_kind)VV_META_DELETION, source,
+                                is_far(taking))
+               ? VV_OK
+               : VV_NO_MEMORY;
 }
 
 /* ---- sources ---- */

@@ -77,11 +77,10 @@ static enum vv_status change(struct looking *looking, const struct moved *moved,
     enum vv_status status = vv_registry_change_move(fleet->registry, moved->measurement,
                                                     moved->move.state, &to, looking->error);
     bool is_changed = status == VV_OK;
-    if (is_changed && !vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
-                                     VV_REGISTRY_MEASUREMENT, moved->measurement, false)) {
+    if (is_changed &&
+        !vv_fleet_note_learnt(fleet, VV_REGISTRY_MEASUREMENT, moved->measurement, false)) {
         status = vv_error_set(looking->error, VV_NO_MEMORY, "out of memory while moving");
     }
-    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
     pthread_mutex_unlock(&fleet->learning);
     looking->did |= is_changed;
     return status == VV_DONE ? VV_OK : status; /* changed meanwhile: the next time */

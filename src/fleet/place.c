@@ -25,12 +25,10 @@ static enum vv_status take_place(struct vv_fleet *fleet, uint32_t measurement, u
                                  struct vv_error *error)
 {
     pthread_mutex_lock(&fleet->learning);
-    bool noted = vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
-                               VV_REGISTRY_MEASUREMENT, measurement, false);
+    bool noted = vv_fleet_note_learnt(fleet, VV_REGISTRY_MEASUREMENT, measurement, false);
     if (noted) { /* one that was learnt meanwhile is the same */
         (void)!vv_registry_set_place(fleet->registry, measurement, place);
         vv_fleet_note_replayed(fleet, VV_REGISTRY_MEASUREMENT, measurement);
-        atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
     }
     pthread_mutex_unlock(&fleet->learning);
     return noted ? VV_OK : vv_error_set(error, VV_NO_MEMORY, "out of memory while flushing");

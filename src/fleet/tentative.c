@@ -258,9 +258,7 @@ static enum vv_status note_agreed(struct vv_fleet *fleet, uint32_t source, bool 
                                   struct vv_error *error)
 {
     pthread_mutex_lock(&fleet->learning);
-    bool noted = vv_fleet_note(&fleet->learnt, &fleet->n_learnt, &fleet->learnt_capacity,
-                               VV_REGISTRY_SOURCE, source, false);
-    atomic_store_explicit(&fleet->unkept, fleet->n_learnt, memory_order_release);
+    bool noted = vv_fleet_note_learnt(fleet, VV_REGISTRY_SOURCE, source, false);
     pthread_mutex_unlock(&fleet->learning);
     return noted && mark(fleet, source, is_tentative) ? VV_OK : no_memory(error);
 }

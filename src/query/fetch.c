@@ -31,7 +31,6 @@ static void expect(struct vv_fetch *fetch, size_t slot, const struct vv_fetch_or
     struct vv_fetch_points *points = &fetch->slots[slot];
     fetch->at = slot;
     points->order = *order;
-    points->is_gap = slot > 0;
     for (uint8_t region = 0; region < VV_REGIONS_MAX; region++) {
         points->cursors[region] = (struct vv_fetch_cursor){
             .region = region, .ahead = order->few ? 0 : VV_FETCH_AHEAD_FIRST};
@@ -94,7 +93,7 @@ void vv_fetch_expect_gap(struct vv_fetch *fetch, const uint32_t *source, int64_t
 void vv_fetch_forget_gaps(struct vv_fetch *fetch)
 {
     for (size_t slot = 1; slot <= VV_FETCH_GAPS; slot++) {
-        fetch->slots[slot] = (struct vv_fetch_points){.is_gap = true};
+        fetch->slots[slot] = (struct vv_fetch_points){0};
     }
 }
 
@@ -104,6 +103,11 @@ void vv_fetch_forget_gaps(struct vv_fetch *fetch)
 static const struct vv_fetch_order *order_of(const struct vv_fetch *fetch)
 {
     return &fetch->slots[fetch->at].order;
+}
+
+static bool is_gap(const struct vv_fetch *fetch)
+{
+    return fetch->at > 0;
 }
 
 static struct vv_fetch_cursor *cursor_of(struct vv_fetch *fetch, uint8_t region)
@@ -140,7 +144,7 @@ static bool first_bucket(const struct vv_fetch *fetch, const struct vv_fetch_cur
     int64_t from = order_of(fetch)->from;
     int64_t to = order_of(fetch)->to;
     bool known = plans.n > 0 && from < to;
-    bool may_be_others = fetch->slots[fetch->at].is_gap && vv_peers_may_write(fetch->context);
+    bool may_be_others = is_gap(fetch) && vv_peers_may_write(fetch->context);
     if (known && cursor->region == 0 && !may_be_others) {
         known = vv_fetch_known(fetch, order_of(fetch), order_of(fetch)->sources[index], &from, &to);
     }
@@ -268,15 +272,14 @@ static bool place(struct vv_fetch *fetch, const struct vv_store_read *read)
  * what there is. */
 static uint32_t allowed(const struct vv_fetch *fetch, const struct vv_fetch_cursor *cursor)
 {
-    const struct vv_fetch_points *points = &fetch->slots[fetch->at];
-    const struct vv_fetch_cursor *cursors = points->cursors;
+    const struct vv_fetch_cursor *cursors = fetch->slots[fetch->at].cursors;
     uint32_t most = vv_fetch_fitting(fetch);
     uint32_t regions = 0;
     for (size_t i = 0; i < VV_REGIONS_MAX; i++) {
         regions += cursors[i].placed && !cursors[i].ended;
     }
     most = regions > 1 ? most / regions : most;
-    most = points->is_gap && most > VV_FETCH_GAP_MAX ? VV_FETCH_GAP_MAX : most;
+    most = is_gap(fetch) && most > VV_FETCH_GAP_MAX ? VV_FETCH_GAP_MAX : most;
     return cursor->ahead < most ? cursor->ahead : most;
 }
 

@@ -77,7 +77,6 @@ struct vv_fetch_cursor {
  * sources have alike. */
 struct vv_fetch_points {
     struct vv_fetch_order order;
-    bool is_gap;
     uint64_t used; /* when, in the order of asking */
     struct vv_fetch_cursor cursors[VV_REGIONS_MAX];
 };
@@ -95,7 +94,7 @@ struct vv_fetch_tier_cursor {
 struct vv_fetch {
     const struct vv_query_context *context;
     size_t memory_max;
-    struct vv_fetch_points slots[1 + VV_FETCH_GAPS]; /* of scans, and of gaps */
+    struct vv_fetch_points slots[1 + VV_FETCH_GAPS]; /* of scans, then of gaps */
     size_t at;                                       /* which of them is read */
     struct vv_fetch_order tiers;
     struct vv_fetch_entry entries[VV_FETCH_ENTRIES];

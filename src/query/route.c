@@ -17,14 +17,14 @@ const char *vv_route_tier_name(size_t tier)
 #define NEVER INT64_MAX
 
 /* From when on local midnights are at multiples of `length_ns` of UTC, as long as the range lasts:
- * the range's begin or later, NEVER where they are not at its end. */
+ * VV_TIME_MIN for all of it, NEVER where they are not at its end. */
 static int64_t zone_fits_from(const struct vv_zone *zone, int64_t from, int64_t to,
                               int64_t length_ns)
 {
     int64_t instant = vv_time_floor(from, VV_SECOND) / VV_SECOND;
     int64_t end = vv_time_ceil(to, VV_SECOND) / VV_SECOND;
     int64_t length = length_ns / VV_SECOND;
-    int64_t fits_from = from;
+    int64_t fits_from = VV_TIME_MIN;
     do {
         int64_t until;
         bool fits = vv_zone_offset(zone, instant, &until) % length == 0;
@@ -34,33 +34,26 @@ static int64_t zone_fits_from(const struct vv_zone *zone, int64_t from, int64_t 
     return fits_from;
 }
 
-/* From when on steps of the tier make up the asked ones; NEVER: they don't. */
-static int64_t divides_from(const struct vv_route_question *question, enum vv_space tier)
+/* From when on the tier's steps make up the asked ones, as long as it is kept: VV_TIME_MIN for all
+ * of the range; NEVER: they don't, or are not to be taken. */
+static int64_t can_from(const struct vv_route_question *question, enum vv_space tier)
 {
     const struct vv_steps *steps = question->steps;
     int64_t length_ns = vv_tier_step_ns(tier);
-    if (steps->zone) {
-        return tier == VV_SPACE_DAY
-                   ? NEVER
-                   : zone_fits_from(steps->zone, question->from, question->to, length_ns);
+    if (!question->tiers[tier].is_on || question->has_regions || question->needs_raw) {
+        return NEVER;
     }
-    return steps->length_ns % length_ns == 0 ? question->from : NEVER;
-}
-
-static bool might(const struct vv_route_question *question, enum vv_space tier)
-{
-    return question->tiers[tier].is_on && !question->has_regions && !question->needs_raw;
+    if (!steps->zone) {
+        return steps->length_ns % length_ns == 0 ? VV_TIME_MIN : NEVER;
+    }
+    return tier == VV_SPACE_DAY
+               ? NEVER
+               : zone_fits_from(steps->zone, question->from, question->to, length_ns);
 }
 
 static bool can(const struct vv_route_question *question, enum vv_space tier)
 {
-    return might(question, tier) && divides_from(question, tier) < NEVER;
-}
-
-/* All of the range, as long as it is kept. */
-static bool can_all(const struct vv_route_question *question, enum vv_space tier)
-{
-    return might(question, tier) && divides_from(question, tier) <= question->from;
+    return can_from(question, tier) < NEVER;
 }
 
 /* The tiers that can, and raw, as a list in words. */
@@ -193,7 +186,7 @@ static enum vv_status refuse_step(const struct vv_route_question *question, enum
     int64_t length_ns = vv_tier_step_ns(other);
     char step[VV_TIME_TEXT_SIZE];
     vv_duration_format(length_ns, step);
-    if (can_all(question, other)) {
+    if (can_from(question, other) == VV_TIME_MIN) {
         size_t wished =
             question->wish == VV_TIER_RAW ? VV_SPACES : (size_t)(question->wish - VV_TIER_MINUTE);
         if (question->steps->length_ns == 0) {
@@ -306,12 +299,11 @@ enum vv_status vv_route_choose(const struct vv_route_question *question, struct 
     }
     for (size_t tier = first; tier-- > 0;) {
         const struct vv_route_tier *kept = &question->tiers[tier];
-        if (can(question, (enum vv_space)tier)) {
-            int64_t fits_from = divides_from(question, (enum vv_space)tier);
-            bool is_cut = fits_from > question->from && fits_from > kept->oldest;
-            route_out->levels[route_out->n++] =
-                (struct vv_route_level){(enum vv_space)tier, kept->space,
-                                        is_cut ? fits_from : kept->oldest, kept->whole_from};
+        int64_t from = can_from(question, (enum vv_space)tier);
+        if (from < NEVER) {
+            route_out->levels[route_out->n++] = (struct vv_route_level){
+                (enum vv_space)tier, kept->space, from > kept->oldest ? from : kept->oldest,
+                kept->whole_from};
         }
     }
     enum vv_status status = check_age(question, route_out, error);

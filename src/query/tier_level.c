@@ -109,6 +109,27 @@ static enum vv_status add_head(struct vv_tier_level *level, const struct vv_tier
     return status;
 }
 
+static struct vv_store_read read_of(const struct vv_tier_level *level,
+                                    const struct vv_tier_series *series, struct vv_window window,
+                                    uint32_t n_buckets)
+{
+    return (struct vv_store_read){
+        .partition = vv_unit_key(level->route.tier, level->route.space, series->source,
+                                 series->measurement, window.from)
+                         .partition,
+        .measurement = series->measurement,
+        .span_from = window.from,
+        .span_to = window.to,
+        .heads_only = !series->sketches,
+        .n_buckets = n_buckets,
+    };
+}
+
+static struct vv_fetch_tier fetched_as(const struct vv_tier_level *level)
+{
+    return (struct vv_fetch_tier){level->index, vv_tier_unit_ns_max(level->route.tier)};
+}
+
 static enum vv_status see_any(void *context, const struct vv_piece *piece)
 {
     (void)piece;
@@ -123,32 +144,24 @@ static enum vv_status widen_by_reading(struct vv_tier_level *level,
                                        bool forward)
 {
     int64_t bucket_ns = vv_tier_plan(level->route.tier).bucket_ns;
-    const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
+    const struct vv_fetch_tier tier = fetched_as(level);
     bool is_found = false;
     while (left.from < left.to && !is_found) {
         int64_t start = vv_time_floor(forward ? left.from : left.to - 1, bucket_ns);
         const struct vv_window bucket = {start, start + bucket_ns};
         struct vv_window next = vv_window_intersect(left, bucket);
-        const struct vv_store_read read = {
-            .partition = vv_unit_key(level->route.tier, level->route.space, series->source,
-                                     series->measurement, next.from)
-                             .partition,
-            .measurement = series->measurement,
-            .span_from = next.from,
-            .span_to = next.to,
-            .heads_only = !series->sketches,
-            .n_buckets = 1,
-        };
+        const struct vv_store_read read = read_of(level, series, next, 1);
         bool again;
         enum vv_status status =
             vv_fetch_read_tier(context, &read, &tier, see_any, &is_found, &again, NULL);
         if (status != VV_OK || is_found) {
             return status;
         }
-        level->window.to = forward ? next.to : level->window.to;
-        level->window.from = forward ? level->window.from : next.from;
-        left.from = forward ? next.to : left.from;
-        left.to = forward ? left.to : next.from;
+        if (forward) {
+            level->window.to = left.from = next.to;
+        } else {
+            level->window.from = left.to = next.from;
+        }
     }
     return VV_OK;
 }
@@ -345,7 +358,7 @@ static enum vv_status read_pieces(struct vv_tier_level *level,
         enum vv_status status = read_volumes(level, context, records, taking, error);
         return status == VV_OK ? read_others(context, records, taking, error) : status;
     }
-    const struct vv_fetch_tier tier = {level->index, vv_tier_unit_ns_max(level->route.tier)};
+    const struct vv_fetch_tier tier = fetched_as(level);
     return vv_fetch_read_tier(context, records, &tier, vv_tier_take_piece, taking, again_out,
                               error);
 }
@@ -362,16 +375,7 @@ static enum vv_status try_window(struct vv_tier_level *level,
     level->n_records = 0;
     vv_buffer_clear(&level->bytes);
     vv_cover_clear(&level->cover);
-    struct vv_span_key key = vv_unit_key(level->route.tier, level->route.space, series->source,
-                                         series->measurement, level->window.from);
-    const struct vv_store_read read = {
-        .partition = key.partition,
-        .measurement = series->measurement,
-        .span_from = level->window.from,
-        .span_to = level->window.to,
-        .heads_only = !series->sketches,
-        .n_buckets = buckets_of(level),
-    };
+    const struct vv_store_read read = read_of(level, series, level->window, buckets_of(level));
     struct vv_tier_taking taking = {.level = level,
                                     .series = series,
                                     .facts = facts,

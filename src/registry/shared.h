@@ -162,6 +162,8 @@ int64_t vv_lengthened_kept_ns(const struct vv_lengthened *longer, int64_t now_ns
 /* What is older may have gone by `at`, for it was to live for less when it was put, seen at a time
  * not after which it is asked for; INT64_MIN: nothing. */
 int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_ns);
+/* The same by the i-th time that it was made longer alone. */
+int64_t vv_whole_gone_by(const struct vv_whole *whole, size_t i, int64_t at_ns, int64_t now_ns);
 /* For records, and for what is told: the first of what was lengthened; the others, behind what was
  * shortened last, as older forms have it (`last`: of these); and what newer forms say beside that
  * (`lives`, `built`). What is read may be no good. */

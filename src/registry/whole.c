@@ -120,14 +120,20 @@ static int64_t minus(int64_t time_ns, int64_t kept_ns)
     return __builtin_sub_overflow(time_ns, kept_ns, &before) ? INT64_MIN : before;
 }
 
+int64_t vv_whole_gone_by(const struct vv_whole *whole, size_t i, int64_t at_ns, int64_t now_ns)
+{
+    const struct vv_lengthened *longer = &whole->longer[i];
+    int64_t left = minus(at_ns, vv_lengthened_kept_ns(longer, now_ns));
+    left = left < longer->from ? left : longer->from;
+    bool is_built = longer->from <= whole->built.longer_from;
+    return is_built && whole->built.from < left ? whole->built.from : left;
+}
+
 int64_t vv_whole_gone(const struct vv_whole *whole, int64_t at_ns, int64_t now_ns)
 {
     int64_t gone = INT64_MIN;
     for (size_t i = 0; i < whole->n; i++) {
-        int64_t left = minus(at_ns, vv_lengthened_kept_ns(&whole->longer[i], now_ns));
-        left = left < whole->longer[i].from ? left : whole->longer[i].from;
-        bool is_built = whole->longer[i].from <= whole->built.longer_from;
-        left = is_built && whole->built.from < left ? whole->built.from : left;
+        int64_t left = vv_whole_gone_by(whole, i, at_ns, now_ns);
         gone = left > gone ? left : gone;
     }
     return gone;

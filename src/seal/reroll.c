@@ -399,7 +399,7 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
 {
     struct vv_store *store = reroll->options.store;
     /* A record that nothing is below may be the only one that has what is in it. */
-    if (reroll->built.n == 0 || reroll->built.items[0].bytes.size == 0) {
+    if (!vv_reroll_has_built(reroll)) {
         return VV_OK;
     }
     bool is_told_twice = store->ops->shared && vv_tier_has_cohorts(tier);
@@ -430,9 +430,8 @@ static enum vv_status repair_unit(struct vv_reroll *reroll, enum vv_space tier, 
 static enum vv_status look_for_any(struct vv_look *look, enum vv_space tier, int64_t now_ns,
                                    struct vv_reroll_result *result)
 {
-    struct vv_reroll *reroll = look->reroll;
     enum vv_status status = vv_reroll_build(look, tier, now_ns, VV_VERSION_NONE, result);
-    bool has_any = reroll->built.n > 0 && reroll->built.items[0].bytes.size > 0;
+    bool has_any = vv_reroll_has_built(look->reroll);
     result->verdict = status == VV_OK && !has_any ? VV_REROLL_NOTHING : result->verdict;
     return status;
 }
@@ -558,14 +557,22 @@ static bool lives_for_less(const struct vv_look *look, enum vv_space tier,
                            const struct vv_reroll_result *result)
 {
     const struct vv_reroll_options *options = &look->reroll->options;
+    if (!options->store->ops->shared || result->verdict != VV_REROLL_SAME) {
+        return false;
+    }
     struct vv_whole whole = vv_registry_whole(options->registry, look->tiers.spaces[tier]);
-    bool is_there = options->store->ops->shared && result->verdict == VV_REROLL_SAME;
     bool lives = false;
-    for (size_t i = 0; is_there && i < whole.n; i++) {
+    for (size_t i = 0; i < whole.n; i++) {
         const struct vv_lengthened *longer = &whole.longer[i];
         lives |= longer->kept_ns > 0 && look->version < longer->from / VV_MICROSECOND;
     }
     return lives;
+}
+
+static bool is_to_be_put(const struct vv_look *look, enum vv_space tier,
+                         const struct vv_reroll_result *result)
+{
+    return is_wrong(result) || lives_for_less(look, tier, result);
 }
 
 static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int64_t now_ns,
@@ -573,14 +580,15 @@ static enum vv_status look_at_unit(struct vv_look *look, enum vv_space tier, int
 {
     struct vv_reroll *reroll = look->reroll;
     enum vv_status status = look_well(look, tier, now_ns, result);
-    bool is_put =
-        status == VV_OK && repair && (is_wrong(result) || lives_for_less(look, tier, result));
-    if (is_put && reroll->options.store->ops->shared) {
-        status = take_unit(look, tier, now_ns, result);
-        is_put = is_wrong(result) || lives_for_less(look, tier, result);
+    if (status != VV_OK || !repair || !is_to_be_put(look, tier, result)) {
+        return status;
     }
-    return status == VV_OK && is_put ? repair_unit(reroll, tier, now_ns, result, look->error)
-                                     : status;
+    if (reroll->options.store->ops->shared) {
+        status = take_unit(look, tier, now_ns, result);
+    }
+    return status == VV_OK && is_to_be_put(look, tier, result)
+               ? repair_unit(reroll, tier, now_ns, result, look->error)
+               : status;
 }
 
 enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint32_t place,
@@ -599,21 +607,16 @@ enum vv_status vv_reroll_unit(struct vv_reroll *reroll, enum vv_space tier, uint
     bool is_shared = reroll->options.store->ops->shared != NULL;
     int64_t over_at = is_shared ? now_ns - VV_CLOCKS_DIFFER_NS : now_ns;
     bool is_open = result_out->unit.to > over_at;
-    if (is_open && !repair) {
-        result_out->verdict = VV_REROLL_OPEN;
-        return VV_OK;
-    }
     bool is_behind = !is_open && result_out->unit.to > bounds->heard_until;
-    if (is_behind && (!repair || bounds->heard_until == INT64_MIN)) {
-        result_out->verdict = VV_REROLL_AWAY;
+    bool is_later = is_open || is_behind;
+    result_out->verdict = is_open ? VV_REROLL_OPEN : is_behind ? VV_REROLL_AWAY : VV_REROLL_NOTHING;
+    if (is_later && (!repair || (is_behind && bounds->heard_until == INT64_MIN))) {
         return VV_OK;
     }
     if (is_gone(&look, tier, &key, now_ns)) {
         result_out->verdict = VV_REROLL_GONE;
         return VV_OK;
     }
-    bool is_later = is_open || is_behind;
-    result_out->verdict = is_open ? VV_REROLL_OPEN : is_behind ? VV_REROLL_AWAY : VV_REROLL_NOTHING;
     enum vv_status status = is_later ? vv_reroll_mark_open(&look, tier, now_ns, over_at, result_out)
                                      : look_at_unit(&look, tier, now_ns, repair, result_out);
     result_out->is_marked = is_behind && status == VV_OK;

@@ -31,10 +31,9 @@ static enum vv_status mark(struct vv_look *look, enum vv_space tier, int64_t now
 enum vv_status vv_reroll_mark_open(struct vv_look *look, enum vv_space tier, int64_t now_ns,
                                    int64_t over_at, struct vv_reroll_result *result)
 {
-    struct vv_reroll *reroll = look->reroll;
     /* As if it were over. */
     enum vv_status status = vv_reroll_build(look, tier, result->unit.to, VV_VERSION_NONE, result);
-    bool has_any = reroll->built.n > 0 && reroll->built.items[0].bytes.size > 0;
-    return status == VV_OK && has_any ? mark(look, tier, now_ns, result->unit.from, over_at)
-                                      : status;
+    return status == VV_OK && vv_reroll_has_built(look->reroll)
+               ? mark(look, tier, now_ns, result->unit.from, over_at)
+               : status;
 }

@@ -76,6 +76,12 @@ VV_MUST_CHECK enum vv_status vv_reroll_mark_open(struct vv_look *look, enum vv_s
 VV_MUST_CHECK enum vv_status vv_reroll_put(struct vv_reroll *reroll, int64_t now_ns,
                                            struct vv_error *error);
 
+/* Whether what was built has anything. */
+static inline bool vv_reroll_has_built(const struct vv_reroll *reroll)
+{
+    return reroll->built.n > 0 && reroll->built.items[0].bytes.size > 0;
+}
+
 static inline bool vv_reroll_is_damage(enum vv_status status)
 {
     return status == VV_CORRUPT || status == VV_NEWER;

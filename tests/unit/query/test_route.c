@@ -173,6 +173,11 @@ static void check_refusal(const struct refusal *refusal, int64_t length_ns)
         30 * VV_DAY, 365 * VV_DAY, 0, 7 * VV_DAY                                                   \
     }
 
+#define POINTS_A_WEEK                                                                              \
+    {                                                                                              \
+        0, 0, 0, 7 * VV_DAY                                                                        \
+    }
+
 static void what_cannot_be_had_is_an_error_that_says_what_can(void **state)
 {
     (void)state;
@@ -212,33 +217,12 @@ static void what_cannot_be_had_is_an_error_that_says_what_can(void **state)
         {VV_DAY, "Asia/Kolkata", "mhd", VV_TIER_UNSAID, NULL, false, AGES, 60 * VV_DAY,
          "in this time zone can be had"},
         /* Singapore's clock was half an hour off until 1982. */
-        {VV_DAY,
-         "Asia/Singapore",
-         "hd",
-         VV_TIER_UNSAID,
-         NULL,
-         false,
-         {0, 0, 0, 7 * VV_DAY},
-         50 * 365 * VV_DAY,
-         "in this time zone can be had from 1981-12-31T16:00:00Z on"},
-        {VV_DAY,
-         "Asia/Singapore",
-         "hd",
-         VV_TIER_HOUR,
-         NULL,
-         false,
-         {0, 0, 0, 7 * VV_DAY},
-         50 * 365 * VV_DAY,
-         "in this time zone can be had from 1981-12-31T16:00:00Z on"},
-        {VV_DAY,
-         "Asia/Singapore",
-         "hd",
-         VV_TIER_HOUR,
-         NULL,
-         false,
-         {0, 0, 0, 7 * VV_DAY},
-         40 * 365 * VV_DAY,
-         NULL},
+        {VV_DAY, "Asia/Singapore", "hd", VV_TIER_UNSAID, NULL, false, POINTS_A_WEEK,
+         50 * 365 * VV_DAY, "in this time zone can be had from 1981-12-31T16:00:00Z on"},
+        {VV_DAY, "Asia/Singapore", "hd", VV_TIER_HOUR, NULL, false, POINTS_A_WEEK,
+         50 * 365 * VV_DAY, "in this time zone can be had from 1981-12-31T16:00:00Z on"},
+        {VV_DAY, "Asia/Singapore", "hd", VV_TIER_HOUR, NULL, false, POINTS_A_WEEK,
+         40 * 365 * VV_DAY, NULL},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         check_refusal(&refusals[i], refusals[i].asked);

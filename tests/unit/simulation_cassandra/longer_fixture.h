@@ -66,13 +66,6 @@ static inline uint64_t write_some(struct node *node, const char *series, int64_t
     return taken;
 }
 
-/* From then on the longer one counts. */
-static inline void let_all_know(void)
-{
-    advance(20 * VV_MINUTE);
-    hear_each_other();
-}
-
 /* ---- whatever comes and goes ---- */
 
 #define APART  (10 * VV_DAY) /* old points are of hours that have so much between them … */

@@ -555,14 +555,6 @@ static struct vv_store_ops switching_ops;
 static const struct vv_store_ops *plain_ops;
 static uint32_t hours; /* their space; VV_REGISTRY_NONE: they are off */
 
-static void set_tiers(const int64_t kept_ns[VV_SPACES])
-{
-    struct vv_error error = {0};
-    if (vv_engine_set_tiers(nodes[1].rig.engine, VV_STR_LITERAL("t"), kept_ns, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
 static enum vv_status find_and_switch_off(struct vv_store *store, uint8_t region, uint32_t tenant,
                                           uint32_t source, int64_t start, bool forward,
                                           int64_t *start_out, struct vv_error *error)
@@ -573,7 +565,7 @@ static enum vv_status find_and_switch_off(struct vv_store *store, uint8_t region
         plain_ops->nearest(store, region, tenant, source, start, forward, start_out, error);
     if (tenant == hours) {
         hours = VV_REGISTRY_NONE;
-        set_tiers(kept_ns);
+        set_tiers(&nodes[1], kept_ns);
     }
     return status;
 }
@@ -588,7 +580,7 @@ static void a_tier_is_switched_off_while_it_is_swept(void **state)
     long long all = written;
     outlive_points();
     kill_node(&nodes[0]); /* it is alone: the tier goes at once */
-    set_tiers(kept_ns);
+    set_tiers(&nodes[1], kept_ns);
     advance(VV_DAY);
     delete_between(&nodes[1], from + VV_MINUTE, from + 2 * VV_MINUTE);
     work(&nodes[1]);

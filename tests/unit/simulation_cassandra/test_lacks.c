@@ -63,15 +63,17 @@ static void expect_no_minutes(int64_t from)
     }
 }
 
+static void set_all(struct node *node, int64_t minute_ns, int64_t hour_ns, int64_t day_ns)
+{
+    const int64_t kept_ns[VV_SPACES] = {minute_ns, hour_ns, day_ns};
+    (void)rig_step(&node->rig, VV_TASK_LEARN);
+    set_tiers(node, kept_ns);
+    hear_each_other();
+}
+
 static void set_minutes(struct node *node, int64_t kept_ns)
 {
-    const int64_t wanted[VV_SPACES] = {kept_ns, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS};
-    struct vv_error error = {0};
-    (void)rig_step(&node->rig, VV_TASK_LEARN);
-    if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), wanted, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-    hear_each_other();
+    set_all(node, kept_ns, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS);
 }
 
 static void restart_both(void)
@@ -97,13 +99,6 @@ static void one_that_is_kept_for_longer_lacks_what_had_expired(void **state)
     hear_each_other();
     expect_no_minutes(from);
     end();
-}
-
-/* Until a tier may be taken for whole. */
-static void let_all_know(void)
-{
-    advance(20 * VV_MINUTE);
-    hear_each_other();
 }
 
 static struct vv_rerolled go_on(struct node *node, uint64_t id, int64_t each_ns, int most)
@@ -163,12 +158,12 @@ static int64_t fill_and_seal(void)
     return from;
 }
 
-static void expect_lacks_nothing(int64_t from)
+static void expect_lacks_nothing(int64_t from, const char *step)
 {
     for (size_t n = 0; n < 2; n++) {
         struct vv_error error = {0};
         int64_t lacks_before;
-        if (ask_for(&nodes[n], from, "1m", &lacks_before, &error) != VV_OK) {
+        if (ask_for(&nodes[n], from, step, &lacks_before, &error) != VV_OK) {
             fail_msg("node %zu: %s", n, error.message);
         }
         assert_true(lacks_before == 0);
@@ -178,7 +173,7 @@ static void expect_lacks_nothing(int64_t from)
 /* Both have the points that came at first, and nothing else, by minutes. */
 static void expect_all_minutes(int64_t from)
 {
-    expect_lacks_nothing(from);
+    expect_lacks_nothing(from, "1m");
     for (size_t n = 0; n < 2; n++) {
         assert_int_equal(count_by(&nodes[n], VV_SPACE_MINUTE), written);
         assert_int_equal(count_by(&nodes[n], VV_SPACE_HOUR), written);
@@ -242,17 +237,6 @@ static int64_t begin_without(void)
     return fill_and_seal();
 }
 
-static void set_all(struct node *node, int64_t minute_ns, int64_t hour_ns, int64_t day_ns)
-{
-    const int64_t wanted[VV_SPACES] = {minute_ns, hour_ns, day_ns};
-    struct vv_error error = {0};
-    (void)rig_step(&node->rig, VV_TASK_LEARN);
-    if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), wanted, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
-    hear_each_other();
-}
-
 static void switch_on(struct node *node)
 {
     set_all(node, 0, 0, 0);
@@ -282,11 +266,8 @@ static void expect_lacks(int64_t from, int64_t before)
 
 static void expect_hours(int64_t from)
 {
+    expect_lacks_nothing(from, "1h");
     for (size_t n = 0; n < 2; n++) {
-        struct vv_error error = {0};
-        int64_t lacks_before;
-        assert_int_equal(ask_for(&nodes[n], from, "1h", &lacks_before, &error), VV_OK);
-        assert_true(lacks_before == 0);
         assert_int_equal(count_by(&nodes[n], VV_SPACE_HOUR), written);
     }
 }
@@ -473,7 +454,7 @@ static void one_that_is_on_before_the_first_point_lacks_nothing(void **state)
     int64_t from = fill_and_seal();
     let_points_go();
     expect_all_minutes(from);
-    expect_lacks_nothing(from - 60 * VV_DAY);
+    expect_lacks_nothing(from - 60 * VV_DAY, "1m");
     end();
 }
 

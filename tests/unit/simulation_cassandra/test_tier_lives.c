@@ -6,11 +6,8 @@
 static void set_hours(struct node *node, int64_t kept_ns)
 {
     const int64_t wanted[VV_SPACES] = {VV_RETENTION_AS_IS, kept_ns, VV_RETENTION_AS_IS};
-    struct vv_error error = {0};
     (void)rig_step(&node->rig, VV_TASK_LEARN);
-    if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), wanted, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    set_tiers(node, wanted);
 }
 
 /* "" while it is off. */

@@ -25,10 +25,7 @@ static void begin_without_tiers(const char *layout, uint64_t seed)
 static void switch_on(struct node *node)
 {
     const int64_t for_ever_ns[VV_SPACES] = {0};
-    struct vv_error error = {0};
-    if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), for_ever_ns, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    set_tiers(node, for_ever_ns);
 }
 
 /* The second node has one more point of then, and all units of then built. */

@@ -86,6 +86,13 @@ static inline void hear_each_other(void)
     }
 }
 
+/* From then on a longer retention counts, and a tier may be taken for whole. */
+static inline void let_all_know(void)
+{
+    advance(20 * VV_MINUTE);
+    hear_each_other();
+}
+
 static inline void restart_node(struct node *node, uint64_t seed)
 {
     kill_node(node);
@@ -184,14 +191,19 @@ static inline void live_long(int times, int64_t length_ns)
     }
 }
 
+static inline void set_tiers(struct node *node, const int64_t kept_ns[VV_SPACES])
+{
+    struct vv_error error = {0};
+    if (vv_engine_set_tiers(node->rig.engine, VV_STR_LITERAL("t"), kept_ns, &error) != VV_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
 static inline void keep_minutes_for_ever(void)
 {
     const int64_t kept_ns[VV_SPACES] = {0, VV_RETENTION_AS_IS, VV_RETENTION_AS_IS};
-    struct vv_error error = {0};
     (void)rig_step(&nodes[1].rig, VV_TASK_LEARN);
-    if (vv_engine_set_tiers(nodes[1].rig.engine, VV_STR_LITERAL("t"), kept_ns, &error) != VV_OK) {
-        fail_msg("%s", error.message);
-    }
+    set_tiers(&nodes[1], kept_ns);
     live_long(2, VV_DAY);
 }
 
