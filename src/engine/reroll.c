@@ -6,6 +6,7 @@
  */
 #include "engine/built_again.h"
 #include "engine/engine_private.h"
+#include "engine/reroll_next.h"
 #include "registry/shared.h"
 
 #include <stdlib.h>
@@ -231,88 +232,19 @@ static bool find_tier(struct vv_engine *engine, struct vv_reroll_job *job)
     return false;
 }
 
-static enum vv_status nearest(struct vv_engine *engine, uint32_t tenant, uint32_t source,
-                              int64_t from, int64_t *time, struct vv_error *error)
-{
-    struct vv_store *store = engine->store;
-    int64_t found;
-    enum vv_status status =
-        store->ops->nearest(store, 0, tenant, source, from, true, &found, error);
-    if (status == VV_OK && found < *time) {
-        *time = found;
-    }
-    return status == VV_DONE ? VV_OK : status;
-}
-
-struct first {
-    int64_t from;
-    int64_t time;
-};
-
-static enum vv_status see_first(void *context, const struct vv_piece *piece)
-{
-    struct first *first = context;
-    int64_t time = piece->key.span_start > first->from ? piece->key.span_start : first->from;
-    first->time = time < first->time ? time : first->time;
-    return VV_OK;
-}
-
-/* The first record of a tier, or what makes it stale, from the job's time on, if it is before
- * *time. Buckets of tiers are long, so they are looked into. */
-static enum vv_status nearest_record(struct vv_engine *engine, const struct vv_reroll_job *job,
-                                     enum vv_space tier, uint32_t space, int64_t *time,
-                                     struct vv_error *error)
-{
-    struct vv_store *store = engine->store;
-    int64_t bucket_ns = vv_tier_plan(tier).bucket_ns;
-    int64_t earliest = vv_unit_earliest(tier, job->time);
-    int64_t bucket = vv_time_floor(earliest, bucket_ns);
-    struct first first = {.from = job->time, .time = *time};
-    enum vv_status status = VV_OK;
-    while (status == VV_OK && first.time == *time) {
-        int64_t found = INT64_MAX;
-        status = nearest(engine, space, source_of(job), bucket, &found, error);
-        if (status != VV_OK || found >= *time) {
-            return status;
-        }
-        const struct vv_span_key key =
-            vv_unit_key(tier, space, source_of(job), job->measurement, found);
-        const struct vv_store_read read = {.partition = key.partition,
-                                           .measurement = job->measurement,
-                                           .span_from = earliest,
-                                           .span_to = found + bucket_ns};
-        status = store->ops->read(store, &read, see_first, &first, error);
-        bucket = found + bucket_ns;
-    }
-    *time = first.time;
-    return status;
-}
-
 /* Moves on to the next time at which there may be something, of the tier or below it. */
 static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job *job,
                                  struct vv_error *error)
 {
-    uint32_t source = source_of(job);
-    uint32_t place = job->stay.place;
-    struct vv_tiers tiers = vv_registry_tiers(engine->registry, place);
-    struct vv_plans plans = vv_registry_source_plans(engine->registry, source);
-    struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, job->time);
-    int64_t next = INT64_MAX;
-    for (size_t i = plans.n; i-- > 0 && plans.plans[i].from_ns > job->time;) {
-        next = plans.plans[i].from_ns; /* other plans' buckets need not be aligned to these */
-    }
-    uint32_t late = vv_registry_late_seen(engine->registry, place);
-    enum vv_status status = nearest(engine, place, source, bucket.start, &next, error);
-    if (status == VV_OK && late != VV_REGISTRY_NONE) {
-        status = nearest(engine, late, source, bucket.start, &next, error);
-    }
-    for (int tier = 0; tier <= job->tier && status == VV_OK; tier++) {
-        if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
-            status =
-                nearest_record(engine, job, (enum vv_space)tier, tiers.spaces[tier], &next, error);
-        }
-    }
-    if (status == VV_CORRUPT || status == VV_NEWER) { /* unit by unit, so that each is told */
+    const struct vv_reroll_place at = {.place = job->stay.place,
+                                       .source = source_of(job),
+                                       .measurement = job->measurement,
+                                       .tier = (enum vv_space)job->tier,
+                                       .time = job->time};
+    int64_t next;
+    enum vv_status status = vv_reroll_next(engine, &at, &next, error);
+    bool is_of_some = status == VV_CORRUPT || status == VV_NEWER || status == VV_OVERLOAD;
+    if (is_of_some) { /* unit by unit, so that each is told */
         error->message[0] = '\0';
         return VV_OK;
     }

@@ -419,10 +419,9 @@ static void one_whose_unit_could_not_be_marked_lacks_it(void **state)
     assert_int_equal(silent, 0);
 }
 
-/* Of a bucket most may be ahead. */
-static void what_is_ahead_is_passed_over(void **state)
+/* Points at the beginning of a long bucket, and nothing behind. */
+static int64_t begin_long_bucket(void)
 {
-    (void)state;
     struct vv_plan plan;
     begin("blocks", 1);
     keep_for(&nodes[0], 0);
@@ -433,8 +432,30 @@ static void what_is_ahead_is_passed_over(void **state)
     advance(plan.from_ns > now_ns() ? plan.from_ns - now_ns() : 0);
     int64_t from = fill_and_seal();
     assert_int_equal(read_at(&nodes[0], from).partition.bucket_ns, 200 * VV_DAY);
+    return from;
+}
+
+static void what_is_ahead_is_passed_over(void **state)
+{
+    (void)state;
+    (void)begin_long_bucket();
     struct vv_rerolled rerolled = reroll_all(&nodes[0]);
     assert_in_range(rerolled.units[VV_REROLL_OPEN], 1, 2 * VV_SPACES);
+    end();
+}
+
+/* With the points behind the gap, which are looked at as those before it. */
+static void what_is_empty_in_a_bucket_is_passed_over(void **state)
+{
+    (void)state;
+    (void)begin_long_bucket();
+    uint64_t before = reroll_all(&nodes[0]).units[VV_REROLL_SAME];
+    advance(60 * VV_DAY);
+    (void)fill_and_seal();
+    struct vv_rerolled rerolled = reroll_all(&nodes[0]);
+    assert_true(before > 0);
+    assert_true(rerolled.units[VV_REROLL_SAME] > before);
+    assert_in_range(rerolled.units[VV_REROLL_NOTHING], 0, 2 * 24); /* in spans that have some */
     end();
 }
 
@@ -498,6 +519,7 @@ int main(void)
         cmocka_unit_test(one_is_built_of_ones_that_were_rerolled),
         cmocka_unit_test(one_whose_unit_could_not_be_marked_lacks_it),
         cmocka_unit_test(what_is_ahead_is_passed_over),
+        cmocka_unit_test(what_is_empty_in_a_bucket_is_passed_over),
         cmocka_unit_test(one_that_is_on_before_the_first_point_lacks_nothing),
         cmocka_unit_test(one_that_is_switched_on_again_lacks_what_it_is_built_of),
     };
