@@ -48,8 +48,7 @@ static enum vv_status nearest_record(struct vv_engine *engine, const struct vv_r
         if (status != VV_OK || found >= *time) {
             return status;
         }
-        const struct vv_span_key key =
-            vv_unit_key(tier, space, at->source, at->measurement, found);
+        const struct vv_span_key key = vv_unit_key(tier, space, at->source, at->measurement, found);
         const struct vv_store_read read = {.partition = key.partition,
                                            .measurement = at->measurement,
                                            .span_from = earliest,
