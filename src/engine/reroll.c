@@ -232,26 +232,6 @@ static bool find_tier(struct vv_engine *engine, struct vv_reroll_job *job)
     return false;
 }
 
-/* Moves on to the next time at which there may be something, of the tier or below it. */
-static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job *job,
-                                 struct vv_error *error)
-{
-    const struct vv_reroll_place at = {.place = job->stay.place,
-                                       .source = source_of(job),
-                                       .measurement = job->measurement,
-                                       .tier = (enum vv_space)job->tier,
-                                       .time = job->time};
-    int64_t next;
-    enum vv_status status = vv_reroll_next(engine, &at, &next, error);
-    bool is_of_some = status == VV_CORRUPT || status == VV_NEWER || status == VV_OVERLOAD;
-    if (is_of_some) { /* unit by unit, so that each is told */
-        error->message[0] = '\0';
-        return VV_OK;
-    }
-    job->time = next > job->time ? next : job->time;
-    return status;
-}
-
 /* ---- units ---- */
 
 static void note(struct vv_engine *engine, const struct vv_reroll_job *job,
@@ -274,6 +254,37 @@ static void note(struct vv_engine *engine, const struct vv_reroll_job *job,
                                       .result = *result};
     }
     pthread_mutex_unlock(&engine->lock);
+}
+
+/* What is left of the tier is not looked at: a reroll that is asked for later does. */
+static void leave_tier(struct vv_engine *engine, struct vv_reroll_job *job,
+                       enum vv_reroll_verdict why)
+{
+    const struct vv_reroll_result result = {.unit = {job->time, job->end}, .verdict = why};
+    note(engine, job, &result);
+    job->built.is_of_all = false;
+    job->in_tier = false;
+    job->tier++;
+}
+
+/* Moves on to the next time at which there may be something, of the tier or below it. */
+static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job *job,
+                                 struct vv_error *error)
+{
+    const struct vv_reroll_place at = {.place = job->stay.place,
+                                       .source = source_of(job),
+                                       .measurement = job->measurement,
+                                       .tier = (enum vv_space)job->tier,
+                                       .time = job->time};
+    int64_t next;
+    enum vv_status status = vv_reroll_next(engine, &at, &next, error);
+    if (status == VV_OVERLOAD) { /* a part of the store is away */
+        error->message[0] = '\0';
+        leave_tier(engine, job, VV_REROLL_AWAY);
+        return VV_OK;
+    }
+    job->time = status == VV_OK && next > job->time ? next : job->time;
+    return status;
 }
 
 /* A tier that was set a moment ago may be unknown to others, who make nothing of it stale. */
@@ -311,7 +322,7 @@ static int64_t heard_until(struct vv_engine *engine, const struct vv_reroll_job 
 /* At the end of a tier comes the next one. */
 static enum vv_status go_on(struct vv_reroll_job *job, enum vv_status status)
 {
-    if (job->time >= job->end) {
+    if (job->in_tier && job->time >= job->end) {
         job->in_tier = false;
         job->tier++;
     }
@@ -403,11 +414,7 @@ static enum vv_status do_slice(struct vv_engine *engine, struct vv_reroll_job *j
             return status == VV_OK ? VV_DONE : status;
         }
         if (waits_for_sweep(engine, job)) {
-            struct vv_reroll_result result = {.verdict = VV_REROLL_WAITING};
-            note(engine, job, &result);
-            job->built.is_of_all = false;
-            job->in_tier = false; /* all of it */
-            job->tier++;
+            leave_tier(engine, job, VV_REROLL_WAITING);
             continue;
         }
         status = do_unit(engine, job, error);

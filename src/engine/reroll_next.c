@@ -30,13 +30,29 @@ static enum vv_status see_first(void *context, const struct vv_piece *piece)
     return VV_OK;
 }
 
+/* What can't be read may be anything: the reroll then tells of each unit that it is in. */
+static enum vv_status read_from(struct vv_engine *engine, const struct vv_store_read *read,
+                                struct first *first, struct vv_error *error)
+{
+    struct vv_store *store = engine->store;
+    enum vv_status status = store->ops->read(store, read, see_first, first, error);
+    if (status == VV_CORRUPT || status == VV_NEWER || status == VV_OVERLOAD) {
+        int64_t begin = read->span_from > read->partition.bucket_start
+                            ? read->span_from
+                            : read->partition.bucket_start;
+        const struct vv_piece unknown = {.key = {.span_start = begin}};
+        error->message[0] = '\0';
+        return see_first(first, &unknown);
+    }
+    return status;
+}
+
 /* The first record of a tier, or what makes it stale, if it is before *time. Buckets of tiers are
  * long, so they are looked into. */
 static enum vv_status nearest_record(struct vv_engine *engine, const struct vv_reroll_place *at,
                                      enum vv_space tier, uint32_t space, int64_t *time,
                                      struct vv_error *error)
 {
-    struct vv_store *store = engine->store;
     int64_t bucket_ns = vv_tier_plan(tier).bucket_ns;
     int64_t earliest = vv_unit_earliest(tier, at->time);
     int64_t bucket = vv_time_floor(earliest, bucket_ns);
@@ -53,7 +69,7 @@ static enum vv_status nearest_record(struct vv_engine *engine, const struct vv_r
                                            .measurement = at->measurement,
                                            .span_from = earliest,
                                            .span_to = found + bucket_ns};
-        status = store->ops->read(store, &read, see_first, &first, error);
+        status = read_from(engine, &read, &first, error);
         bucket = found + bucket_ns;
     }
     *time = first.time;
@@ -65,7 +81,6 @@ static enum vv_status look_into(struct vv_engine *engine, const struct vv_reroll
                                 uint32_t number, const struct vv_bucket *bucket, int64_t from,
                                 int64_t to, int64_t *time, struct vv_error *error)
 {
-    struct vv_store *store = engine->store;
     struct first first = {.from = at->time, .time = *time};
     enum vv_status status = VV_OK;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
@@ -79,7 +94,7 @@ static enum vv_status look_into(struct vv_engine *engine, const struct vv_reroll
                                            .span_to = to,
                                            .span_ns = bucket->span_ns,
                                            .heads_only = true};
-        status = store->ops->read(store, &read, see_first, &first, error);
+        status = read_from(engine, &read, &first, error);
     }
     *time = first.time;
     return status;

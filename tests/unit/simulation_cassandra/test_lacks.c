@@ -127,15 +127,20 @@ static uint64_t begin_reroll(struct node *node, const char *name, const char *va
     return id;
 }
 
-static struct vv_rerolled reroll(struct node *node, const char *name, const char *value)
+static struct vv_rerolled end_reroll(struct node *node, uint64_t id)
 {
-    uint64_t id = begin_reroll(node, name, value);
     struct vv_rerolled rerolled = {.state = VV_REROLLED_RUNNING};
     for (int i = 0; i < 1000 && rerolled.state == VV_REROLLED_RUNNING; i++) {
         work(node);
         rerolled = go_on(node, id, VV_SECOND, 1);
     }
     assert_int_equal(rerolled.state, VV_REROLLED_DONE);
+    return rerolled;
+}
+
+static struct vv_rerolled reroll(struct node *node, const char *name, const char *value)
+{
+    struct vv_rerolled rerolled = end_reroll(node, begin_reroll(node, name, value));
     hear_each_other();
     for (int i = 0; i < 2; i++) { /* what it has marked */
         live_long(1, VV_HOUR);
@@ -459,6 +464,28 @@ static void what_is_empty_in_a_bucket_is_passed_over(void **state)
     end();
 }
 
+/* Nor what has a metric that can't be learnt then, behind a gap, into which is looked. */
+static void what_is_away_ends_no_reroll(void **state)
+{
+    (void)state;
+    uint64_t away = 0;
+    for (uint32_t sets = 1; sets < 256; sets <<= 1) {
+        char line[80];
+        (void)begin_long_bucket();
+        let_all_know();
+        uint64_t id = begin_reroll(&nodes[1], "dry_run", "true"); /* this learns */
+        snprintf(line, sizeof line, "m,id=x w=1 %lld\n", (long long)now_ns() - VV_HOUR);
+        rig_write_line(&nodes[0].rig, line);
+        (void)rig_step(&nodes[0].rig, VV_TASK_FLUSH);
+        vv_sim_cassandra_set_away(model, sets);
+        (void)go_on(&nodes[1], id, 1, 200);
+        vv_sim_cassandra_set_away(model, 0);
+        away += end_reroll(&nodes[1], id).units[VV_REROLL_AWAY];
+        end();
+    }
+    assert_true(away > 0);
+}
+
 /* Its first points may be history. */
 static void one_that_is_on_before_the_first_point_lacks_nothing(void **state)
 {
@@ -520,6 +547,7 @@ int main(void)
         cmocka_unit_test(one_whose_unit_could_not_be_marked_lacks_it),
         cmocka_unit_test(what_is_ahead_is_passed_over),
         cmocka_unit_test(what_is_empty_in_a_bucket_is_passed_over),
+        cmocka_unit_test(what_is_away_ends_no_reroll),
         cmocka_unit_test(one_that_is_on_before_the_first_point_lacks_nothing),
         cmocka_unit_test(one_that_is_switched_on_again_lacks_what_it_is_built_of),
     };
