@@ -278,10 +278,13 @@ static enum vv_status skip_empty(struct vv_engine *engine, struct vv_reroll_job 
                                        .time = job->time};
     int64_t next;
     enum vv_status status = vv_reroll_next(engine, &at, &next, error);
-    if (status == VV_OVERLOAD) { /* a part of the store is away */
+    bool is_damaged = status == VV_CORRUPT || status == VV_NEWER;
+    if (is_damaged || status == VV_OVERLOAD) {
         error->message[0] = '\0';
-        leave_tier(engine, job, VV_REROLL_AWAY);
-        return VV_OK;
+        if (engine->store->ops->shared) { /* which may be all times there are */
+            leave_tier(engine, job, is_damaged ? VV_REROLL_DAMAGED : VV_REROLL_AWAY);
+        }
+        return VV_OK; /* else unit by unit */
     }
     job->time = status == VV_OK && next > job->time ? next : job->time;
     return status;
