@@ -87,16 +87,55 @@ void vv_sketch_note_absorbed(struct vv_sketch *sketch, double error)
     sketch->absorbed = error > sketch->absorbed ? error : sketch->absorbed;
 }
 
+/* The least magnitude that may be in a store: the sketch knows the least of all its values. */
+static double least_of(const struct vv_sketch *sketch, bool negative)
+{
+    uint64_t n_others = negative ? sketch->positive.total : sketch->negative.total;
+    double least = negative ? -sketch->max : sketch->min;
+    return n_others + sketch->n_zero > 0 ? 0.0 : least;
+}
+
+/*
+ * What a bin stands for, and by how much each of its values may be off from that, relative to the
+ * value. Of the collapsed one it is what is least off from both ends of all that was folded there,
+ * as it is of the others: by at most 1, where these may reach down to zero.
+ */
+static double magnitude_in(const struct vv_sketch *sketch, bool negative, uint32_t bin,
+                           double *error_out)
+{
+    const struct vv_sketch_store *store = negative ? &sketch->negative : &sketch->positive;
+    double magnitude = magnitude_of(sketch, store->indexes[bin]);
+    double least = least_of(sketch, negative);
+    double most = magnitude / (1 - sketch->alpha);
+    *error_out = sketch->alpha;
+    if (bin > 0 || !store->collapsed || least >= magnitude) {
+        return magnitude;
+    }
+    most = most < DBL_MAX ? most : DBL_MAX;
+    double middle = least / 2 + most / 2;
+    double error = (most / 2 - least / 2) / middle;
+    *error_out = error > sketch->alpha ? error : sketch->alpha;
+    return least * (most / middle);
+}
+
+/* The error of a bin, upon that of what was absorbed. */
+static double upon(const struct vv_sketch *sketch, double error)
+{
+    return sketch->absorbed + error * (1 + sketch->absorbed);
+}
+
 /* What the bins of one sign stand for; bins reach a little beyond the least and greatest value. */
 static bool absorb_bins(struct vv_sketch *into, const struct vv_sketch *from,
                         const struct vv_sketch_store *bins, bool negative)
 {
     bool added = true;
     for (uint32_t bin = 0; bin < bins->n_bins && added; bin++) {
-        double magnitude = magnitude_of(from, bins->indexes[bin]);
-        double value = negative ? -magnitude : magnitude;
+        double error;
+        double magnitude = magnitude_in(from, negative, bin, &error);
+        double value = negative ? 0.0 - magnitude : magnitude;
         value = value < from->min ? from->min : value > from->max ? from->max : value;
         added = vv_sketch_add(into, value, bins->counts[bin]);
+        vv_sketch_note_absorbed(into, upon(from, error));
     }
     return added;
 }
@@ -114,9 +153,6 @@ bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from)
                  vv_sketch_add(into, 0.0, from->n_zero) &&
                  vv_sketch_add(into, INFINITY, from->n_infinite_positive) &&
                  vv_sketch_add(into, -INFINITY, from->n_infinite_negative);
-    if (from->positive.n_bins > 0 || from->negative.n_bins > 0) {
-        vv_sketch_note_absorbed(into, vv_sketch_error(from));
-    }
     vv_sketch_extend_range(into, from->min, from->max);
     return added;
 }
@@ -138,36 +174,39 @@ static uint64_t rank_of(double q, uint64_t count)
 }
 
 /* The bin of a rank, counted from the lowest bin. */
-static int32_t index_at_rank(const struct vv_sketch_store *store, uint64_t rank)
+static uint32_t bin_at_rank(const struct vv_sketch_store *store, uint64_t rank)
 {
     uint32_t bin = 0;
     while (bin + 1 < store->n_bins && rank >= store->counts[bin]) {
         rank -= store->counts[bin];
         bin++;
     }
-    return store->indexes[bin];
+    return bin;
 }
 
 /* The value at a rank among the finite ones. */
-static double finite_at_rank(const struct vv_sketch *sketch, uint64_t rank)
+static double finite_at_rank(const struct vv_sketch *sketch, uint64_t rank, double *error_out)
 {
     const struct vv_sketch_store *negative = &sketch->negative;
     double value = 0.0;
     if (rank < negative->total) {
         /* The lowest value has the greatest magnitude. */
         uint64_t magnitude_rank = negative->total - 1 - rank;
-        value = -magnitude_of(sketch, index_at_rank(negative, magnitude_rank));
+        value = 0.0 - magnitude_in(sketch, true, bin_at_rank(negative, magnitude_rank), error_out);
     } else if (rank - negative->total >= sketch->n_zero) {
         uint64_t positive_rank = rank - negative->total - sketch->n_zero;
-        value = magnitude_of(sketch, index_at_rank(&sketch->positive, positive_rank));
+        uint32_t bin = bin_at_rank(&sketch->positive, positive_rank);
+        value = magnitude_in(sketch, false, bin, error_out);
     }
     value = value < sketch->min ? sketch->min : value;
     return value > sketch->max ? sketch->max : value;
 }
 
-double vv_sketch_quantile(const struct vv_sketch *sketch, double q)
+double vv_sketch_quantile_within(const struct vv_sketch *sketch, double q, double *error_out)
 {
     uint64_t count = vv_sketch_count(sketch);
+    double error = sketch->alpha;
+    *error_out = vv_sketch_error(sketch);
     if (count == 0 || isnan(q)) {
         return NAN;
     }
@@ -183,12 +222,23 @@ double vv_sketch_quantile(const struct vv_sketch *sketch, double q)
     if (rank == 0) {
         return sketch->min;
     }
-    return rank == n_finite - 1 ? sketch->max : finite_at_rank(sketch, rank);
+    if (rank == n_finite - 1) {
+        return sketch->max;
+    }
+    double value = finite_at_rank(sketch, rank, &error);
+    *error_out = upon(sketch, error);
+    return value;
+}
+
+double vv_sketch_quantile(const struct vv_sketch *sketch, double q)
+{
+    double error;
+    return vv_sketch_quantile_within(sketch, q, &error);
 }
 
 double vv_sketch_error(const struct vv_sketch *sketch)
 {
-    return sketch->absorbed + sketch->alpha * (1 + sketch->absorbed);
+    return upon(sketch, sketch->alpha);
 }
 
 double vv_sketch_alpha(const struct vv_sketch *sketch)

@@ -133,11 +133,15 @@ VV_SKETCH_MUST_CHECK bool vv_sketch_sum_add(struct vv_sketch_sum *sum,
 VV_SKETCH_MUST_CHECK bool vv_sketch_sum_end(struct vv_sketch_sum *sum);
 
 /*
- * The value at rank floor(q * (count - 1)) of the sorted values, within the relative error and
- * between the least and the greatest value, which q = 0 and q = 1 give exactly. q is clamped to
- * [0, 1]. NaN when the sketch is empty or q is NaN.
+ * The value at rank floor(q * (count - 1)) of the sorted values, within the relative error (if it
+ * is not in a collapsed bin) and between the least and the greatest value, which q = 0 and q = 1
+ * give exactly. q is clamped to [0, 1]. NaN when the sketch is empty or q is NaN.
  */
 double vv_sketch_quantile(const struct vv_sketch *sketch, double q);
+
+/* The same, and by how much it may be off, relative to the value: vv_sketch_error(), or more where
+ * the value is in a collapsed bin. */
+double vv_sketch_quantile_within(const struct vv_sketch *sketch, double q, double *error_out);
 
 /* How many values were added, infinities included. */
 uint64_t vv_sketch_count(const struct vv_sketch *sketch);

@@ -15,6 +15,10 @@
         "format", 'f', "FORMAT", false, "table|csv|json",                                          \
             "table, csv or json; else a table at a terminal and CSV in a pipe"                     \
     }
+#define LIST_FORMAT_OPTION                                                                         \
+    {                                                                                              \
+        "format", 'f', "FORMAT", false, "table|json", "A table, or the server's JSON"              \
+    }
 #define TIME_FORMAT_OPTION                                                                         \
     {                                                                                              \
         "time-format", 0, "FORM", false, "rfc3339|ns|us|ms|s", "How times are written"             \
@@ -167,14 +171,14 @@ static const struct vv_option tenants_options[] = {
      "set: a class of measurements: --retention and --tiers are of it, not of the tenant"},
     {"measurements", 0, "LIST", false, NULL,
      "set: what the class takes: names with commas between, or how they begin, such as debug*"},
-    FORMAT_OPTION,
+    LIST_FORMAT_OPTION,
 };
 
-static const struct vv_option nodes_options[] = {FORMAT_OPTION};
+static const struct vv_option nodes_options[] = {LIST_FORMAT_OPTION};
 
 static const struct vv_option purge_options[] = {
     {"now", 0, NULL, false, NULL, "Ask for a purge of each class, as soon as it may be"},
-    FORMAT_OPTION};
+    LIST_FORMAT_OPTION};
 
 static const struct vv_option plan_options[] = {
     {"bucket", 0, "DURATION", false, NULL,
@@ -182,7 +186,7 @@ static const struct vv_option plan_options[] = {
      "is, such as 1h"},
     {"span", 0, "DURATION", false, NULL, "How much of it is sealed at once; divides the bucket"},
     {"splits", 0, "N", false, NULL, "Into how many partitions a bucket is divided"},
-    FORMAT_OPTION,
+    LIST_FORMAT_OPTION,
 };
 
 static const struct vv_option delete_options[] = {
@@ -347,8 +351,9 @@ const struct vv_command vv_commands[] = {
             "Sources in the order of their ids, of each one measurement after the other, ascending "
             "in time, every digit. `varve load` of line protocol gives the same points again; a "
             "server with ingest.id_tag needs the same setting.\n"
-            "What is written while it runs may be in it or not. Ends with 0 only when all is "
-            "there: a file that is cut short never has the name that was asked for.",
+            "What is written while it runs may be in it or not. What has expired, or only "
+            "tiers still have, is not. Ends with 0 only when all points that are kept are there: a "
+            "file that is cut short never has the name that was asked for.",
         .examples = "varve export --output plant.lp.gz --tenant plant\n"
                     "varve export cpu mem --from -1d | gzip > day.lp.gz\n"
                     "varve export --tag site=a --format csv --output site-a.csv",

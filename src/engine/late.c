@@ -13,29 +13,36 @@ struct vv_late vv_engine_late_of(const struct vv_settings *settings)
     return late;
 }
 
-/* So long raw points would have to be kept, in whole hours: then what any tier is built of is. */
-static int64_t enough_ns(const struct vv_engine *engine, const struct vv_retentions *retentions,
-                         int64_t limit_ns)
+/* Whether late points can be kept apart until they are folded. */
+static bool is_enough(const struct vv_engine *engine, const struct vv_retentions *retentions,
+                      struct vv_late late)
 {
-    int64_t enough = limit_ns;
-    for (int tier = 0; tier < VV_SPACES; tier++) {
-        int64_t unit_ns = vv_tier_unit_ns_max((enum vv_space)tier);
-        int64_t needed =
-            limit_ns + unit_ns + VV_TIERS_SLACK_NS + engine->settings.late_fold_every_ns;
-        if (vv_retentions_have(retentions, (enum vv_space)tier) && needed > enough) {
-            enough = needed;
-        }
+    int64_t age_ns = vv_engine_age_by(engine, retentions, late);
+    return age_ns == 0 || late.limit_ns < age_ns;
+}
+
+/* So long raw points would have to be kept, in whole hours: then what any tier is built of is. */
+static int64_t hours_enough(const struct vv_engine *engine, struct vv_retentions retentions,
+                            struct vv_late late)
+{
+    int64_t longest_ns = vv_tier_unit_ns_max(VV_SPACE_DAY) + VV_TIERS_SLACK_NS;
+    int64_t least = late.limit_ns / VV_HOUR; /* too few … */
+    int64_t most =                           /* … and enough for any tier */
+        (late.limit_ns + longest_ns + engine->settings.late_fold_every_ns) / VV_HOUR + 2;
+    while (most - least > 1) {
+        int64_t hours = least + (most - least) / 2;
+        retentions.raw_ns = hours * VV_HOUR;
+        *(is_enough(engine, &retentions, late) ? &most : &least) = hours;
     }
-    return vv_time_floor(enough, VV_HOUR) + VV_HOUR;
+    return most;
 }
 
 enum vv_status vv_engine_check_late(const struct vv_engine *engine,
                                     const struct vv_retentions *retentions, struct vv_late late,
                                     struct vv_error *error)
 {
-    int64_t age_ns = vv_engine_age_by(engine, retentions, late);
     char limit[VV_TIME_TEXT_SIZE];
-    if (late.policy != VV_LATE_SEPARATE || age_ns == 0 || late.limit_ns < age_ns) {
+    if (late.policy != VV_LATE_SEPARATE || is_enough(engine, retentions, late)) {
         return VV_OK;
     }
     vv_duration_format(late.limit_ns, limit);
@@ -43,7 +50,7 @@ enum vv_status vv_engine_check_late(const struct vv_engine *engine,
                         "late points could not be kept apart until they are folded: what tiers are "
                         "built of would be gone by then: with this limit (%s) keep raw points for "
                         "%lldh, take a shorter limit, or fold more often (late.fold_every)",
-                        limit, (long long)(enough_ns(engine, retentions, late.limit_ns) / VV_HOUR));
+                        limit, (long long)hours_enough(engine, *retentions, late));
 }
 
 static enum vv_status check(struct vv_engine *engine, uint32_t tenant, struct vv_late late,

@@ -213,14 +213,18 @@ enum vv_status vv_percentiles_merge(struct vv_percentiles *percentiles,
 
 /* ---- reading ---- */
 
-static double value_at(const struct vv_percentiles *percentiles, uint64_t n, uint64_t rank)
+static double value_at(const struct vv_percentiles *percentiles,
+                       struct vv_percentile_budget *budget, uint64_t n, uint64_t rank)
 {
+    double error;
     if (!percentiles->sketch) {
         return percentiles->values[rank];
     }
     /* In the middle between two ranks, so that rounding cannot choose the neighbour. */
     double q = rank + 1 >= n ? 1.0 : rank == 0 ? 0.0 : ((double)rank + 0.5) / (double)(n - 1);
-    return vv_sketch_quantile(percentiles->sketch, q);
+    double value = vv_sketch_quantile_within(percentiles->sketch, q, &error);
+    budget->error = error > budget->error ? error : budget->error;
+    return value;
 }
 
 double vv_percentiles_read(struct vv_percentiles *percentiles, struct vv_percentile_budget *budget,
@@ -230,10 +234,7 @@ double vv_percentiles_read(struct vv_percentiles *percentiles, struct vv_percent
     if (n == 0) {
         return NAN;
     }
-    if (percentiles->sketch) {
-        double error = vv_sketch_error(percentiles->sketch);
-        budget->error = error > budget->error ? error : budget->error;
-    } else if (!percentiles->sorted) {
+    if (!percentiles->sketch && !percentiles->sorted) {
         if (n <= INSERTION_MAX) {
             sort_few(percentiles->values, n);
         } else {
@@ -244,11 +245,11 @@ double vv_percentiles_read(struct vv_percentiles *percentiles, struct vv_percent
     double position = q * (double)(n - 1);
     uint64_t rank = (uint64_t)position;
     double part = position - (double)rank;
-    double low = value_at(percentiles, n, rank);
+    double low = value_at(percentiles, budget, n, rank);
     if (part <= 0 || rank + 1 >= n) {
         return low;
     }
-    double high = value_at(percentiles, n, rank + 1);
+    double high = value_at(percentiles, budget, n, rank + 1);
     double value = low + (high - low) * part;
     if (isfinite(value)) {
         return value;

@@ -193,8 +193,8 @@ struct vv_result_facts {
     bool complete;
     uint64_t partitions_missing;
     struct vv_missing missing[VV_MISSING_MAX]; /* the first of them */
-    bool has_expired;                          /* points alone answer, and those before … */
-    int64_t expired_before; /* … may have expired before the retention was made longer */
+    bool has_expired;                          /* what the range has before … */
+    int64_t expired_before; /* … is kept no more, or of points alone: may have expired */
     bool has_lacks;         /* tiers might answer, which are to have steps from before … */
     int64_t lacks_before;   /* … and may not: they were switched on, or made longer, since then */
     uint64_t late_outstanding; /* runs of late points that were read and are not folded yet */

@@ -28,6 +28,10 @@ enum vv_status vv_result_choose_step(struct vv_result *result, struct vv_error *
     if (request->points > 0) {
         status = vv_route_step(result->from, result->to, request->zone, request->points,
                                &result->step_ns, error);
+        if (request->tier >= VV_TIER_MINUTE && result->step_ns > 0) { /* it has no shorter ones */
+            int64_t least_ns = vv_route_step_of(request->tier, result->from, result->to);
+            result->step_ns = result->step_ns < least_ns ? least_ns : result->step_ns;
+        }
     } else {
         result->step_ns = vv_route_step_of(request->tier, result->from, result->to);
     }
@@ -127,17 +131,30 @@ static bool has_expired(const struct vv_route_question *question)
     return has;
 }
 
-/* From when on points are whole is noted an hour ahead at most (engine/whole.c). */
+static void note_expired_before(struct vv_result_facts *facts, int64_t time)
+{
+    facts->expired_before =
+        facts->has_expired && facts->expired_before > time ? facts->expired_before : time;
+    facts->has_expired = true;
+}
+
+/* What the range has before that is hidden, also as a part of a step that nothing finer has.
+ * Without `from` it begins where there is something. */
 static void note_expired(struct vv_result_facts *facts, const struct vv_route_question *question,
                          const struct vv_route *route)
 {
-    int64_t from = route->raw_whole_from;
-    bool is_beyond = from > VV_TIME_MIN + VV_ROUTE_SLACK_NS && question->kept_from < from &&
-                     route->raw_oldest < from - VV_ROUTE_SLACK_NS;
-    bool is_known = facts->has_expired && facts->expired_before >= from;
-    if (route->n == 0 && is_beyond && !is_known) {
-        facts->has_expired = true;
-        facts->expired_before = from;
+    int64_t whole_from = route->raw_whole_from;
+    int64_t begin = vv_route_begin(route, question->kept_from);
+    begin = begin < question->kept_to ? begin : question->kept_to;
+    if (question->has_from && question->kept_from < begin) {
+        note_expired_before(facts, begin);
+    }
+    /* From when on points are whole is noted an hour ahead at most (engine/whole.c). */
+    bool is_beyond = whole_from > VV_TIME_MIN + VV_ROUTE_SLACK_NS &&
+                     question->kept_from < whole_from &&
+                     route->raw_oldest < whole_from - VV_ROUTE_SLACK_NS;
+    if (route->n == 0 && is_beyond) {
+        note_expired_before(facts, whole_from);
     }
 }
 
@@ -161,6 +178,7 @@ static enum vv_status choose(struct vv_result *result, struct vv_result_route *c
     if (has_expired(&question)) {
         chosen->route = (struct vv_route){.raw_oldest = question.raw_oldest,
                                           .raw_whole_from = question.raw_whole_from};
+        note_expired(&result->facts, &question, &chosen->route);
         return VV_OK;
     }
     enum vv_status status = vv_route_choose(&question, &chosen->route, &why);

@@ -167,6 +167,18 @@ static int64_t oldest_of(const struct vv_route_question *question, const struct 
     return oldest;
 }
 
+int64_t vv_route_begin(const struct vv_route *route, int64_t from)
+{
+    int64_t begin = route->raw_oldest > from ? route->raw_oldest : from;
+    for (size_t i = 0; i < route->n && begin > from; i++) {
+        const struct vv_route_level *level = &route->levels[i];
+        int64_t shown = level->oldest > from ? level->oldest : from;
+        int64_t whole = vv_time_ceil(shown, vv_tier_step_ns(level->tier));
+        begin = whole < begin ? whole : begin;
+    }
+    return begin;
+}
+
 int64_t vv_route_lacks_before(const struct vv_route_question *question,
                               const struct vv_route *route)
 {
@@ -213,6 +225,21 @@ static enum vv_status refuse_step(const struct vv_route_question *question, enum
                         vv_route_tier_name(other));
 }
 
+#define CHOICE_SLACK_NS VV_MINUTE /* a step that is chosen here can as well be a longer one */
+
+/* Whether the route no longer has what the range begins with: without `from` it begins where there
+ * is something, which may be behind all of it. Places before the last one may be left out so. */
+static bool lacks_begin(const struct vv_route_question *question, int64_t oldest)
+{
+    bool lacks_all = oldest >= question->kept_to;
+    if (!question->has_from) {
+        return lacks_all && question->kept_to == question->to;
+    }
+    int64_t slack_ns = question->has_choice ? CHOICE_SLACK_NS : VV_ROUTE_SLACK_NS;
+    return lacks_all ? question->kept_from < question->kept_to
+                     : question->kept_from < oldest - slack_ns;
+}
+
 /* An error where another tier has what the route no longer has of the range. */
 static enum vv_status check_age(const struct vv_route_question *question,
                                 const struct vv_route *route, struct vv_error *error)
@@ -220,8 +247,7 @@ static enum vv_status check_age(const struct vv_route_question *question,
     size_t other = reaching_back(question);
     int64_t oldest = oldest_of(question, route);
     int64_t end = oldest < question->kept_to ? oldest : question->kept_to;
-    bool lacks = question->has_from && question->kept_from < end &&
-                 (end == question->kept_to || question->kept_from < end - VV_ROUTE_SLACK_NS);
+    bool lacks = lacks_begin(question, oldest);
     if (!lacks || question->has_regions || other == VV_SPACES ||
         tier_from(question, other) >= end) {
         return VV_OK;

@@ -14,7 +14,8 @@
 #include "query/window.h"
 
 #define VV_POINTS_MAX 100000u
-/* So much of what has just expired may be asked for without being told: clocks differ. */
+/* So much of what has just expired may be asked for without an error, as clocks differ, and those
+ * who ask round: the answer says since when it has anything (vv_result_facts.expired_before). */
 #define VV_ROUTE_SLACK_NS VV_HOUR
 
 /* What `tier` says. */
@@ -72,6 +73,8 @@ struct vv_leg {
     const struct vv_route *route;
 };
 
+/* The first time, `from` or later, from which on nothing of points or whole steps is hidden. */
+int64_t vv_route_begin(const struct vv_route *route, int64_t from);
 /* From when on the route has all: of points, or of the tiers that it names, which may lack what is
  * to be there; VV_TIME_MIN: nothing is known to be missing but what retentions hide. */
 int64_t vv_route_lacks_before(const struct vv_route_question *question,

@@ -315,8 +315,8 @@ static void write_end(struct vv_writer *writer, struct vv_buffer *buffer,
     }
     write_tiers(writer, buffer, end->facts);
     if (end->facts->has_expired) {
-        write_moment(writer, buffer, "# points before ", end->facts->expired_before);
-        vv_buffer_text(buffer, " may have expired before the retention was made longer\n");
+        write_moment(writer, buffer, "# what was before ", end->facts->expired_before);
+        vv_buffer_text(buffer, " may have expired\n");
     }
     if (end->facts->has_lacks) {
         write_moment(writer, buffer, "# steps before ", end->facts->lacks_before);

@@ -226,7 +226,8 @@ const struct vv_setting vv_setting_table[] = {
              "about months read few pieces: when nothing was built there for so long"),
     INT("tiers.percentile_error", tiers_percentile_error, "100", 1, 5000, NULL,
         "How far percentiles of tiers may be off, relative to the value, in hundredths of a "
-        "percent: 100 is 1 %. Less takes more room. Counts for what is built from then on"),
+        "percent: 100 is 1 %. Less takes more room, and is not held where values differ much, "
+        "which the answer says. Counts for what is built from then on"),
 
     DURATION("query.time_max", query_time_ns_max, "30s", 100 * VV_MILLISECOND, VV_DAY, NULL,
              "A query that takes longer is ended"),

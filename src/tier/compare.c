@@ -95,6 +95,12 @@ static double value_of(enum vv_value_type type, uint64_t bits)
     return type == VV_INT64 ? (double)(int64_t)bits : real_of(bits);
 }
 
+/* Which of two zeros is the lesser depends on the order in which they came. */
+static bool is_same(enum vv_value_type type, uint64_t a, uint64_t b)
+{
+    return a == b || (type == VV_FLOAT64 && real_of(a) == real_of(b));
+}
+
 static bool is_near(double a, double b, double tolerance)
 {
     return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance;
@@ -121,7 +127,8 @@ static bool same_moments(enum vv_value_type type, const struct vv_step *a, const
     double most = a->squares > b->squares ? a->squares : b->squares;
     double tolerance =
         MOMENTS_ROUNDING * most + SUM_ROUNDING * (double)a->count * magnitude * magnitude;
-    return is_near(a->squares, b->squares, tolerance);
+    /* Squares beyond what doubles hold are infinite or no number, as the order has it. */
+    return isinf(tolerance) || is_near(a->squares, b->squares, tolerance);
 }
 
 /* What is different; NULL: nothing. */
@@ -134,7 +141,8 @@ static const char *compare_steps(enum vv_value_type type, const struct vv_step *
     if (a->count == 0) {
         return NULL;
     }
-    return a->min != b->min || a->max != b->max         ? "min or max"
+    bool same_bounds = is_same(type, a->min, b->min) && is_same(type, a->max, b->max);
+    return !same_bounds                                 ? "min or max"
            : a->first != b->first || a->last != b->last ? "first or last"
            : a->first_time != b->first_time || a->last_time != b->last_time
                ? "times of first or last"

@@ -478,6 +478,7 @@ class Asking(Served):
         self.expect(self.run_here("tenants", "set", "plant", "--retention", "30d"), OK)
         table = self.expect(self.run_here("tenants"), OK, "plant", "30d").out
         self.assertRegex(table, r"(?m)^default +forever +accept +96 ")
+        self.expect(self.run_here("tenants", "--format", "csv"), USAGE, "table")
         listed = json.loads(self.run_here("tenants", "--format", "json").out)
         self.assertLessEqual({"default", "plant"}, {t["tenant"] for t in listed["tenants"]})
         one = json.loads(self.run_here("tenants", "-t", "plant", "--format", "json").out)

@@ -278,21 +278,28 @@ static void late_points_that_could_not_be_kept_apart_are_refused_a_limit(void **
     static const struct {
         int64_t raw;
         int64_t minute;
+        int64_t hour;
+        int64_t day;
         const char *enough;
         int64_t enough_ns;
     } cases[] = {
-        {VV_HOUR, OFF, "raw points for 3h", 3 * VV_HOUR},
-        {2 * VV_DAY, 30 * VV_DAY, "raw points for 63h", 63 * VV_HOUR},
+        {VV_HOUR, OFF, OFF, OFF, "raw points for 3h", 3 * VV_HOUR},
+        {2 * VV_DAY, 30 * VV_DAY, OFF, OFF, "raw points for 63h", 63 * VV_HOUR},
+        {2 * VV_DAY, 60 * VV_DAY, 90 * VV_DAY, 0, "raw points for 63h", 63 * VV_HOUR},
     };
     const struct vv_late_wish apart = {true, VV_LATE_SEPARATE, 2 * VV_HOUR};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct place place;
         begin(&place, false);
-        assert_int_equal(change(&place, cases[i].raw, cases[i].minute, OFF, OFF), VV_OK);
+        assert_int_equal(change(&place, cases[i].raw, cases[i].minute, cases[i].hour, cases[i].day),
+                         VV_OK);
         assert_int_equal(vv_engine_set_late(place.engine, PLANT, &apart, &place.error), VV_INVALID);
         if (!strstr(place.error.message, cases[i].enough)) {
             fail_msg("%s", place.error.message);
         }
+        int64_t less_ns = cases[i].enough_ns - VV_HOUR;
+        assert_int_equal(change(&place, less_ns, AS_IS, AS_IS, AS_IS), VV_OK);
+        assert_int_equal(vv_engine_set_late(place.engine, PLANT, &apart, &place.error), VV_INVALID);
         assert_int_equal(change(&place, cases[i].enough_ns, AS_IS, AS_IS, AS_IS), VV_OK);
         assert_int_equal(vv_engine_set_late(place.engine, PLANT, &apart, &place.error), VV_OK);
         end(&place);

@@ -110,6 +110,53 @@ static void what_a_tier_no_longer_keeps_is_not_shown(void **state)
     place_deinit(&p);
 }
 
+/* -1: not told. */
+static int64_t expired_before(struct place *p, const char *const *words)
+{
+    json_decref(ask_json(&p->f, VV_REQUEST_QUERY, words));
+    return p->f.facts.has_expired ? p->f.facts.expired_before : -1;
+}
+
+/* Points are kept from 1 October on, minutes from 29 September, hours from 24 September, at noon.
+ */
+static void an_answer_says_from_when_on_anything_is_kept(void **state)
+{
+    (void)state;
+    struct place p;
+    const int64_t now = FIXTURE_NOW;
+    place_init(&p);
+    build_all(&p);
+    vv_registry_set_retention(p.f.registry, p.f.tenant, 3 * VV_DAY);
+    tiers_keep(&p.t, VV_SPACE_MINUTE, 5 * VV_DAY);
+    tiers_keep(&p.t, VV_SPACE_HOUR, 10 * VV_DAY);
+    tiers_keep(&p.t, VV_SPACE_DAY, VV_SPACE_OFF_NS);
+    assert_true(expired_before(&p, ASK("from=2024-09-15", "step=1d", "agg=count")) ==
+                now - 10 * VV_DAY);
+    assert_true(expired_before(&p, ASK("from=2024-09-24T11:59:59Z", "step=1h", "agg=count")) ==
+                now - 10 * VV_DAY);
+    assert_true(expired_before(&p, ASK("from=2024-09-24T12:00:00Z", "step=1h", "agg=count")) == -1);
+    assert_true(expired_before(&p, ASK("step=1h", "agg=count")) == -1);
+    /* The first minutes are a part of an hour. */
+    assert_true(expired_before(&p, ASK("from=2024-09-26T10:59:59Z", "step=1d", "agg=count")) ==
+                now - 8 * VV_DAY - VV_HOUR);
+    assert_true(expired_before(&p, ASK("from=2024-09-29T12:00:01Z", "step=1d", "agg=count")) ==
+                now - 5 * VV_DAY + VV_MINUTE);
+    /* Of what has just expired a coarser tier has something. */
+    assert_true(expired_before(&p, ASK("from=2024-10-01T11:30:00Z")) == now - 3 * VV_DAY);
+    assert_true(expired_before(&p, ASK("from=2024-09-29T11:30:00Z", "step=1m", "agg=count")) ==
+                now - 5 * VV_DAY);
+    assert_true(expired_before(&p, ASK("from=2024-09-29T11:00:00Z", "to=2024-09-29T12:00:30Z",
+                                       "points=5000", "agg=count")) == -1);
+    assert_int_equal(raw_parts(&p), 0);
+    /* Nothing at all would be left. */
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("to=2024-09-29T11:30:00Z", "step=1m", "agg=count"),
+                 VV_INVALID, "step of 1h");
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("to=2024-10-01T11:30:00Z"), VV_INVALID,
+                 "have expired");
+    assert_true(expired_before(&p, ASK("to=2024-09-29T12:30:00Z", "step=1m", "agg=count")) == -1);
+    place_deinit(&p);
+}
+
 static void what_is_stale_but_all_there_is_counts(void **state)
 {
     (void)state;
@@ -475,6 +522,7 @@ int main(void)
         cmocka_unit_test(sketches_are_read_for_percentiles_only),
         cmocka_unit_test(records_that_lie_far_apart_are_found),
         cmocka_unit_test(what_a_tier_no_longer_keeps_is_not_shown),
+        cmocka_unit_test(an_answer_says_from_when_on_anything_is_kept),
         cmocka_unit_test(what_is_stale_but_all_there_is_counts),
         cmocka_unit_test(what_is_stale_counts_as_far_as_nothing_finer_is_there),
         cmocka_unit_test(a_tier_that_is_away_is_left_out_where_that_is_allowed),
