@@ -106,16 +106,16 @@ static double magnitude_in(const struct vv_sketch *sketch, bool negative, uint32
     const struct vv_sketch_store *store = negative ? &sketch->negative : &sketch->positive;
     double magnitude = magnitude_of(sketch, store->indexes[bin]);
     double least = least_of(sketch, negative);
-    double most = magnitude / (1 - sketch->alpha);
     *error_out = sketch->alpha;
     if (bin > 0 || !store->collapsed || least >= magnitude) {
         return magnitude;
     }
+    double most = magnitude / (1 - sketch->alpha);
     most = most < DBL_MAX ? most : DBL_MAX;
     double middle = least / 2 + most / 2;
     double error = (most / 2 - least / 2) / middle;
     *error_out = error > sketch->alpha ? error : sketch->alpha;
-    return least * (most / middle);
+    return least * (most / middle); /* their harmonic mean */
 }
 
 /* The error of a bin, upon that of what was absorbed. */

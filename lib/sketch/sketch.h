@@ -108,7 +108,8 @@ VV_SKETCH_MUST_CHECK bool vv_sketch_merge(struct vv_sketch *into, const struct v
 /*
  * Adds all of from, of whatever alpha. Of the same alpha it is vv_sketch_merge(); else each value
  * is added as what its bin stands for, and quantiles are then off by both errors, one upon the
- * other. False: out of memory, or the total count would pass 2^64 - 1; a part may have been added.
+ * other: of a collapsed bin by up to 1 more. False: out of memory, or the total count would pass
+ * 2^64 - 1; a part may have been added.
  */
 VV_SKETCH_MUST_CHECK bool vv_sketch_absorb(struct vv_sketch *into, const struct vv_sketch *from);
 

@@ -32,7 +32,11 @@ static int64_t hours_enough(const struct vv_engine *engine, struct vv_retentions
     while (most - least > 1) {
         int64_t hours = least + (most - least) / 2;
         retentions.raw_ns = hours * VV_HOUR;
-        *(is_enough(engine, &retentions, late) ? &most : &least) = hours;
+        if (is_enough(engine, &retentions, late)) {
+            most = hours;
+        } else {
+            least = hours;
+        }
     }
     return most;
 }

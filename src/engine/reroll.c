@@ -325,7 +325,7 @@ static int64_t heard_until(struct vv_engine *engine, const struct vv_reroll_job 
 /* At the end of a tier comes the next one. */
 static enum vv_status go_on(struct vv_reroll_job *job, enum vv_status status)
 {
-    if (job->in_tier && job->time >= job->end) {
+    if (job->in_tier && job->time >= job->end) { /* it may have been left */
         job->in_tier = false;
         job->tier++;
     }

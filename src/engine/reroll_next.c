@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/reroll_next.h"
 
-#define SPANS_FIRST 8 /* of a bucket are looked into at once, … */
-#define SPANS_MORE  4 /* … and each time so many times as many as before, if these are empty */
+#define SPANS_FIRST  8 /* of a bucket are looked into at once, … */
+#define SPANS_GROWTH 4 /* … and each time so many times as many as before, if these are empty */
 
 static enum vv_status nearest(struct vv_engine *engine, uint32_t tenant, uint32_t source,
                               int64_t from, int64_t *time, struct vv_error *error)
@@ -110,21 +110,19 @@ static enum vv_status nearest_points(struct vv_engine *engine, const struct vv_r
     int64_t found = INT64_MAX;
     enum vv_status status = nearest(engine, number, at->source, bucket->start, &found, error);
     int64_t from = vv_span_of(bucket, at->time);
-    int64_t spans = SPANS_FIRST;
-    if (status != VV_OK || found != bucket->start) {
-        *time = found < *time ? found : *time;
-        return status;
-    }
-    int64_t first = INT64_MAX;
-    while (status == VV_OK && first == INT64_MAX && from < bucket->end && from < *time) {
-        bool is_last = (bucket->end - from) / bucket->span_ns <= spans;
-        int64_t to = is_last ? bucket->end : from + spans * bucket->span_ns;
-        status = look_into(engine, at, number, bucket, from, to, &first, error);
+    int64_t end = found == bucket->start ? bucket->end : from; /* else it has nothing */
+    int64_t in_bucket = INT64_MAX;
+    for (int64_t spans = SPANS_FIRST;
+         status == VV_OK && in_bucket == INT64_MAX && from < end && from < *time;
+         spans *= SPANS_GROWTH) {
+        bool is_last = (end - from) / bucket->span_ns <= spans;
+        int64_t to = is_last ? end : from + spans * bucket->span_ns;
+        status = look_into(engine, at, number, bucket, from, to, &in_bucket, error);
         from = to;
-        spans *= SPANS_MORE;
     }
-    *time = first < *time ? first : *time;
-    return status == VV_OK && from >= bucket->end && first == INT64_MAX
+    *time = in_bucket < *time ? in_bucket : *time;
+    /* What begins before the bucket's end is another plan's, of which this one took the place. */
+    return status == VV_OK && in_bucket == INT64_MAX
                ? nearest(engine, number, at->source, bucket->end, time, error)
                : status;
 }
@@ -140,18 +138,16 @@ enum vv_status vv_reroll_next(struct vv_engine *engine, const struct vv_reroll_p
         next = plans.plans[i].from_ns; /* other plans' buckets need not be aligned to these */
     }
     uint32_t late = vv_registry_late_seen(engine->registry, at->place);
-    enum vv_status status = VV_OK;
+    /* Points come first: they are asked for by bucket, and end the search for records. */
+    enum vv_status status = nearest_points(engine, at, at->place, &bucket, &next, error);
+    if (status == VV_OK && late != VV_REGISTRY_NONE) {
+        status = nearest_points(engine, at, late, &bucket, &next, error);
+    }
     for (int tier = 0; tier <= (int)at->tier && status == VV_OK; tier++) {
         if (tiers.spaces[tier] != VV_REGISTRY_NONE) {
             status =
                 nearest_record(engine, at, (enum vv_space)tier, tiers.spaces[tier], &next, error);
         }
-    }
-    if (status == VV_OK) {
-        status = nearest_points(engine, at, at->place, &bucket, &next, error);
-    }
-    if (status == VV_OK && late != VV_REGISTRY_NONE) {
-        status = nearest_points(engine, at, late, &bucket, &next, error);
     }
     *next_out = next;
     return status;

@@ -74,7 +74,7 @@ static bool chose_step(const struct vv_request *request, int64_t step_ns)
 
 static struct vv_route_question ask(const struct vv_result *result,
                                     const struct vv_result_route *asked,
-                                    const struct vv_steps *steps)
+                                    const struct vv_steps *steps, int64_t slack_ns)
 {
     uint32_t place = asked->place;
     const struct vv_request *request = result->request;
@@ -85,6 +85,7 @@ static struct vv_route_question ask(const struct vv_result *result,
         .to = result->to,
         .has_from = request->has_from,
         .has_choice = chose_step(request, result->step_ns),
+        .slack_ns = slack_ns,
         .kept_from = asked->from,
         .kept_to = asked->to,
         .steps = steps,
@@ -139,22 +140,22 @@ static void note_expired_before(struct vv_result_facts *facts, int64_t time)
 }
 
 /* What the range has before that is hidden, also as a part of a step that nothing finer has.
- * Without `from` it begins where there is something. */
+ * Without `from` it begins where there is something, unless that is behind all of it. */
 static void note_expired(struct vv_result_facts *facts, const struct vv_route_question *question,
                          const struct vv_route *route)
 {
-    int64_t whole_from = route->raw_whole_from;
+    int64_t raw_from = route->raw_whole_from;
     int64_t begin = vv_route_begin(route, question->kept_from);
-    begin = begin < question->kept_to ? begin : question->kept_to;
-    if (question->has_from && question->kept_from < begin) {
-        note_expired_before(facts, begin);
+    bool has_none = begin >= question->kept_to;
+    bool is_meant = question->has_from || (has_none && question->kept_to == question->to);
+    if (is_meant && question->kept_from < begin) {
+        note_expired_before(facts, has_none ? question->kept_to : begin);
     }
     /* From when on points are whole is noted an hour ahead at most (engine/whole.c). */
-    bool is_beyond = whole_from > VV_TIME_MIN + VV_ROUTE_SLACK_NS &&
-                     question->kept_from < whole_from &&
-                     route->raw_oldest < whole_from - VV_ROUTE_SLACK_NS;
+    bool is_beyond = raw_from > VV_TIME_MIN + VV_ROUTE_SLACK_NS && question->kept_from < raw_from &&
+                     route->raw_oldest < raw_from - VV_ROUTE_SLACK_NS;
     if (route->n == 0 && is_beyond) {
-        note_expired_before(facts, whole_from);
+        note_expired_before(facts, raw_from < question->kept_to ? raw_from : question->kept_to);
     }
 }
 
@@ -171,10 +172,10 @@ static void note_lacks(struct vv_result_facts *facts, const struct vv_route_ques
 }
 
 static enum vv_status choose(struct vv_result *result, struct vv_result_route *chosen,
-                             const struct vv_steps *steps, struct vv_error *error)
+                             const struct vv_steps *steps, int64_t slack_ns, struct vv_error *error)
 {
     struct vv_error why = {0};
-    struct vv_route_question question = ask(result, chosen, steps);
+    struct vv_route_question question = ask(result, chosen, steps, slack_ns);
     if (has_expired(&question)) {
         chosen->route = (struct vv_route){.raw_oldest = question.raw_oldest,
                                           .raw_whole_from = question.raw_whole_from};
@@ -239,7 +240,7 @@ static void note_place(struct vv_result *result, const struct vv_stay *stay)
     found->to = stay->to > found->to ? stay->to : found->to;
 }
 
-static enum vv_status choose_all(struct vv_result *result, struct vv_error *error)
+static enum vv_status choose_all(struct vv_result *result, int64_t slack_ns, struct vv_error *error)
 {
     struct vv_steps steps;
     enum vv_status status = VV_OK;
@@ -248,26 +249,27 @@ static enum vv_status choose_all(struct vv_result *result, struct vv_error *erro
     result->facts.has_expired = false;
     result->facts.has_lacks = false;
     for (size_t i = 0; i < result->n_routes && status == VV_OK; i++) {
-        status = choose(result, &result->routes[i], &steps, error);
+        status = choose(result, &result->routes[i], &steps, slack_ns, error);
     }
     return status;
 }
 
-/* A step that was chosen here, and is not kept so far back, becomes the next longer one that is. */
+/* A step that was chosen here, and is not kept so far back, becomes the next longer one that is. Of
+ * a tier that is named, or of points alone, none may be: then it is as if it had been asked for. */
 static enum vv_status choose_longer_steps(struct vv_result *result, enum vv_status refused,
                                           struct vv_error *error)
 {
-    const struct vv_request *request = result->request;
     int64_t first_ns = result->step_ns;
     enum vv_status status = refused;
-    while (chose_step(request, first_ns) && status == VV_INVALID &&
-           (result->step_ns = vv_route_coarser(result->step_ns)) > 0) {
-        status = choose_all(result, NULL);
+    while (status == VV_INVALID && (result->step_ns = vv_route_coarser(result->step_ns)) > 0) {
+        status = choose_all(result, VV_ROUTE_CHOICE_SLACK_NS, NULL);
+    }
+    if (status == VV_INVALID) {
+        result->step_ns = first_ns;
+        status = choose_all(result, VV_ROUTE_SLACK_NS, NULL);
     }
     if (status == VV_OK && error) {
         error->message[0] = '\0';
-    } else if (status == VV_INVALID) {
-        result->step_ns = first_ns;
     }
     return status == VV_OK ? VV_OK : refused;
 }
@@ -285,8 +287,10 @@ enum vv_status vv_result_choose_routes(struct vv_result *result, struct vv_error
             note_place(result, &stays[k]);
         }
     }
-    enum vv_status status = choose_all(result, error);
-    return status == VV_OK ? VV_OK : choose_longer_steps(result, status, error);
+    bool has_choice = chose_step(result->request, result->step_ns);
+    int64_t slack_ns = has_choice ? VV_ROUTE_CHOICE_SLACK_NS : VV_ROUTE_SLACK_NS;
+    enum vv_status status = choose_all(result, slack_ns, error);
+    return status == VV_OK || !has_choice ? status : choose_longer_steps(result, status, error);
 }
 
 /* A place that a metric was moved to meanwhile, from a time ahead, has nothing in its tiers yet. */

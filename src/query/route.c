@@ -167,6 +167,7 @@ static int64_t oldest_of(const struct vv_route_question *question, const struct 
     return oldest;
 }
 
+/* Parts of steps are hidden, too, so it is rounded up; what is lacking is told otherwise. */
 int64_t vv_route_begin(const struct vv_route *route, int64_t from)
 {
     int64_t begin = route->raw_oldest > from ? route->raw_oldest : from;
@@ -225,19 +226,17 @@ static enum vv_status refuse_step(const struct vv_route_question *question, enum
                         vv_route_tier_name(other));
 }
 
-#define CHOICE_SLACK_NS VV_MINUTE /* a step that is chosen here can as well be a longer one */
-
 /* Whether the route no longer has what the range begins with: without `from` it begins where there
- * is something, which may be behind all of it. Places before the last one may be left out so. */
+ * is something, which may be behind all of it (not so with a page behind the last one). Places
+ * before the last one may be left out so. */
 static bool lacks_begin(const struct vv_route_question *question, int64_t oldest)
 {
     bool lacks_all = oldest >= question->kept_to;
     if (!question->has_from) {
-        return lacks_all && question->kept_to == question->to;
+        return question->kept_to == question->to && question->kept_to < oldest - question->slack_ns;
     }
-    int64_t slack_ns = question->has_choice ? CHOICE_SLACK_NS : VV_ROUTE_SLACK_NS;
     return lacks_all ? question->kept_from < question->kept_to
-                     : question->kept_from < oldest - slack_ns;
+                     : question->kept_from < oldest - question->slack_ns;
 }
 
 /* An error where another tier has what the route no longer has of the range. */

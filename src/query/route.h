@@ -15,8 +15,10 @@
 
 #define VV_POINTS_MAX 100000u
 /* So much of what has just expired may be asked for without an error, as clocks differ, and those
- * who ask round: the answer says since when it has anything (vv_result_facts.expired_before). */
-#define VV_ROUTE_SLACK_NS VV_HOUR
+ * who ask round: the answer says since when it has anything (vv_result_facts.expired_before). Where
+ * a longer step can be chosen that has it, only as clocks differ. */
+#define VV_ROUTE_SLACK_NS        VV_HOUR
+#define VV_ROUTE_CHOICE_SLACK_NS VV_MINUTE
 
 /* What `tier` says. */
 enum vv_tier_wish {
@@ -41,6 +43,7 @@ struct vv_route_question {
     int64_t to;
     bool has_from;     /* `from` was given */
     bool has_choice;   /* the step was chosen here: it may be a longer one */
+    int64_t slack_ns;  /* so much of what has expired may be asked for */
     int64_t kept_from; /* what of the range is to lie there begins then … */
     int64_t kept_to;   /* … and ends then */
     const struct vv_steps *steps;

@@ -117,18 +117,20 @@ static bool same_sum(enum vv_value_type type, const struct vv_step *a, const str
 {
     union vv_total x = vv_step_sum(type, a);
     union vv_total y = vv_step_sum(type, b);
-    double tolerance = SUM_ROUNDING * (double)a->count * magnitude_of(type, a);
-    return type == VV_INT64 ? x.integer == y.integer : is_near(x.real, y.real, tolerance);
+    double most = (double)a->count * magnitude_of(type, a);
+    bool is_beyond = isinf(most); /* of what doubles hold, as the order has it */
+    return type == VV_INT64 ? x.integer == y.integer
+                            : is_beyond || is_near(x.real, y.real, SUM_ROUNDING * most);
 }
 
 static bool same_moments(enum vv_value_type type, const struct vv_step *a, const struct vv_step *b)
 {
     double magnitude = magnitude_of(type, a);
     double most = a->squares > b->squares ? a->squares : b->squares;
-    double tolerance =
-        MOMENTS_ROUNDING * most + SUM_ROUNDING * (double)a->count * magnitude * magnitude;
-    /* Squares beyond what doubles hold are infinite or no number, as the order has it. */
-    return isinf(tolerance) || is_near(a->squares, b->squares, tolerance);
+    double squares = (double)a->count * magnitude * magnitude;
+    double tolerance = MOMENTS_ROUNDING * most + SUM_ROUNDING * squares;
+    /* Beyond what doubles hold they are infinite or no number, as the order has it. */
+    return isinf(squares) || is_near(a->squares, b->squares, tolerance);
 }
 
 /* What is different; NULL: nothing. */

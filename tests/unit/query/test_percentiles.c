@@ -199,6 +199,34 @@ static void sketches_are_merged(void **state)
     vv_percentile_budget_deinit(&budget);
 }
 
+/* More values than a sketch of so small an error has bins for. */
+static void the_error_is_that_of_values_which_share_a_bin(void **state)
+{
+    (void)state;
+    struct vv_percentile_budget budget;
+    struct vv_percentiles percentiles = {0};
+    struct vv_sketch sketch;
+    struct vv_random random = {7};
+    assert_true(vv_sketch_init(&sketch, 0.0001));
+    for (size_t i = 0; i < MANY; i++) {
+        values[i] = 1 + 999 * vv_random_unit(&random);
+        assert_true(vv_sketch_add(&sketch, values[i], 1));
+    }
+    qsort(values, MANY, sizeof *values, compare);
+    assert_true(vv_percentile_budget_init(&budget, 1 << 20));
+    assert_int_equal(vv_percentiles_merge(&percentiles, &budget, &sketch), VV_OK);
+    static const double qs[] = {0.99, 0.01};
+    for (size_t i = 0; i < 2; i++) {
+        double exact = expected(values, MANY, qs[i]);
+        double found = vv_percentiles_read(&percentiles, &budget, qs[i]);
+        assert_true(fabs(found - exact) <= (budget.error + 1e-9) * exact);
+        assert_true(i == 0 ? fabs(budget.error - 0.0001) < 1e-12 : budget.error > 0.9);
+    }
+    vv_sketch_deinit(&sketch);
+    vv_percentiles_deinit(&percentiles, &budget);
+    vv_percentile_budget_deinit(&budget);
+}
+
 static void memory_that_runs_out_while_merging(void **state)
 {
     (void)state;
@@ -246,6 +274,7 @@ int main(void)
         cmocka_unit_test(little_memory_takes_sketches_early),
         cmocka_unit_test(infinities_stand_at_the_ends),
         cmocka_unit_test(sketches_are_merged),
+        cmocka_unit_test(the_error_is_that_of_values_which_share_a_bin),
         cmocka_unit_test(memory_that_runs_out_while_merging),
         cmocka_unit_test(memory_that_runs_out),
     };

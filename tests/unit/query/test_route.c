@@ -30,6 +30,7 @@ static struct vv_route_question ask(const char *on, const struct vv_steps *steps
         .from = steps->from,
         .to = steps->to,
         .has_from = true,
+        .slack_ns = VV_ROUTE_SLACK_NS,
         .kept_from = steps->from,
         .kept_to = steps->to,
         .steps = steps,

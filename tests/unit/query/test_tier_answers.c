@@ -3,6 +3,8 @@
  * answer tells of its tiers. */
 #include "tier_place.h"
 
+#define HALF_HOUR (VV_HOUR / 2)
+
 /* ---- retention ---- */
 
 static json_t *keep_answer(struct place *p, const char *const *words)
@@ -149,10 +151,21 @@ static void an_answer_says_from_when_on_anything_is_kept(void **state)
                                        "points=5000", "agg=count")) == -1);
     assert_int_equal(raw_parts(&p), 0);
     /* Nothing at all would be left. */
-    expect_error(&p.f, VV_REQUEST_QUERY, ASK("to=2024-09-29T11:30:00Z", "step=1m", "agg=count"),
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("to=2024-09-29T10:30:00Z", "step=1m", "agg=count"),
                  VV_INVALID, "step of 1h");
-    expect_error(&p.f, VV_REQUEST_QUERY, ASK("to=2024-10-01T11:30:00Z"), VV_INVALID,
+    expect_error(&p.f, VV_REQUEST_QUERY, ASK("to=2024-10-01T10:30:00Z"), VV_INVALID,
                  "have expired");
+    /* Who reads page by page, backwards, comes to the end. */
+    assert_true(expired_before(&p, ASK("to=2024-10-01T11:30:00Z")) == now - 3 * VV_DAY - HALF_HOUR);
+    /* No longer step of what is asked for would have more. */
+    assert_true(expired_before(&p, ASK("from=2024-09-29T11:30:00Z", "tier=minute", "agg=count")) ==
+                now - 5 * VV_DAY);
+    assert_true(expired_before(&p, ASK("from=2024-10-01T11:30:00Z", "points=9", "agg=rate")) ==
+                now - 3 * VV_DAY);
+    expect_error(&p.f, VV_REQUEST_QUERY,
+                 ASK("from=2024-09-28", "to=2024-09-28T01:00:00Z", "points=5000", "tier=minute",
+                     "agg=count"),
+                 VV_INVALID, "steps of 1m can be had from 2024-09-29T12:00:00Z on");
     assert_true(expired_before(&p, ASK("to=2024-09-29T12:30:00Z", "step=1m", "agg=count")) == -1);
     place_deinit(&p);
 }
