@@ -105,9 +105,12 @@ static double magnitude_in(const struct vv_sketch *sketch, bool negative, uint32
 {
     const struct vv_sketch_store *store = negative ? &sketch->negative : &sketch->positive;
     double magnitude = magnitude_of(sketch, store->indexes[bin]);
-    double least = least_of(sketch, negative);
     *error_out = sketch->alpha;
-    if (bin > 0 || !store->collapsed || least >= magnitude) {
+    if (bin > 0 || !store->collapsed) {
+        return magnitude;
+    }
+    double least = least_of(sketch, negative);
+    if (least >= magnitude) {
         return magnitude;
     }
     double most = magnitude / (1 - sketch->alpha);

@@ -263,8 +263,7 @@ static void leave_tier(struct vv_engine *engine, struct vv_reroll_job *job,
     const struct vv_reroll_result result = {.unit = {job->time, job->end}, .verdict = why};
     note(engine, job, &result);
     job->built.is_of_all = false;
-    job->in_tier = false;
-    job->tier++;
+    job->time = job->end;
 }
 
 /* Moves on to the next time at which there may be something, of the tier or below it. */
@@ -325,7 +324,7 @@ static int64_t heard_until(struct vv_engine *engine, const struct vv_reroll_job 
 /* At the end of a tier comes the next one. */
 static enum vv_status go_on(struct vv_reroll_job *job, enum vv_status status)
 {
-    if (job->in_tier && job->time >= job->end) { /* it may have been left */
+    if (job->time >= job->end) {
         job->in_tier = false;
         job->tier++;
     }
@@ -418,6 +417,7 @@ static enum vv_status do_slice(struct vv_engine *engine, struct vv_reroll_job *j
         }
         if (waits_for_sweep(engine, job)) {
             leave_tier(engine, job, VV_REROLL_WAITING);
+            status = go_on(job, VV_OK);
             continue;
         }
         status = do_unit(engine, job, error);

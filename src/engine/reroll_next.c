@@ -84,16 +84,13 @@ static enum vv_status look_into(struct vv_engine *engine, const struct vv_reroll
     struct first first = {.from = at->time, .time = *time};
     enum vv_status status = VV_OK;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
-        const struct vv_store_read read = {.partition = {.tenant = number,
-                                                         .source = at->source,
-                                                         .bucket_start = bucket->start,
-                                                         .bucket_ns = bucket->bucket_ns,
-                                                         .split = vv_split_name(bucket, split)},
-                                           .measurement = at->measurement,
-                                           .span_from = from,
-                                           .span_to = to,
-                                           .span_ns = bucket->span_ns,
-                                           .heads_only = true};
+        const struct vv_store_read read = {
+            .partition = vv_bucket_partition(bucket, number, at->source, split),
+            .measurement = at->measurement,
+            .span_from = from,
+            .span_to = to,
+            .span_ns = bucket->span_ns,
+            .heads_only = true};
         status = read_from(engine, &read, &first, error);
     }
     *time = first.time;
@@ -121,6 +118,10 @@ static enum vv_status nearest_points(struct vv_engine *engine, const struct vv_r
         from = to;
     }
     *time = in_bucket < *time ? in_bucket : *time;
+    if (found >= bucket->end) {
+        *time = found < *time ? found : *time;
+        return status;
+    }
     /* What begins before the bucket's end is another plan's, of which this one took the place. */
     return status == VV_OK && in_bucket == INT64_MAX
                ? nearest(engine, number, at->source, bucket->end, time, error)

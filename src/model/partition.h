@@ -119,6 +119,18 @@ static inline bool vv_split_is_name(uint16_t split)
     return bits == 0 ? split < VV_SPLITS_MAX : vv_split_index(split) == 0 && vv_can_share(bits);
 }
 
+/* Of this node's region. */
+static inline struct vv_partition vv_bucket_partition(const struct vv_bucket *bucket,
+                                                      uint32_t tenant, uint32_t source,
+                                                      uint16_t split_index)
+{
+    return (struct vv_partition){.tenant = tenant,
+                                 .source = source,
+                                 .bucket_start = bucket->start,
+                                 .bucket_ns = bucket->bucket_ns,
+                                 .split = vv_split_name(bucket, split_index)};
+}
+
 /* VV_INVALID with a message when a plan breaks the bounds above. */
 VV_MUST_CHECK enum vv_status vv_plan_check(const struct vv_plan *plan, struct vv_error *error);
 

@@ -132,11 +132,16 @@ static bool has_expired(const struct vv_route_question *question)
     return has;
 }
 
+/* Of several places that of which is latest is told. */
+static void note_latest(bool *has, int64_t *latest, int64_t time)
+{
+    *latest = *has && *latest > time ? *latest : time;
+    *has = true;
+}
+
 static void note_expired_before(struct vv_result_facts *facts, int64_t time)
 {
-    facts->expired_before =
-        facts->has_expired && facts->expired_before > time ? facts->expired_before : time;
-    facts->has_expired = true;
+    note_latest(&facts->has_expired, &facts->expired_before, time);
 }
 
 /* What the range has before that is hidden, also as a part of a step that nothing finer has.
@@ -164,10 +169,8 @@ static void note_lacks(struct vv_result_facts *facts, const struct vv_route_ques
                        const struct vv_route *route)
 {
     int64_t before = route->n > 0 ? vv_route_lacks_before(question, route) : VV_TIME_MIN;
-    bool is_known = facts->has_lacks && facts->lacks_before >= before;
-    if (before > VV_TIME_MIN && question->kept_from < before && !is_known) {
-        facts->has_lacks = true;
-        facts->lacks_before = before;
+    if (before > VV_TIME_MIN && question->kept_from < before) {
+        note_latest(&facts->has_lacks, &facts->lacks_before, before);
     }
 }
 

@@ -288,17 +288,13 @@ static enum vv_status look_at_points(struct build *build, uint32_t number, uint3
     for (int64_t at = first;
          plans.n > 0 && at < build->unit.to && build->is_whole && status == VV_OK;) {
         const struct vv_bucket bucket = vv_bucket_of(plans.plans, plans.n, at);
-        struct vv_store_read read = {.partition = {.tenant = number,
-                                                   .source = source,
-                                                   .bucket_start = bucket.start,
-                                                   .bucket_ns = bucket.bucket_ns},
-                                     .measurement = build->measurement,
+        struct vv_store_read read = {.measurement = build->measurement,
                                      .span_from = vv_span_of(&bucket, at),
                                      .span_to = build->unit.to,
                                      .span_ns = bucket.span_ns};
         for (uint16_t split = 0; split < bucket.splits && build->is_whole && status == VV_OK;
              split++) {
-            read.partition.split = vv_split_name(&bucket, split);
+            read.partition = vv_bucket_partition(&bucket, number, source, split);
             status = look(build, &read);
         }
         at = bucket.end;

@@ -150,11 +150,7 @@ static enum vv_status read_partitions(struct vv_build *build, uint32_t number,
     enum vv_status status = VV_OK;
     for (uint16_t split = 0; split < bucket->splits && status == VV_OK; split++) {
         const struct vv_store_read read = {
-            .partition = {.tenant = number,
-                          .source = build->source,
-                          .bucket_start = bucket->start,
-                          .bucket_ns = bucket->bucket_ns,
-                          .split = vv_split_name(bucket, split)},
+            .partition = vv_bucket_partition(bucket, number, build->source, split),
             .measurement = build->measurement,
             .span_from = vv_span_of(bucket, from),
             .span_to = to,

@@ -96,11 +96,7 @@ static enum vv_status prove_points(struct vv_look *look, uint32_t number, int64_
         struct vv_bucket bucket = vv_bucket_of(look->plans.plans, look->plans.n, from);
         for (uint16_t split = 0; split < bucket.splits && status == VV_OK; split++) {
             const struct vv_store_read read = {
-                .partition = {.tenant = number,
-                              .source = look->source,
-                              .bucket_start = bucket.start,
-                              .bucket_ns = bucket.bucket_ns,
-                              .split = vv_split_name(&bucket, split)},
+                .partition = vv_bucket_partition(&bucket, number, look->source, split),
                 .measurement = look->measurement,
                 .span_from = vv_span_of(&bucket, from),
                 .span_to = to < bucket.end ? to : bucket.end,

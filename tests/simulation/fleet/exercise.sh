@@ -102,7 +102,7 @@ try "late points expire before they are folded" 2 $cassandra/retention.c \
 try "units are built without late points" 2 src/seal/pyramid.c \
   's.replace("if (status == VV_OK && build->late != VV_REGISTRY_NONE) {", "if (false) {")'
 try "units are built of partitions without what sources share" 2 src/seal/pyramid.c \
-  's.replace(".split = vv_split_name(bucket, split)", ".split = split")'
+  's.replace("vv_bucket_partition(bucket, number, build->source, split)", "{number, build->source, bucket->start, bucket->bucket_ns, split, 0}")'
 try "a source is read without what it shares" 2 src/query/scan_lane.c \
   's.replace("read.partition.split = vv_split_name(bucket, split);", "read.partition.split = split;")'
 try "what is flushed while a tier is switched on makes no unit of it stale" 2 src/flush/flush.c \

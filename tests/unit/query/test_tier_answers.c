@@ -91,17 +91,24 @@ static void records_that_lie_far_apart_are_found(void **state)
     place_deinit(&p);
 }
 
+/* Points are kept from 1 October on, minutes from 29 September, hours from 24 September, at noon.
+ */
+static void begin_kept_apart(struct place *p)
+{
+    place_init(p);
+    build_all(p);
+    vv_registry_set_retention(p->f.registry, p->f.tenant, 3 * VV_DAY);
+    tiers_keep(&p->t, VV_SPACE_MINUTE, 5 * VV_DAY);
+    tiers_keep(&p->t, VV_SPACE_HOUR, 10 * VV_DAY);
+    tiers_keep(&p->t, VV_SPACE_DAY, VV_SPACE_OFF_NS);
+}
+
 /* Where a tier no longer shows what it has, neither do answers. */
 static void what_a_tier_no_longer_keeps_is_not_shown(void **state)
 {
     (void)state;
     struct place p;
-    place_init(&p);
-    build_all(&p);
-    vv_registry_set_retention(p.f.registry, p.f.tenant, 3 * VV_DAY);
-    tiers_keep(&p.t, VV_SPACE_MINUTE, 5 * VV_DAY);
-    tiers_keep(&p.t, VV_SPACE_HOUR, 10 * VV_DAY);
-    tiers_keep(&p.t, VV_SPACE_DAY, VV_SPACE_OFF_NS);
+    begin_kept_apart(&p);
     expect_csv(&p.f, VV_REQUEST_QUERY,
                WORDS("format=csv", "step=1d", "agg=count", "source=a", "metric=pump.flow",
                      "to=2024-09-27"),
@@ -119,19 +126,12 @@ static int64_t expired_before(struct place *p, const char *const *words)
     return p->f.facts.has_expired ? p->f.facts.expired_before : -1;
 }
 
-/* Points are kept from 1 October on, minutes from 29 September, hours from 24 September, at noon.
- */
 static void an_answer_says_from_when_on_anything_is_kept(void **state)
 {
     (void)state;
     struct place p;
     const int64_t now = FIXTURE_NOW;
-    place_init(&p);
-    build_all(&p);
-    vv_registry_set_retention(p.f.registry, p.f.tenant, 3 * VV_DAY);
-    tiers_keep(&p.t, VV_SPACE_MINUTE, 5 * VV_DAY);
-    tiers_keep(&p.t, VV_SPACE_HOUR, 10 * VV_DAY);
-    tiers_keep(&p.t, VV_SPACE_DAY, VV_SPACE_OFF_NS);
+    begin_kept_apart(&p);
     assert_true(expired_before(&p, ASK("from=2024-09-15", "step=1d", "agg=count")) ==
                 now - 10 * VV_DAY);
     assert_true(expired_before(&p, ASK("from=2024-09-24T11:59:59Z", "step=1h", "agg=count")) ==

@@ -44,17 +44,17 @@ static void assert_quantiles(const struct vv_sketch *sketch, double *values, siz
 static void quantiles_are_within_the_error(void **state)
 {
     (void)state;
-    static const double alphas[] = {0.0, 0.001, 0.05, 0.0001};
+    static const double alphas[] = {0.0, 0.001, 0.05, 0.3, 0.0001};
     static const size_t counts[] = {1, 2, 3, 60, 1000, 20000};
     double *values = malloc(20000 * sizeof *values);
     assert_non_null(values);
     struct vv_random random = {201};
     int n_collapsed = 0;
     for (int distribution = 0; distribution < DISTRIBUTION_END; distribution++) {
-        for (size_t i = 0; i < 4 * 6; i++) {
-            size_t count = counts[i / 4];
+        for (size_t i = 0; i < 5 * 6; i++) {
+            size_t count = counts[i / 5];
             struct vv_sketch sketch;
-            assert_true(vv_sketch_init(&sketch, alphas[i % 4]));
+            assert_true(vv_sketch_init(&sketch, alphas[i % 5]));
             for (size_t k = 0; k < count; k++) {
                 values[k] = sample((enum distribution)distribution, &random);
                 add_one(&sketch, values[k]);
